@@ -1,0 +1,57 @@
+# `make` sets up and runs the default job; `make test` sets up and runs the tests. `make help` lists the rest.
+PY ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+CORES ?= 4
+CONFIG ?= config/config.yaml
+UV := uv==0.13.7
+
+# Start-up of every job is dominated by imports: let Python keep its compiled files.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: run test lint format docs bench paper smoke clean help
+
+run: $(VENV)/.ok  ## set up, then run the default job (CONFIG=..., CORES=...)
+	$(BIN)/snakemake --cores $(CORES) --configfile $(CONFIG)
+	$(BIN)/python -m sifu summary --config $(CONFIG)
+
+test: $(VENV)/.ok  ## set up, then run all tests
+	$(BIN)/python -m pytest -q
+
+lint: $(VENV)/.ok  ## style, format, types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/mypy
+
+format: $(VENV)/.ok  ## rewrite the code in the house format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/snakefmt Snakefile workflow
+
+docs: $(VENV)/.ok  ## write the generated pages (config/README.md, docs/results.md)
+	$(BIN)/python -m sifu docs
+
+bench: $(VENV)/.ok  ## time the engine against the plain loop
+	$(BIN)/python -m sifu bench
+
+smoke: $(VENV)/.ok  ## the default job's graph in under a minute
+	$(MAKE) run CONFIG=config/smoke.yaml
+
+paper: $(VENV)/.ok  ## the paper's grid; datasets from SIFU_DATA_ROOT
+	$(MAKE) run CONFIG=config/paper.yaml
+
+clean:  ## remove results and caches, keep the environment
+	rm -rf results/partition results/train results/smoke .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*##/  make \1 -/p' $(MAKEFILE_LIST)
+
+# uv installs in seconds; where it cannot be had, pip does the same in minutes.
+$(VENV)/.ok: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PY) -m venv $(VENV)
+	{ $(BIN)/python -m pip install -q --disable-pip-version-check "$(UV)" && \
+	  UV_FIND_LINKS="$${UV_FIND_LINKS:-$$PIP_FIND_LINKS}" \
+	  $(BIN)/uv pip install -q --python $(BIN)/python -c constraints.txt -e '.[dev,slurm]'; } || \
+	  $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev,slurm]'
+	touch $@

@@ -1,0 +1,24 @@
+# From a config to results, one direction: partition -> train -> unlearn -> verify -> report.
+#
+# results/<stage>/<scenario>/<block>/<table>.parquet    tables, see docs/results.md
+# results/<stage>/<scenario>/<block>/log.txt            what the stage printed
+# <block> is a range of seeds, such as s000-009. All paths are made by sifu/paths.py.
+#
+# `snakemake --cores 4` runs config/config.yaml; `--configfile config/paper.yaml` another plan.
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+
+configfile: "config/config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/partition.smk"
+include: "workflow/rules/train.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        train_targets(),

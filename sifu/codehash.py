@@ -1,0 +1,76 @@
+"""A hash of exactly the code that a stage runs, so that editing a module re-runs the stages that use it.
+
+Follows imports of this package through the source, without running it. Comments, docstrings and layout do not count.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from functools import cache
+from pathlib import Path
+
+_PACKAGE = Path(__file__).parent
+_NAME = __package__ or "sifu"
+
+
+def code_hash(*modules: str) -> str:
+    """16 hex digits that change when the code of `modules`, or of anything they import from here, changes."""
+    digest = hashlib.sha256()
+    for module in sorted(used_modules(*modules)):
+        digest.update(f"{module}\0{_meaning(module)}\0".encode())
+    return digest.hexdigest()[:16]
+
+
+def used_modules(*modules: str) -> set[str]:
+    """`modules` and all modules of this package that importing and running them can reach."""
+    found: set[str] = set()
+    waiting = list(modules)
+    while waiting:
+        module = waiting.pop()
+        if module not in found:
+            found.add(module)
+            waiting += _imports(module)
+    return found
+
+
+def _file(module: str) -> Path | None:
+    inside = _PACKAGE.joinpath(*module.split(".")[1:])
+    for path in (inside.with_suffix(".py"), inside / "__init__.py"):
+        if path.is_file():
+            return path
+    return None
+
+
+@cache
+def _tree(module: str) -> ast.Module:
+    path = _file(module)
+    if path is None:
+        raise ModuleNotFoundError(f"no module {module} under {_PACKAGE}")
+    return ast.parse(path.read_text())
+
+
+def _meaning(module: str) -> str:
+    """The syntax tree of a module without its docstrings."""
+    tree = ast.parse(ast.unparse(_tree(module)))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            node.body = [part for part in node.body if not _is_text(part)]
+    return ast.dump(tree)
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _imports(module: str) -> list[str]:
+    """Modules of this package that `module` names in an import, anywhere in it, and its parent packages."""
+    names = []
+    for node in ast.walk(_tree(module)):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    parts = module.split(".")
+    names += [".".join(parts[:i]) for i in range(1, len(parts))]
+    return [name for name in names if name.split(".")[0] == _NAME and _file(name) is not None]

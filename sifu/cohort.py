@@ -1,0 +1,30 @@
+"""Who takes part in a round."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from sifu.keys import Keys
+
+_LAST = torch.iinfo(torch.int64).max
+
+
+def sample_cohort(keys: Keys, rounds: Tensor, available: Tensor, count: int) -> Tensor:
+    """The `count` available clients with the smallest keyed priority: `rounds` [R], `available` [R, C] -> [R, count].
+
+    A client's priority depends on its number alone, so the others' do not change when it leaves. Client numbers ascend;
+    -1 stands last where fewer than `count` are available.
+    """
+    num_clients = available.shape[1]
+    numbers = torch.arange(num_clients, device=available.device)
+    priority = Keys(keys.fold("cohort").fold(rounds).state[:, None]).fold(numbers).state  # [R, C]
+    chosen = priority.masked_fill(~available, _LAST).topk(count, dim=1, largest=False).indices  # [R, m]
+    chosen = torch.where(available.gather(1, chosen), chosen, num_clients).sort(dim=1).values
+    return torch.where(chosen < num_clients, chosen, -1)
+
+
+def cohort_weights(cohort: Tensor, size: Tensor) -> Tensor:
+    """FedAvg's weight of each sampled client: its share of the cohort's examples; `size` [R, C] -> [R, m]."""
+    held = size.gather(1, cohort.clamp(min=0)).where(cohort >= 0, 0)  # [R, m]
+    return held / held.sum(1, keepdim=True).clamp(min=1)

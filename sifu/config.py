@@ -1,0 +1,166 @@
+"""The config files, read once and checked as a whole before any job starts.
+
+`config.yaml` (or `paper.yaml`, `smoke.yaml`) says what to run; `scenarios.yaml` and `variants.yaml` beside it
+hold the named scenarios and method settings.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sifu.data import resolve_source
+from sifu.errors import ConfigError, DataError, SifuError
+from sifu.scenario import Scenario
+from sifu.settings import above, at_least, build, inside, one_of, setting, settings
+
+METHODS = ("original", "scratch", "fine_tuning", "exact_rollback", "sifu", "last")
+
+
+@settings
+class Run:
+    """What to run, and where. Nothing here changes a result of a seed."""
+
+    scenarios: tuple[str, ...] = setting("names of scenarios.yaml")
+    variants: tuple[str, ...] = setting("names of variants.yaml", default=())
+    num_seeds: int = setting("how many seeds", at_least(1), default=3)
+    first_seed: int = setting("the seeds are first_seed, first_seed + 1, ...", at_least(0), default=0)
+    block_size: int = setting(
+        "seeds trained together in one job: 10 on a GPU, fewer on small nodes", at_least(1), default=10
+    )
+    results: str = setting("folder of all results", default="results")
+    data_root: str | None = setting(
+        "folder of the datasets; null: the variable SIFU_DATA_ROOT, else `data`", default=None
+    )
+    download: bool = setting("let torchvision download a missing dataset", default=False)
+    missing_data: str = setting(
+        "a scenario whose dataset is missing: `refuse` the run, or `skip` that scenario with a notice",
+        one_of(("refuse", "skip")),
+        default="refuse",
+    )
+    device: str = setting(
+        "where to train; `auto` is a GPU if there is one", one_of(("auto", "cpu", "cuda")), default="auto"
+    )
+    threads: int = setting("CPU threads of a training job", at_least(1), default=2)
+
+
+@settings
+class Variant:
+    """A method with its settings; where one is null, the scenario's own holds."""
+
+    label: str = setting("name in figures and tables")
+    method: str = setting("which method", one_of(METHODS))
+    epsilon: float | None = setting("epsilon instead of the scenario's", above(0), default=None)
+    delta: float | None = setting("delta instead of the scenario's", inside(0, 1), default=None)
+    sigma: float | None = setting("noise instead of the scenario's", at_least(0), default=None)
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The whole plan: what to run, with every name looked up and every dataset found."""
+
+    run: Run
+    scenarios: dict[str, Scenario]  # those of run.scenarios whose data are there, sources resolved
+    variants: dict[str, Variant]  # those of run.variants
+    skipped: dict[str, str]  # scenario -> why it is left out
+
+    @property
+    def blocks(self) -> list[str]:
+        """Names of the seed blocks: s000-009, s010-019, ..."""
+        first, end = self.run.first_seed, self.run.first_seed + self.run.num_seeds
+        size = self.run.block_size
+        return [block_name(range(start, min(start + size, end))) for start in range(first, end, size)]
+
+
+def block_name(seeds: range) -> str:
+    return f"s{seeds[0]:03d}-{seeds[-1]:03d}"
+
+
+def block_seeds(name: str) -> range:
+    """The seeds of a block name; the inverse of `block_name`."""
+    try:
+        first, last = (int(part) for part in name.removeprefix("s").split("-"))
+    except ValueError:
+        raise ConfigError("block", name, "a name like s000-009") from None
+    if not 0 <= first <= last or block_name(range(first, last + 1)) != name:
+        raise ConfigError("block", name, "a name like s000-009")
+    return range(first, last + 1)
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """YAML that refuses a key written twice instead of keeping the last one."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        twice = {key for key in keys if keys.count(key) > 1}
+        if twice:
+            raise ConfigError(f"line {node.start_mark.line + 1}", sorted(twice)[0], "each key once")
+        return super().construct_mapping(node, deep)
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """A YAML file as a mapping, or one sentence that says what is wrong with it."""
+    try:
+        data = yaml.load(path.read_text(), _StrictLoader)
+    except OSError:
+        raise SifuError(f"cannot read {path}: no such file") from None
+    except yaml.YAMLError as error:
+        raise SifuError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
+    except ConfigError as error:
+        raise error.inside(str(path)) from None
+    if not isinstance(data, dict):
+        raise SifuError(f"{path} must hold a mapping of keys to values, not {type(data).__name__}")
+    return data
+
+
+def default_data_root(run: Run | None, environ: Mapping[str, str] = os.environ) -> Path:
+    """The folder of the datasets: the config's, else the variable SIFU_DATA_ROOT, else `data`."""
+    return Path((run and run.data_root) or environ.get("SIFU_DATA_ROOT") or "data")
+
+
+def load_scenario(path: Path, name: str, root: Path, *, download: bool = False) -> Scenario:
+    """One scenario of a scenarios.yaml, its source resolved."""
+    return _with_source(_look_up(_named(Scenario, path, "scenarios"), name, "scenarios"), root, download=download)
+
+
+def load_suite(raw: Mapping[str, Any], folder: Path, environ: Mapping[str, str] = os.environ) -> Suite:
+    """The plan that `raw` (the contents of config.yaml) asks for; `folder` holds the two files of names."""
+    run = build(Run, dict(raw), "")
+    scenarios = _named(Scenario, folder / "scenarios.yaml", "scenarios")
+    variants = _named(Variant, folder / "variants.yaml", "variants")
+    chosen = {name: _look_up(scenarios, name, "scenarios") for name in run.scenarios}
+    found, skipped = _with_data(chosen, run, default_data_root(run, environ))
+    return Suite(run, found, {name: _look_up(variants, name, "variants") for name in run.variants}, skipped)
+
+
+def _named(cls: type, path: Path, key: str) -> dict[str, Any]:
+    return {name: build(cls, data, f"{key}.{name}") for name, data in read_yaml(path).items()}
+
+
+def _look_up(table: Mapping[str, Any], name: str, key: str) -> Any:
+    if name not in table:
+        raise ConfigError(key, name, f"one of {', '.join(table)}")
+    return table[name]
+
+
+def _with_data(scenarios: dict[str, Scenario], run: Run, root: Path) -> tuple[dict[str, Scenario], dict[str, str]]:
+    found: dict[str, Scenario] = {}
+    skipped: dict[str, str] = {}
+    for name, scenario in scenarios.items():
+        try:
+            found[name] = _with_source(scenario, root, download=run.download)
+        except DataError as error:
+            if run.missing_data == "refuse":
+                raise DataError(f"scenarios.{name}: {error}") from None
+            skipped[name] = str(error)
+    return found, skipped
+
+
+def _with_source(scenario: Scenario, root: Path, *, download: bool) -> Scenario:
+    source = resolve_source(scenario.dataset.name, scenario.dataset.source, root, download=download)
+    return replace(scenario, dataset=replace(scenario.dataset, source=source))

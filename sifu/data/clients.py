@@ -1,0 +1,61 @@
+"""From a dataset and its partition to the tensors that the engine trains on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from sifu.data import DATASETS
+from sifu.data.dataset import Images, Pixels
+from sifu.data.watermark import pixel_sets, stamp
+from sifu.errors import DataError
+from sifu.keys import Keys
+from sifu.scenario import Scenario
+from sifu.types import Clients
+
+
+def load_clients(scenario: Scenario, images: Images, partition: pd.DataFrame, seeds: range) -> Clients:
+    """The clients of every seed, marked if the scenario says so, normalised and padded."""
+    num_clients = scenario.partition.num_clients
+    held = _holdings(partition, seeds, num_clients)  # [S][C] -> rows
+    longest = max(len(rows) for clients in held for rows in clients)
+    shape = DATASETS[scenario.dataset.name].shape
+    x = torch.zeros(len(seeds), num_clients, longest, *shape)
+    y = torch.zeros(len(seeds), num_clients, longest, dtype=torch.int64)
+    size = torch.zeros(len(seeds), num_clients, dtype=torch.int64)
+    needed = np.unique(np.concatenate([rows for clients in held for rows in clients]))
+    decoded = images.train.pixels(needed)  # each image once, however many seeds hold it
+    for s, clients in enumerate(held):
+        marks = _marks(scenario, seeds[s])
+        for c, rows in enumerate(clients):
+            pixels = decoded[np.searchsorted(needed, rows)]
+            pixels = stamp(pixels, marks[c]) if marks is not None else pixels
+            x[s, c, : len(rows)] = normalise(pixels, scenario)
+            y[s, c, : len(rows)] = torch.from_numpy(images.train.labels[rows])
+            size[s, c] = len(rows)
+    return Clients(x, y, size)
+
+
+def _holdings(partition: pd.DataFrame, seeds: range, num_clients: int) -> list[list[np.ndarray]]:
+    groups = {key: group.sort_values("place")["row"].to_numpy() for key, group in partition.groupby(["seed", "client"])}
+    for seed in seeds:
+        for client in range(num_clients):
+            if (seed, client) not in groups:
+                raise DataError(f"client {client} of seed {seed} has no examples in the partition")
+    return [[groups[seed, client] for client in range(num_clients)] for seed in seeds]
+
+
+def _marks(scenario: Scenario, seed: int) -> np.ndarray | None:
+    if scenario.watermark is None:
+        return None
+    _, height, width = DATASETS[scenario.dataset.name].shape
+    return pixel_sets(scenario.watermark, height * width, scenario.partition.num_clients, Keys.of([seed]).rows(0))
+
+
+def normalise(pixels: Pixels, scenario: Scenario) -> Tensor:
+    """Bytes [n, C, H, W] as floats of about zero mean and unit variance a channel."""
+    spec = DATASETS[scenario.dataset.name]
+    mean, std = (torch.tensor(values).view(-1, 1, 1) for values in (spec.mean, spec.std))
+    return (torch.from_numpy(pixels).float() / 255 - mean) / std

@@ -1,0 +1,65 @@
+"""A dataset in memory: labels at hand, pixels decoded only for the examples that somebody holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sifu.data import DATASETS, resolve_source
+from sifu.errors import DataError
+from sifu.registry import resolve
+from sifu.scenario import Dataset
+
+Labels = NDArray[np.int64]
+Pixels = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Split:
+    """The examples of a train or test set."""
+
+    labels: Labels  # [N]
+    pixels: Callable[[NDArray[np.int64]], Pixels]  # rows [k] -> [k, C, H, W]
+    groups: Labels | None = None  # [N] who it comes from: a writer, an identity
+
+
+@dataclass(frozen=True)
+class Images:
+    """A dataset: train examples, and test examples where the source has any."""
+
+    train: Split
+    test: Split | None
+
+
+def load_images(dataset: Dataset, root: Path, *, download: bool = False) -> Images:
+    """The dataset that a scenario names, checked: labels in range, as many pixels as labels."""
+    source = resolve_source(dataset.name, dataset.source, root, download=download)
+    loader = resolve(DATASETS[dataset.name].sources[source].loader)
+    images: Images = loader(dataset.name, root, verify=dataset.verify, download=download)
+    for name, split in (("train", images.train), ("test", images.test)):
+        if split is not None:
+            _check_labels(split.labels, dataset.name, name)
+    return images
+
+
+def _check_labels(labels: Labels, dataset: str, split: str) -> None:
+    num_classes = DATASETS[dataset].num_classes
+    if len(labels) == 0:
+        raise DataError(f"dataset {dataset}: the {split} set is empty")
+    bad = np.flatnonzero((labels < 0) | (labels >= num_classes))
+    if len(bad):
+        raise DataError(
+            f"dataset {dataset}: label {labels[bad[0]]} in row {bad[0]} of the {split} set; "
+            f"allowed: 0 to {num_classes - 1}"
+        )
+
+
+def array_split(pixels: Pixels, labels: Labels, groups: Labels | None = None) -> Split:
+    """A split whose pixels [N, C, H, W] are already decoded."""
+    if len(pixels) != len(labels):
+        raise DataError(f"{len(pixels)} images but {len(labels)} labels")
+    return Split(labels, lambda rows: pixels[rows], groups)

@@ -1,0 +1,64 @@
+"""MNIST and Fashion-MNIST in torchvision's layout, and MNIST by writer with QMNIST's label files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from sifu.data import DATASETS, missing_files
+from sifu.data.dataset import Images, Labels, Split, array_split
+from sifu.data.idx import read_idx
+from sifu.data.vision import torchvision
+from sifu.errors import DataError
+
+_WRITER_COLUMN = 2  # of QMNIST's table: digit, series, writer, ...
+
+
+def mnist(name: str, root: Path, *, verify: bool, download: bool) -> Images:
+    return _load(name, "MNIST", root, verify=verify, download=download)
+
+
+def fashionmnist(name: str, root: Path, *, verify: bool, download: bool) -> Images:
+    return _load(name, "FashionMNIST", root, verify=verify, download=download)
+
+
+def by_writer(name: str, root: Path, *, verify: bool, download: bool) -> Images:
+    """MNIST with the writer of each digit as its group (Yadav and Bottou 2019)."""
+    images = mnist(name, root, verify=verify, download=download)
+    assert images.test is not None
+    return Images(_with_writers(images.train, root, "train", verify), _with_writers(images.test, root, "test", verify))
+
+
+def _load(name: str, folder: str, root: Path, *, verify: bool, download: bool) -> Images:
+    if download and missing_files(name, "torchvision", root):
+        _download(DATASETS[name].groups is not None, folder, root)
+    return Images(_split(root, f"{folder}/raw/train", verify), _split(root, f"{folder}/raw/t10k", verify))
+
+
+def _download(with_writers: bool, folder: str, root: Path) -> None:
+    datasets = torchvision().datasets
+    getattr(datasets, folder)(root, download=True)
+    if with_writers:
+        for train in (True, False):
+            datasets.QMNIST(root, train=train, compat=False, download=True)
+
+
+def _split(root: Path, prefix: str, verify: bool) -> Split:
+    pixels = read_idx(root, f"{prefix}-images-idx3-ubyte.gz", verify=verify)  # [N, H, W]
+    labels = read_idx(root, f"{prefix}-labels-idx1-ubyte.gz", verify=verify)  # [N]
+    if pixels.ndim != 3 or pixels.shape[1:] != (28, 28) or pixels.dtype != np.uint8:
+        raise DataError(
+            f"{root / prefix}-images: {pixels.dtype} values of shape {pixels.shape}; expected bytes of [N, 28, 28]"
+        )
+    return array_split(pixels[:, None], labels.astype(np.int64))
+
+
+def _with_writers(split: Split, root: Path, part: str, verify: bool) -> Split:
+    path = f"QMNIST/raw/qmnist-{part}-labels-idx2-int.gz"
+    table = read_idx(root, path, verify=verify)  # [N', 8], N' >= N
+    count = len(split.labels)
+    digits: Labels = table[:count, 0].astype(np.int64) if table.ndim == 2 else np.empty(0, np.int64)
+    if not np.array_equal(digits, split.labels):
+        raise DataError(f"{root / path} does not describe the MNIST {part} set beside it: their digits differ")
+    return Split(split.labels, split.pixels, table[:count, _WRITER_COLUMN].astype(np.int64))

@@ -1,0 +1,151 @@
+"""Who holds which examples: pure functions of labels (or persons), client numbers and a key.
+
+Each gives the rows of every client. No example is held twice, by one client or by two. A client's draws depend on
+its number alone, so the order in which clients are listed does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from sifu.data.dataset import Labels, Split
+from sifu.errors import DataError
+from sifu.keys import Keys
+from sifu.scenario import Dirichlet, Iid, Natural, OneClass, Partition
+
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Holdings:
+    """The rows of each client, and how many of them had to come from another class than drawn."""
+
+    rows: dict[int, Labels]
+    moved: int = 0
+
+
+def partition_split(partition: Partition, split: Split, num_classes: int, key: Keys) -> Holdings:
+    """The holdings that a scenario's partition gives for one seed; `key` has a single state."""
+    clients = range(partition.num_clients)
+    match partition:
+        case OneClass():
+            return one_class(split.labels, clients, partition.examples, num_classes, key)
+        case Dirichlet():
+            return dirichlet(split.labels, clients, partition.examples, partition.alpha, num_classes, key)
+        case Iid():
+            return iid(split.labels, clients, partition.examples, key)
+        case Natural():
+            if split.groups is None:
+                raise DataError(
+                    "a natural partition needs to know who each example comes from (Parquet: a column client)"
+                )
+            return natural(split.groups, clients, partition.min_examples, key)
+
+
+def one_class(labels: Labels, clients: Sequence[int], examples: int, num_classes: int, key: Keys) -> Holdings:
+    """Client i holds `examples` examples of the class i mod num_classes."""
+    rows: dict[int, Labels] = {}
+    for label in range(num_classes):
+        owners = [client for client in sorted(clients) if client % num_classes == label]
+        pool = _shuffled(np.flatnonzero(labels == label), key)
+        if len(owners) * examples > len(pool):
+            raise DataError(
+                f"class {label} has {len(pool)} examples, its {len(owners)} clients need {len(owners) * examples}: "
+                "lower partition.examples or partition.num_clients"
+            )
+        rows |= {client: pool[i * examples : (i + 1) * examples] for i, client in enumerate(owners)}
+    return Holdings({client: rows[client] for client in sorted(rows)})
+
+
+def iid(labels: Labels, clients: Sequence[int], examples: int, key: Keys) -> Holdings:
+    """`examples` examples for each client, dealt at random."""
+    _check_total(len(labels), len(clients), examples)
+    pool = _shuffled(np.arange(len(labels)), key)
+    return Holdings({client: pool[i * examples : (i + 1) * examples] for i, client in enumerate(sorted(clients))})
+
+
+def natural(groups: Labels, clients: Sequence[int], min_examples: int, key: Keys) -> Holdings:
+    """One person a client, drawn among those with at least `min_examples`, with all that the person has."""
+    persons, counts = np.unique(groups, return_counts=True)
+    eligible = persons[counts >= min_examples]
+    if len(eligible) < len(clients):
+        raise DataError(
+            f"{len(eligible)} persons have at least {min_examples} examples, {len(clients)} clients are asked for: "
+            "lower partition.min_examples or partition.num_clients"
+        )
+    drawn = _shuffled(eligible, key)
+    return Holdings({client: np.flatnonzero(groups == drawn[i]) for i, client in enumerate(sorted(clients))})
+
+
+def dirichlet(
+    labels: Labels, clients: Sequence[int], examples: int, alpha: float, num_classes: int, key: Keys
+) -> Holdings:
+    """Class proportions ~ Dirichlet(alpha) a client, rounded to exactly `examples` (Hsu et al. 2019).
+
+    When the clients together want more of a class than there is, each gets its proportional part of it and fills up
+    from the classes that are left, in its own proportions. How many examples that concerned is `moved`.
+    """
+    _check_total(len(labels), len(clients), examples)
+    clients = sorted(clients)
+    proportions = np.stack([_proportions(client, alpha, num_classes, key) for client in clients])  # [C, classes]
+    wanted = np.stack([_largest_remainder(row, examples) for row in proportions])  # [C, classes]
+    supply = np.bincount(labels, minlength=num_classes)  # [classes]
+    given = fit_supply(wanted, proportions, supply)
+    rows: dict[int, list[Labels]] = {client: [] for client in clients}
+    for label in range(num_classes):
+        pool = _shuffled(np.flatnonzero(labels == label), key)
+        ends = given[:, label].cumsum()
+        for client, count, end in zip(clients, given[:, label], ends, strict=True):
+            rows[client].append(pool[end - count : end])
+    moved = int(np.maximum(wanted - given, 0).sum())
+    return Holdings({client: np.concatenate(parts) for client, parts in rows.items()}, moved)
+
+
+def fit_supply(wanted: Counts, proportions: NDArray[np.float64], supply: Counts) -> Counts:
+    """Counts [C, classes] with the row sums of `wanted` and no column sum above `supply` [classes]."""
+    given, is_open = wanted.copy(), np.ones(len(supply), bool)
+    while (over := is_open & (given.sum(0) > supply)).any():
+        freed = np.zeros(len(given), np.int64)  # [C]
+        for label in np.flatnonzero(over):
+            share = _largest_remainder(given[:, label], int(supply[label]))
+            freed += given[:, label] - share
+            given[:, label] = share
+        is_open &= ~over  # a class that ran out stays as it is: each pass closes one more
+        for client in np.flatnonzero(freed):
+            weights = np.where(is_open, proportions[client], 0.0)
+            given[client] += _largest_remainder(weights if weights.sum() > 0 else is_open, int(freed[client]))
+    return given
+
+
+def _largest_remainder(weights: NDArray[np.generic], total: int) -> Counts:
+    """Whole numbers in proportion to `weights` that sum to `total` (Hamilton's method; ties to the first)."""
+    quota = np.asarray(weights, np.float64) / np.sum(weights, dtype=np.float64) * total
+    counts = np.floor(quota).astype(np.int64)
+    rest = total - int(counts.sum())
+    counts[np.argsort(counts - quota, kind="stable")[:rest]] += 1
+    return counts
+
+
+def _proportions(client: int, alpha: float, num_classes: int, key: Keys) -> NDArray[np.float64]:
+    """The client's draw from Dirichlet(alpha): NumPy's sampler on a generator with the client's own key."""
+    seed = int(key.fold("dirichlet", client).state) % 2**64
+    return np.random.Generator(np.random.Philox(key=seed)).dirichlet(np.full(num_classes, alpha))
+
+
+def _shuffled(rows: Labels, key: Keys) -> Labels:
+    """`rows` in a random order in which the place of a row depends on nothing but its own number."""
+    priority = key.fold("pool").fold(torch.from_numpy(np.ascontiguousarray(rows))).state.numpy()
+    return rows[np.argsort(priority, kind="stable")]
+
+
+def _check_total(available: int, num_clients: int, examples: int) -> None:
+    if num_clients * examples > available:
+        raise DataError(
+            f"{num_clients} clients x {examples} examples need {num_clients * examples}, the dataset has {available}: "
+            "lower partition.examples or partition.num_clients"
+        )

@@ -1,0 +1,215 @@
+"""FedAvg over all seeds and sampled clients at once: the one training loop of the suite.
+
+Who may take part and when a seed is done are masks over S. A seed's result does not depend on the seeds beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from sifu.cohort import cohort_weights, sample_cohort
+from sifu.errors import StoreError
+from sifu.evaluation import Evaluator, share
+from sifu.history import Look, Segment
+from sifu.keys import Keys
+from sifu.local import LocalTrainer, local_trainer
+from sifu.local.batches import draw_batches
+from sifu.models.flat import FlatModel
+from sifu.recorder import Recorder
+from sifu.scenario import Federation
+from sifu.stop import Stop
+from sifu.types import Clients, Status
+from sifu.workers import Workers
+
+_DROP_SHARE = (
+    0.25  # on a GPU finished seeds leave the batch when they are this share of it: a smaller batch has its price
+)
+Progress = Callable[[int, list[Look], int], None]  # round, looks of this round, seeds still running
+
+
+class Round(NamedTuple):
+    """What one round did."""
+
+    cohort: Tensor  # [R, m]
+    local: Tensor  # [R, m, P] the clients' weights
+    weights: Tensor  # [R, P] their average
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Trains `model` on `clients`; `workers` on the CPU, None on a GPU."""
+
+    model: FlatModel
+    clients: Clients
+    federation: Federation
+    workers: Workers | None
+
+    @cached_property
+    def trainer(self) -> LocalTrainer:
+        return local_trainer(self.model, self.clients, self.federation, self.workers)
+
+    @cached_property
+    def evaluator(self) -> Evaluator:
+        return Evaluator(self.model, self.clients, self.workers)
+
+    def round(self, weights: Tensor, seeds: Tensor, rounds: Tensor, available: Tensor, keys: Keys) -> Round:
+        """One round from `weights` [R, P]; `seeds` [R] are rows of the clients' data, `rounds` [R] its numbers."""
+        size = self.clients.size[seeds]  # [R, C]
+        cohort = sample_cohort(keys, rounds, available, self.federation.clients_per_round)
+        sizes = size.gather(1, cohort.clamp(min=0)).where(cohort >= 0, 0)  # [R, m]
+        batches = draw_batches(keys, rounds, cohort, sizes, self.clients.images.shape[2], self.federation)
+        local = self.trainer(weights, seeds, cohort, batches)
+        return Round(cohort, local, _average(weights, local, cohort_weights(cohort, size)))
+
+    def run(
+        self,
+        start: Tensor,
+        available: Tensor,
+        keys: Keys,
+        stop: Stop,
+        *,
+        snapshot_every: int = 50,
+        progress: Progress | None = None,
+    ) -> Segment:
+        """Train every seed from `start` [S, P] on its `available` [S, C] clients until `stop`."""
+        return _Run(self, start, available, keys, stop, Recorder(self.model, start, snapshot_every), progress).finish()
+
+    def replay(self, segment: Segment, rounds: Tensor) -> Tensor:
+        """The weights after `rounds` [S] rounds of a segment: exact on the CPU, to rounding on a GPU. [S, P]"""
+        if bool((rounds < 0).any()) or bool((rounds > segment.rounds).any()):
+            raise StoreError(f"round {rounds.tolist()} is not in a history of {segment.rounds.tolist()} rounds")
+        at, weights = segment.nearest_snapshot(rounds)
+        weights, keys = weights.to(self.clients.images.device), Keys(segment.key_state)
+        while (todo := torch.nonzero(at < rounds).flatten()).numel():
+            weights[todo] = self._again(segment, weights[todo], todo, at[todo], keys).weights
+            at[todo] += 1
+        return weights
+
+    def updates(self, segment: Segment, rounds: Tensor) -> Round:
+        """What every seed's clients did in round number `rounds` [S] (0: the first): their weights and the average."""
+        seeds = torch.arange(len(rounds))
+        return self._again(segment, self.replay(segment, rounds), seeds, rounds, Keys(segment.key_state))
+
+    def _again(self, segment: Segment, weights: Tensor, seeds: Tensor, rounds: Tensor, keys: Keys) -> Round:
+        device = weights.device
+        moved = (part.to(device) for part in (seeds, rounds, segment.available[seeds], keys.state[seeds]))
+        seeds_there, rounds_there, available, state = moved
+        result = self.round(weights, seeds_there, rounds_there, available, Keys(state))
+        inside = rounds < segment.rounds[seeds]
+        if not torch.equal(
+            result.cohort.cpu()[inside],
+            segment.trace.cohort[seeds, rounds.clamp(max=segment.trace.cohort.shape[1] - 1)][inside],
+        ):
+            raise StoreError("the history was not made with these clients and keys: its cohorts differ on replay")
+        return result
+
+
+def _average(old: Tensor, local: Tensor, weight: Tensor) -> Tensor:
+    """The weighted mean over m, one client after another: its rounding does not depend on the batch. [R, P]"""
+    total = torch.zeros_like(old)
+    for j in range(local.shape[1]):
+        total.addcmul_(local[:, j], weight[:, j, None])
+    return torch.where(weight.sum(1, keepdim=True) > 0, total, old)  # nobody came: nothing changes
+
+
+class _Run:
+    """The state of one `Engine.run`: every tensor has a row for each seed, `seeds` are the rows still trained."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        start: Tensor,
+        available: Tensor,
+        keys: Keys,
+        stop: Stop,
+        recorder: Recorder,
+        progress: Progress | None,
+    ) -> None:
+        self.engine, self.start, self.available, self.keys = engine, start, available, keys
+        self.stop, self.recorder, self.progress = stop, recorder, progress
+        self.weights = start.clone()
+        num_seeds, device = len(start), start.device
+        self.active = torch.ones(num_seeds, dtype=torch.bool, device=device)
+        self.diverged = torch.zeros(num_seeds, dtype=torch.bool, device=device)
+        self.rounds = torch.zeros(num_seeds, dtype=torch.int64, device=device)
+        self.seeds = torch.arange(num_seeds, device=device)
+        self.status = [Status.DONE if stop.target is None else Status.NOT_REACHED] * num_seeds
+        self.next_look = torch.zeros(num_seeds, dtype=torch.int64)
+        self.looks: list[Look] = []
+
+    def finish(self) -> Segment:
+        number = 0
+        self._look(number)
+        while len(self.seeds):
+            self._train(number)
+            number += 1
+            if number == int(self.next_look[self.seeds.cpu()].min()):
+                self._look(number)
+        return self.recorder.segment(
+            self.start,
+            self.weights,
+            self.rounds,
+            tuple(self.status),
+            self.available,
+            self.keys.state,
+            tuple(self.looks),
+        )
+
+    def _train(self, number: int) -> None:
+        """One round of the seeds in the batch; finished ones among them are computed along and not changed."""
+        seeds, before = self.seeds, self.weights[self.seeds]
+        rounds = torch.full_like(seeds, number)
+        result = self.engine.round(before, seeds, rounds, self.available[seeds], self.keys.rows(seeds))
+        active = self.active[seeds]
+        finite = result.weights.isfinite().all(1)
+        goes_on = active & finite
+        self.weights[seeds] = torch.where(goes_on[:, None], result.weights, before)
+        self.diverged[seeds] |= active & ~finite
+        self.active[seeds] = goes_on
+        self.rounds[seeds] += goes_on
+        self.recorder.add(number, seeds, before, result.cohort, result.local, self.weights)
+
+    def _look(self, number: int) -> None:
+        """Evaluate the seeds that are due, end those that are done, and drop them from the batch."""
+        active = self.active.cpu()
+        due = torch.nonzero(active & (self.next_look <= number)).flatten()
+        looks = self._evaluate(due, number) if len(due) else []
+        for row in torch.nonzero(self.diverged.cpu()).flatten().tolist():
+            self.status[row] = Status.DIVERGED
+        self._drop_finished()
+        if self.progress is not None:
+            self.progress(number, looks, int(self.active.sum()))
+
+    def _evaluate(self, due: Tensor, number: int) -> list[Look]:
+        rows, size = due.to(self.weights.device), self.engine.clients.size
+        correct = self.engine.evaluator.correct(self.weights[rows], rows)  # [R, C]
+        retain = share(correct, size[rows], self.available[rows]).cpu()
+        forget = share(correct, size[rows], ~self.available[rows]).cpu()
+        accuracy = torch.zeros(len(self.start), dtype=retain.dtype)
+        accuracy[due] = retain
+        reached = self.stop.reached(accuracy, number)
+        over = number >= self.stop.max_rounds
+        for row in due.tolist():
+            if reached[row]:
+                self.status[row] = Status.DONE
+        done = due[(reached | over)[due]]
+        self.active[done.to(self.active.device)] = False
+        self.next_look[due] = self.stop.next_look(accuracy, number)[due]
+        looks = [
+            Look(row, number, a, None if f != f else f)
+            for row, a, f in zip(due.tolist(), retain.tolist(), forget.tolist(), strict=True)
+        ]
+        self.looks += looks
+        return looks
+
+    def _drop_finished(self) -> None:
+        running = self.seeds[self.active[self.seeds]]
+        finished = len(self.seeds) - len(running)
+        if self.engine.workers is not None or not len(running) or finished >= _DROP_SHARE * len(self.seeds):
+            self.seeds = running

@@ -1,0 +1,69 @@
+"""What a run leaves behind: scalars of every round, sparse snapshots, and from them any model of any round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from sifu.types import Status
+
+
+class Look(NamedTuple):
+    """One evaluation of one seed."""
+
+    seed_row: int
+    round: int
+    retain_accuracy: float  # over the clients that take part
+    forget_accuracy: float | None  # over the others; None where there are none
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The scalars of every round and sampled client; rounds past a seed's own end are padding."""
+
+    cohort: Tensor  # [S, T, m] int64 client numbers, -1: nobody
+    distance: Tensor  # [S, T, m] ||theta^{n+1} - theta_c^{n+1}||
+    update_norm: Tensor  # [S, T, m] ||theta_c^{n+1} - theta^n||
+    layer_norm: Tensor  # [S, T, m, layers] the same, layer by layer
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A stretch of FedAvg rounds: from `start` to `final`, and what is needed to walk it again."""
+
+    start: Tensor  # [S, P]
+    final: Tensor  # [S, P]
+    rounds: Tensor  # [S] int64: how many rounds each seed took
+    status: tuple[Status, ...]  # [S]
+    available: Tensor  # [S, C] bool: who could be sampled
+    key_state: Tensor  # [S] int64: the stream of its draws
+    trace: Trace
+    snapshots: Tensor  # [S, Q, P]: the weights after snapshot_every, 2 snapshot_every, ... rounds
+    snapshot_every: int
+    looks: tuple[Look, ...] = ()
+
+    def nearest_snapshot(self, rounds: Tensor) -> tuple[Tensor, Tensor]:
+        """The last kept weights at or before `rounds` [S]: their round [S], and themselves [S, P]."""
+        number = rounds // self.snapshot_every  # [S]
+        kept = torch.cat([self.start.unsqueeze(1), self.snapshots], dim=1)  # [S, Q + 1, P]
+        return number * self.snapshot_every, kept[torch.arange(len(rounds)), number]
+
+
+@dataclass(frozen=True)
+class Work:
+    """The cost of a run, counted by the engine. All [S]."""
+
+    rounds: Tensor
+    client_steps: Tensor  # local optimiser steps, over all clients
+    comm_floats: Tensor  # floats moved, down and up
+
+
+def count_work(segment: Segment, local_steps: int) -> Work:
+    """The cost of a segment from its own trace."""
+    cohort = segment.trace.cohort
+    happened = torch.arange(cohort.shape[1]) < segment.rounds[:, None]  # [S, T]
+    visits = ((cohort >= 0) & happened[..., None]).sum((1, 2))  # [S]
+    return Work(segment.rounds, visits * local_steps, visits * 2 * segment.start.shape[1])

@@ -1,0 +1,111 @@
+"""Local training of logistic regression in the space of a client's examples.
+
+A step of SGD moves the weights along the client's own images: after any number of them W = W_0 + A^T X, with X [n, D]
+the images (and a 1 for the bias) and A [n, classes] the coefficients. So K steps need the start's logits X W_0^T once,
+the Gram matrix G = X X^T (n^2 numbers, computed once for all rounds), and per step only L = L_0 + G A, n x n x classes
+operations instead of two passes over X. X is touched twice a round, not twice a step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from sifu.local.batches import Batches
+from sifu.local.sgd import clip_factor
+from sifu.models.flat import FlatModel
+from sifu.models.logistic import Logistic
+from sifu.scenario import Federation
+from sifu.types import Clients
+from sifu.workers import Workers
+
+_MOST_EXAMPLES = 512  # beyond it the Gram matrix costs more than the images
+_CHUNK = 5  # clients a task: enough to hide the overhead of an operation, few enough to stay in cache
+
+
+@dataclass(frozen=True)
+class DualTrainer:
+    model: FlatModel
+    clients: Clients
+    federation: Federation
+    workers: Workers | None
+
+    @staticmethod
+    def fits(model: FlatModel, clients: Clients) -> bool:
+        return isinstance(model.module, Logistic) and clients.images.shape[2] <= _MOST_EXAMPLES
+
+    @cached_property
+    def _images(self) -> Tensor:
+        images = self.clients.images.flatten(3)  # [S, C, n, D]
+        real = self.clients.real()  # [S, C, n]
+        return images if bool(real.all()) else torch.where(real[..., None], images, 0.0)
+
+    @cached_property
+    def _gram(self) -> Tensor:
+        return torch.stack([x @ x.transpose(1, 2) + 1.0 for x in self._images])  # [S, C, n, n]; + 1: the bias
+
+    @cached_property
+    def _targets(self) -> Tensor:
+        classes = self.model.shapes[1][0]
+        return one_hot(self.clients.labels, classes).to(self._images.dtype)  # [S, C, n, classes]
+
+    def __call__(self, start: Tensor, seeds: Tensor, cohort: Tensor, batches: Batches) -> Tensor:
+        weight = batches.dense(self._images.shape[2])  # [R, m, K, n]
+        if self.workers is None:
+            return self._train_all(start, seeds, cohort, weight)
+        local = start.unsqueeze(1).repeat(1, cohort.shape[1], 1)  # [R, m, P]
+        self._gram, self._targets  # noqa: B018  # made here once, not by several threads at the same time
+        present = (cohort >= 0).sum(1).tolist()  # absent clients stand last
+        tasks = [
+            (r, s, slice(j, min(j + _CHUNK, present[r])))
+            for r, s in enumerate(seeds.tolist())
+            for j in range(0, present[r], _CHUNK)
+        ]
+
+        def train(task: tuple[int, int, slice]) -> None:
+            r, s, part = task
+            who = cohort[r, part]
+            local[r, part] = self._train(start[r].expand(len(who), -1), torch.full_like(who, s), who, weight[r, part])
+
+        self.workers.map(train, tasks)
+        return local
+
+    def _train_all(self, start: Tensor, seeds: Tensor, cohort: Tensor, weight: Tensor) -> Tensor:
+        """Everything in one batch, as a GPU likes it."""
+        shape = cohort.shape
+        rows = start.unsqueeze(1).expand(*shape, -1).flatten(0, 1)  # [R * m, P]
+        seed = seeds[:, None].expand(shape).reshape(-1)
+        local = self._train(rows, seed, cohort.clamp(min=0).reshape(-1), weight.flatten(0, 1))
+        return torch.where((cohort >= 0).unsqueeze(-1), local.unflatten(0, shape), start.unsqueeze(1))
+
+    def _train(self, start: Tensor, seed: Tensor, client: Tensor, weight: Tensor) -> Tensor:
+        """`start` [q, P], `seed` and `client` [q], `weight` [q, K, n] -> weights [q, P] after K steps."""
+        images = self._images[seed, client]  # [q, n, D]
+        matrix, bias = self._unflatten(start)  # [q, classes, D], [q, classes]
+        logits = torch.baddbmm(bias.unsqueeze(1), images, matrix.transpose(1, 2))  # [q, n, classes]
+        coefficients = self._descend(logits, self._gram[seed, client], self._targets[seed, client], weight)
+        change = coefficients.transpose(1, 2) @ images  # [q, classes, D]
+        return start + torch.cat([change.flatten(1), coefficients.sum(1)], dim=1)
+
+    def _descend(self, start: Tensor, gram: Tensor, targets: Tensor, weight: Tensor) -> Tensor:
+        """A [q, n, classes] after K steps from the logits `start` [q, n, classes]."""
+        federation = self.federation
+        logits, velocity, coefficients = start, torch.zeros_like(start), torch.zeros_like(start)
+        for step in range(federation.local_steps):
+            slope = (logits.softmax(-1) - targets) * weight[:, step, :, None]  # d loss / d logits
+            if federation.clip is not None:  # ||slope^T X||^2 = <slope, G slope>
+                norm = (slope * (gram @ slope)).sum((1, 2), keepdim=True).clamp(min=0).sqrt()
+                slope = slope * clip_factor(norm, federation.clip)
+            velocity.mul_(federation.momentum).add_(slope)
+            coefficients.add_(velocity, alpha=-federation.client_lr)
+            if step + 1 < federation.local_steps:
+                logits = torch.baddbmm(start, gram, coefficients)
+        return coefficients
+
+    def _unflatten(self, weights: Tensor) -> tuple[Tensor, Tensor]:
+        matrix, bias = self.model.split(weights)
+        return matrix.unflatten(-1, self.model.shapes[0]), bias

@@ -1,0 +1,18 @@
+"""Models by name, a line each. Read while the Snakefile is parsed: nothing heavy is imported here."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class ModelSpec(NamedTuple):
+    builder: str  # "module:function", called with (shape, num_classes), gives a torch.nn.Module
+    shape: tuple[int, int, int] | None = None  # the only input shape it takes; None: any
+
+
+MODELS: dict[str, ModelSpec] = {
+    "logistic": ModelSpec("sifu.models.logistic:Logistic"),
+    "cnn28": ModelSpec("sifu.models.cnn:cnn28", (1, 28, 28)),
+    "cnn32": ModelSpec("sifu.models.cnn:cnn32", (3, 32, 32)),
+    "cnn64": ModelSpec("sifu.models.cnn:cnn64", (3, 64, 64)),
+}

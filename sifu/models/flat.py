@@ -1,0 +1,96 @@
+"""A model whose weights are one flat row, so that a federation is a matrix [S, P] and a cohort [S, m, P]."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from sifu.data import DatasetSpec
+from sifu.errors import SifuError
+from sifu.keys import Keys
+from sifu.models import MODELS
+from sifu.registry import resolve
+
+
+@dataclass(frozen=True)
+class FlatModel:
+    """A module seen as a pure function of (weights [P], images [n, ...])."""
+
+    module: nn.Module
+
+    def __post_init__(self) -> None:
+        if any(True for _ in self.module.buffers()):
+            name = type(self.module).__name__
+            raise SifuError(
+                f"model {name} has buffers (batch statistics?), which FedAvg cannot average: use one without"
+            )
+        self.module.requires_grad_(False)
+
+    @cached_property
+    def names(self) -> list[str]:
+        return [name for name, _ in self.module.named_parameters()]
+
+    @cached_property
+    def shapes(self) -> list[torch.Size]:
+        return [parameter.shape for parameter in self.module.parameters()]
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        return [shape.numel() for shape in self.shapes]
+
+    @property
+    def num_weights(self) -> int:
+        return sum(self.sizes)
+
+    @cached_property
+    def _copies(self) -> threading.local:
+        """A module for each thread: `functional_call` swaps weights in place, which two threads must not share."""
+        return threading.local()
+
+    @cached_property
+    def memory_format(self) -> torch.memory_format:
+        """How images should lie in memory on a CPU: convolutions and pooling are twice as fast with channels last."""
+        has_convolution = any(isinstance(part, nn.Conv2d) for part in self.module.modules())
+        return torch.channels_last if has_convolution else torch.contiguous_format
+
+    def split(self, weights: Tensor) -> list[Tensor]:
+        """The weights of each layer, as they lie in the row."""
+        return list(weights.split(self.sizes, dim=-1))  # [..., size] each
+
+    def logits(self, weights: Tensor, images: Tensor) -> Tensor:
+        """The module's output with the given weights [P] on images [n, C, H, W]."""
+        if not hasattr(self._copies, "module"):
+            self._copies.module = copy.deepcopy(self.module)
+        parts = zip(self.names, self.split(weights), self.shapes, strict=True)
+        named = {name: part.view(shape) for name, part, shape in parts}
+        return functional_call(self._copies.module, named, (images,))  # [n, classes]
+
+    def layer_norms(self, rows: Tensor) -> Tensor:
+        """Euclidean norm of each layer's part of each row."""
+        return torch.stack([part.norm(dim=-1) for part in self.split(rows)], dim=-1)  # [..., layers]
+
+    def init(self, keys: Keys) -> Tensor:
+        """Initial weights, one row a seed: U(-b, b) with b = 1/sqrt(fan in), torch's default for these layers."""
+        rows = [self._init_parameter(keys, name) for name in self.names]
+        return torch.cat(rows, dim=-1)  # [S, P]
+
+    def _init_parameter(self, keys: Keys, name: str) -> Tensor:
+        parameter = self.module.get_parameter(name)
+        owner = self.module.get_submodule(name.rpartition(".")[0])
+        weight = getattr(owner, "weight", parameter)
+        if weight.dim() < 2:  # a normalisation layer: its own start, ones or zeros
+            return parameter.detach().to(keys.state.device).flatten().expand(len(keys.state), -1)
+        bound = weight[0].numel() ** -0.5
+        draws = keys.fold("init", name).uniform(parameter.numel())
+        return ((draws * 2.0 - 1.0) * bound).float()  # [S, size]
+
+
+def build_model(name: str, spec: DatasetSpec) -> FlatModel:
+    """The model of a scenario, for the images of its dataset."""
+    return FlatModel(resolve(MODELS[name].builder)(spec.shape, spec.num_classes))

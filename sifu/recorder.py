@@ -1,0 +1,65 @@
+"""Keeps the history of a run while it happens."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from sifu.history import Look, Segment, Trace
+from sifu.models.flat import FlatModel
+from sifu.types import Status
+
+
+class Recorder:
+    """Collects the scalars of every round and a snapshot of the weights every few."""
+
+    def __init__(self, model: FlatModel, start: Tensor, snapshot_every: int) -> None:
+        self.model, self.num_seeds, self.snapshot_every = model, len(start), snapshot_every
+        self.rounds: list[tuple[Tensor, ...]] = []
+        self.snapshots: list[Tensor] = []
+
+    def add(self, number: int, seeds: Tensor, before: Tensor, cohort: Tensor, local: Tensor, weights: Tensor) -> None:
+        """Round `number` (0: the first) of the rows `seeds` [R]; `weights` [S, P] are those of all seeds after it."""
+        after = weights[seeds].unsqueeze(1)  # [R, 1, P]
+        update = local - before.unsqueeze(1)  # [R, m, P]
+        layers = self.model.layer_norms(update)  # [R, m, layers]
+        scalars = (cohort, (after - local).norm(dim=-1), layers.norm(dim=-1), layers)
+        self.rounds.append(tuple(self._spread(part, seeds, -1 if part is cohort else 0) for part in scalars))
+        if (number + 1) % self.snapshot_every == 0:
+            self.snapshots.append(weights.cpu().clone())
+
+    def _spread(self, part: Tensor, seeds: Tensor, fill: int) -> Tensor:
+        """Rows [R, ...] at their places among all seeds."""
+        whole = torch.full((self.num_seeds, *part.shape[1:]), fill, dtype=part.dtype, device=part.device)
+        whole[seeds] = part
+        return whole  # [S, ...]
+
+    def segment(
+        self,
+        start: Tensor,
+        final: Tensor,
+        rounds: Tensor,
+        status: tuple[Status, ...],
+        available: Tensor,
+        key_state: Tensor,
+        looks: tuple[Look, ...],
+    ) -> Segment:
+        """The finished history, on the CPU."""
+        trace = Trace(*(torch.stack(parts, dim=1).cpu() for parts in zip(*self.rounds, strict=True)))
+        kept = (
+            torch.stack(self.snapshots, dim=1)
+            if self.snapshots
+            else start.new_empty(len(start), 0, start.shape[1]).cpu()
+        )
+        return Segment(
+            start=start.cpu(),
+            final=final.cpu(),
+            rounds=rounds.cpu(),
+            status=status,
+            available=available.cpu(),
+            key_state=key_state.cpu(),
+            trace=trace,
+            snapshots=kept,
+            snapshot_every=self.snapshot_every,
+            looks=looks,
+        )

@@ -1,0 +1,109 @@
+"""Every Parquet table of the suite: columns, types, units, keys. Writer, docs and tests read these objects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pyarrow as pa
+
+
+class Column(NamedTuple):
+    name: str
+    type: pa.DataType
+    meaning: str  # with unit
+    nullable: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    name: str
+    meaning: str
+    key: tuple[str, ...]  # identifies a row; rows are sorted by it
+    columns: tuple[Column, ...]
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([pa.field(c.name, c.type, nullable=c.nullable) for c in self.columns])
+
+
+_TEXT, _INT, _REAL = pa.string(), pa.int64(), pa.float64()
+
+_SCENARIO = Column("scenario", _TEXT, "name in config/scenarios.yaml")
+_SEED = Column("seed", _INT, "seed of the federation")
+_CLIENT = Column("client", _INT, "number of the client, from 0")
+_CELL = (
+    _SCENARIO,
+    Column("variant", _TEXT, "name in config/variants.yaml; `train` for the training that comes before"),
+    _SEED,
+    Column("request", _INT, "number of the request, from 1; 0 for the training"),
+)
+_CELL_KEY = tuple(column.name for column in _CELL)
+
+PARTITION = Table(
+    "partition",
+    "who holds which example",
+    ("scenario", "seed", "client", "place"),
+    (
+        _SCENARIO,
+        _SEED,
+        _CLIENT,
+        Column("place", _INT, "number of the example at its client, from 0"),
+        Column("row", _INT, "row of the example in the dataset's train set"),
+        Column("label", _INT, "its class"),
+    ),
+)
+
+CELLS = Table(
+    "cells",
+    "every run that was planned: how it ended, what it cost, what it promises",
+    _CELL_KEY,
+    (
+        *_CELL,
+        Column(
+            "status", _TEXT, "done | not_reached (max_rounds came first) | diverged (the weights stopped being finite)"
+        ),
+        Column("rounds", _INT, "aggregation rounds"),
+        Column("client_steps", _INT, "local optimiser steps, over all clients"),
+        Column("comm_floats", _INT, "floats moved between server and clients, down and up"),
+        Column("server_floats", _INT, "floats that the server must have stored for the method", nullable=True),
+        Column("cut_round", _INT, "round that the method went back to", nullable=True),
+        Column("branch", _INT, "request whose branch that round lies on", nullable=True),
+        Column("sigma", _REAL, "standard deviation of the noise on each weight", nullable=True),
+        Column("psi", _REAL, "sensitivity of the model that was perturbed", nullable=True),
+        Column("psi_star", _REAL, "sensitivity that the noise can hide", nullable=True),
+        Column("claimed_epsilon", _REAL, "epsilon that is promised", nullable=True),
+        Column("claimed_delta", _REAL, "delta that is promised", nullable=True),
+        Column("actual_epsilon", _REAL, "epsilon that holds at the claimed delta", nullable=True),
+        Column("actual_delta", _REAL, "delta that holds at the claimed epsilon", nullable=True),
+    ),
+)
+
+CURVES = Table(
+    "curves",
+    "accuracy on the way",
+    (*_CELL_KEY, "round"),
+    (
+        *_CELL,
+        Column("round", _INT, "rounds done"),
+        Column("retain_accuracy", _REAL, "share of right answers on the data of the clients that take part"),
+        Column("forget_accuracy", _REAL, "the same on those who left; null when nobody has", nullable=True),
+    ),
+)
+
+SENSITIVITY = Table(
+    "sensitivity",
+    "what each sampled client did to the model, a row for each round that it took part in",
+    (*_CELL_KEY, "round", "client"),
+    (
+        *_CELL,
+        Column("round", _INT, "rounds done with this one: n of Psi(n, c)"),
+        _CLIENT,
+        Column("distance", _REAL, "||theta^n - theta_c^n||: new global model to the client's own"),
+        Column("update_norm", _REAL, "||theta_c^n - theta^{n-1}||: how far the client moved"),
+        Column("delta", _REAL, "Delta_c of the round, as published (equation 5)"),
+        Column("psi", _REAL, "Psi(n, c), as published (equation 6)"),
+    ),
+)
+
+TABLES = (PARTITION, CELLS, CURVES, SENSITIVITY)

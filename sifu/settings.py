@@ -1,0 +1,181 @@
+"""Settings: frozen dataclasses that document themselves and refuse nonsense when built.
+
+    @settings
+    class Watermark:
+        pixels: int = setting("pixels set to the maximum", at_least(1), default=10)
+
+    build(Watermark, {"pixels": 0}, path="scenarios.mnist.watermark")
+    # ConfigError: scenarios.mnist.watermark.pixels: 0 is refused; allowed: 1 or more
+
+A field whose type is a union of settings classes is chosen by the key `kind`, the class's own `kind`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass
+from typing import Any, NamedTuple, TypeVar, dataclass_transform
+
+from sifu.errors import ConfigError
+
+T = TypeVar("T")
+
+
+class Allowed(NamedTuple):
+    """A test on one value, and the words that tell a user what passes it."""
+
+    words: str
+    test: Callable[[Any], bool]
+
+
+def at_least(low: float) -> Allowed:
+    return Allowed(f"{low} or more", lambda v: v >= low)
+
+
+def above(low: float) -> Allowed:
+    return Allowed(f"above {low}", lambda v: v > low)
+
+
+def between(low: float, high: float) -> Allowed:
+    return Allowed(f"above {low}, at most {high}", lambda v: low < v <= high)
+
+
+def inside(low: float, high: float) -> Allowed:
+    return Allowed(f"above {low}, below {high}", lambda v: low < v < high)
+
+
+def from_to(low: float, high: float) -> Allowed:
+    return Allowed(f"{low} to {high}", lambda v: low <= v <= high)
+
+
+def one_of(names: Sequence[str]) -> Allowed:
+    return Allowed(" | ".join(names), lambda v: v in names)
+
+
+def setting(meaning: str, allowed: Allowed | None = None, *, default: Any = MISSING) -> Any:
+    """A field of a settings class: its meaning (with unit), what it may be, its default."""
+    return dataclasses.field(default=default, metadata={"meaning": meaning, "allowed": allowed})
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(setting,))
+def settings(cls: type[T]) -> type[T]:
+    """Make `cls` a frozen dataclass that checks every field, then calls its own `refuse()` if it has one."""
+
+    def __post_init__(self: Any) -> None:
+        for field in dataclasses.fields(self):
+            _check(field, getattr(self, field.name))
+        if hasattr(self, "refuse"):
+            self.refuse()
+
+    cls.__post_init__ = __post_init__  # type: ignore[attr-defined]
+    return dataclass(frozen=True, kw_only=True)(cls)
+
+
+def _check(field: dataclasses.Field[Any], value: Any) -> None:
+    allowed = field.metadata.get("allowed")
+    if allowed is None or value is None:
+        return
+    for item in value if isinstance(value, tuple) else (value,):
+        if not allowed.test(item):
+            raise ConfigError(field.name, item, allowed.words)
+
+
+def build(cls: type[T], data: object, path: str) -> T:
+    """A settings object from plain YAML data; `path` is where the data stood, for the message."""
+    if not isinstance(data, Mapping):
+        raise ConfigError(path, data, "a mapping with the keys " + ", ".join(_names(cls)))
+    hints = typing.get_type_hints(cls)
+    _refuse_unknown(cls, data, path)
+    values = {
+        name: _convert(hints[name], value, f"{path}.{name}" if path else name)
+        for name, value in data.items()
+        if name != "kind"
+    }
+    for field in dataclasses.fields(cls):  # type: ignore[arg-type]
+        if field.name not in values and field.default is MISSING:
+            raise ConfigError(f"{path}.{field.name}", None, f"it must be given ({field.metadata['meaning']})")
+    try:
+        return cls(**values)
+    except ConfigError as error:
+        raise error.inside(path) from None
+
+
+def _names(cls: type) -> list[str]:
+    tag = ["kind"] if hasattr(cls, "kind") else []
+    return tag + [field.name for field in dataclasses.fields(cls)]
+
+
+def _refuse_unknown(cls: type, data: Mapping[Any, Any], path: str) -> None:
+    names = _names(cls)
+    for key in data:
+        if key not in names:
+            close = difflib.get_close_matches(str(key), names, n=1)
+            hint = f" (did you mean {close[0]}?)" if close else ""
+            raise ConfigError(
+                f"{path}.{key}" if path else str(key), data[key], "only the keys " + ", ".join(names) + hint
+            )
+
+
+def _convert(hint: Any, value: object, path: str) -> Any:
+    """`value` as the type `hint`, or a refusal that names `path`."""
+    options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    if value is None:
+        if type(None) in options:
+            return None
+        raise ConfigError(path, value, _type_words(hint))
+    options = tuple(option for option in options if option is not type(None))
+    if all(dataclasses.is_dataclass(option) for option in options):
+        return build(_choose(options, value, path), value, path)
+    return _convert_plain(options[0], value, path)
+
+
+def _choose(options: tuple[Any, ...], value: object, path: str) -> type:
+    """The settings class that the key `kind` asks for; with one option there is nothing to choose."""
+    if len(options) == 1:
+        return options[0]
+    kinds = {option.kind: option for option in options}
+    kind = value.get("kind") if isinstance(value, Mapping) else value
+    if kind not in kinds:
+        raise ConfigError(f"{path}.kind", kind, " | ".join(kinds))
+    return kinds[kind]
+
+
+def _convert_plain(hint: Any, value: object, path: str) -> Any:
+    if typing.get_origin(hint) is tuple:
+        if not isinstance(value, list | tuple):
+            raise ConfigError(path, value, _type_words(hint))
+        item = typing.get_args(hint)[0]
+        return tuple(_convert(item, part, f"{path}[{i}]") for i, part in enumerate(value))
+    if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
+        if not math.isfinite(value):
+            raise ConfigError(path, value, "a finite number")
+        return float(value)
+    if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
+        raise ConfigError(path, value, _type_words(hint))
+    return value
+
+
+_WORDS = {int: "a whole number", float: "a number (YAML wants a point: 1.0e-4)", bool: "true or false", str: "a name"}
+
+
+def _type_words(hint: Any) -> str:
+    if isinstance(hint, types.UnionType):
+        return " or ".join("null" if arg is type(None) else _type_words(arg) for arg in typing.get_args(hint))
+    if typing.get_origin(hint) is tuple:
+        return f"a list, each item {_type_words(typing.get_args(hint)[0])}"
+    return _WORDS.get(hint) or f"a mapping ({getattr(hint, 'kind', hint.__name__)})"
+
+
+def to_plain(value: Any) -> Any:
+    """The inverse of `build`: plain data that JSON and YAML can hold."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        tag = {"kind": value.kind} if hasattr(value, "kind") else {}
+        return tag | {field.name: to_plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, tuple):
+        return [to_plain(item) for item in value]
+    return value

@@ -1,0 +1,58 @@
+"""partition: a dataset and a seed -> who holds which example."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from sifu.codehash import code_hash
+from sifu.data.dataset import Images, load_images
+from sifu.data.partition import Holdings, partition_split
+from sifu.keys import Keys
+from sifu.provenance import provenance
+from sifu.scenario import Scenario
+from sifu.schemas import PARTITION
+from sifu.stages import relevant_settings, stage_modules
+from sifu.store import write_table
+
+
+def run_partition(
+    name: str, scenario: Scenario, seeds: range, folder: Path, *, data_root: Path, download: bool = False
+) -> None:
+    """Writes `folder`/partition.parquet for all seeds of a block."""
+    images = load_images(scenario.dataset, data_root, download=download)
+    held = {
+        seed: partition_split(scenario.partition, images.train, scenario.num_classes, Keys.of([seed]).rows(0))
+        for seed in seeds
+    }
+    moved = {seed: holdings.moved for seed, holdings in held.items()}
+    for seed, count in moved.items():
+        if count:
+            print(f"{name}, seed {seed}: a class ran out, {count} examples came from other classes", file=sys.stderr)
+    frames = [_frame(name, seed, holdings, images) for seed, holdings in held.items()]
+    stamp = provenance(
+        "partition",
+        relevant_settings("partition", scenario),
+        code_hash(*stage_modules("partition", scenario)),
+        "cpu",
+        moved=moved,
+    )
+    write_table(folder / "partition.parquet", PARTITION, pd.concat(frames), stamp)
+
+
+def _frame(name: str, seed: int, holdings: Holdings, images: Images) -> pd.DataFrame:
+    rows = np.concatenate(list(holdings.rows.values()))
+    sizes = [len(held) for held in holdings.rows.values()]
+    return pd.DataFrame(
+        {
+            "scenario": name,
+            "seed": seed,
+            "client": np.repeat(list(holdings.rows), sizes),
+            "place": np.concatenate([np.arange(size) for size in sizes]),
+            "row": rows,
+            "label": images.train.labels[rows],
+        }
+    )

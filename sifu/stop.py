@@ -1,0 +1,47 @@
+"""When a run ends, and when its accuracy is looked at. Stop rules belong to the scenario, never to a method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from sifu.scenario import Target
+
+_LOOKS = ((0.20, 20), (0.10, 10), (0.05, 5), (0.02, 2))  # (distance to the target above which, rounds to the next look)
+
+
+@dataclass(frozen=True)
+class Stop:
+    """At the target accuracy after `min_rounds`, at `max_rounds` in any case; without a target at `max_rounds`."""
+
+    target: float | None
+    min_rounds: int
+    max_rounds: Tensor  # [S] int64
+
+    @staticmethod
+    def at_target(target: Target, num_seeds: int) -> Stop:
+        return Stop(target.accuracy, target.min_rounds, torch.full((num_seeds,), target.max_rounds))
+
+    @staticmethod
+    def at_budget(client_steps: Tensor, steps_a_round: Tensor) -> Stop:
+        """As many whole rounds as fit into `client_steps` [S], when a round takes `steps_a_round` [S]."""
+        return Stop(None, 0, client_steps // steps_a_round)
+
+    def reached(self, accuracy: Tensor, rounds: int) -> Tensor:
+        """Which seeds may stop for having reached the target: `accuracy` [S] -> [S] bool."""
+        if self.target is None or rounds < self.min_rounds:
+            return torch.zeros_like(accuracy, dtype=torch.bool)
+        return accuracy >= self.target
+
+    def next_look(self, accuracy: Tensor, rounds: int) -> Tensor:
+        """The round of each seed's next evaluation: every 20, 10, 5, 2, 1 rounds, more often the closer it is. [S]"""
+        gap = self.target - accuracy if self.target is not None else torch.full_like(accuracy, torch.inf)
+        wait = torch.ones_like(self.max_rounds)
+        for distance, interval in reversed(_LOOKS):
+            wait = torch.where(gap > distance, interval, wait)
+        look = rounds + wait
+        if self.target is not None:  # a seed that is there already is looked at when it may stop
+            look = torch.where(gap <= 0, look.clamp(min=self.min_rounds), look)
+        return look.minimum(self.max_rounds)

@@ -1,0 +1,133 @@
+"""Reads and writes results: Parquet tables and safetensors histories. No other module knows file formats."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from sifu import RULES_VERSION
+from sifu.errors import StoreError
+from sifu.history import Look, Segment, Trace
+from sifu.provenance import Provenance
+from sifu.schemas import Table
+from sifu.types import Status
+
+_PREFIX = b"sifu."
+
+
+@contextmanager
+def _atomic(path: Path) -> Iterator[Path]:
+    """A temporary name to write to; it becomes `path` only when all went well."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.touch()  # with the user's own permissions, which some writers do not ask for
+        mode = temporary.stat().st_mode
+        yield temporary
+        temporary.chmod(mode)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_table(path: Path, table: Table, frame: pd.DataFrame, provenance: Provenance) -> None:
+    """`frame` as the table that it claims to be: cast, checked, sorted by its key, stamped."""
+    rows = _arrow(table, frame)
+    stamp = {_PREFIX + key.encode(): value.encode() for key, value in provenance.stamp().items()}
+    with _atomic(path) as temporary:
+        pq.write_table(rows.replace_schema_metadata(stamp), temporary, compression="zstd")
+
+
+def _arrow(table: Table, frame: pd.DataFrame) -> pa.Table:
+    wanted = [column.name for column in table.columns]
+    missing = [name for name in wanted if name not in frame.columns]
+    unknown = [name for name in frame.columns if name not in wanted]
+    if missing or unknown:
+        raise StoreError(f"table {table.name}: missing columns {missing}, unknown columns {unknown}; it has {wanted}")
+    if frame.duplicated(list(table.key)).any():
+        twice = frame.loc[frame.duplicated(list(table.key)), list(table.key)].iloc[0].to_dict()
+        raise StoreError(f"table {table.name}: two rows with the key {twice}")
+    try:
+        rows = pa.Table.from_pandas(frame[wanted].sort_values(list(table.key)), table.schema, preserve_index=False)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise StoreError(f"table {table.name}: {' '.join(str(error).split())}") from None
+    for column in table.columns:
+        if not column.nullable and rows.column(column.name).null_count:
+            raise StoreError(f"table {table.name}: column {column.name} has empty values, which it may not")
+    return rows
+
+
+def read_table(path: Path, table: Table) -> pd.DataFrame:
+    """A table written under the same rules."""
+    rows = _open(path)
+    if rows.schema.remove_metadata() != table.schema:
+        raise StoreError(f"{path} is not a table {table.name}: its columns are {rows.schema.names}")
+    version = (rows.schema.metadata or {}).get(_PREFIX + b"rules_version", b"none").decode()
+    if version != RULES_VERSION:
+        raise StoreError(f"{path} was made under the rules {version}, these are {RULES_VERSION}: make it again")
+    return rows.to_pandas()
+
+
+def read_stamp(path: Path) -> dict[str, str]:
+    """The provenance of a table."""
+    metadata = _open(path).schema.metadata or {}
+    ours = {key.removeprefix(_PREFIX): value for key, value in metadata.items() if key.startswith(_PREFIX)}
+    return {key.decode(): value.decode() for key, value in ours.items()}
+
+
+def _open(path: Path) -> pa.Table:
+    try:
+        return pq.read_table(path)
+    except FileNotFoundError:
+        raise StoreError(f"{path} does not exist: run the stage that makes it first") from None
+    except (OSError, pa.ArrowException) as error:
+        raise StoreError(f"{path} is not a readable Parquet file: {' '.join(str(error).split())}") from None
+
+
+_TENSORS = ("start", "final", "rounds", "available", "key_state", "snapshots")
+_TRACE = ("cohort", "distance", "update_norm", "layer_norm")
+
+
+def write_segment(path: Path, segment: Segment, provenance: Provenance) -> None:
+    """A history as safetensors; what is not a tensor goes into the header."""
+    tensors = {name: getattr(segment, name) for name in _TENSORS}
+    tensors |= {f"trace.{name}": getattr(segment.trace, name) for name in _TRACE}
+    tensors["trace.cohort"] = tensors["trace.cohort"].to(torch.int32)  # client numbers: half the size
+    header = provenance.stamp() | {
+        "status": json.dumps(segment.status),
+        "snapshot_every": str(segment.snapshot_every),
+        "looks": json.dumps(segment.looks),
+    }
+    with _atomic(path) as temporary:
+        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, temporary, header)
+
+
+def read_segment(path: Path) -> Segment:
+    """The history that `write_segment` wrote."""
+    try:
+        with safe_open(path, "pt") as file:
+            header = file.metadata()
+            names = file.keys()
+            tensors = {name: file.get_tensor(name) for name in names}
+    except FileNotFoundError:
+        raise StoreError(f"{path} does not exist: run the train stage first") from None
+    except SafetensorError as error:
+        raise StoreError(f"{path} is not a readable history: {error}") from None
+    tensors["trace.cohort"] = tensors["trace.cohort"].to(torch.int64)
+    return Segment(
+        **{name: tensors[name] for name in _TENSORS},
+        trace=Trace(**{name: tensors[f"trace.{name}"] for name in _TRACE}),
+        status=tuple(Status(name) for name in json.loads(header["status"])),
+        snapshot_every=int(header["snapshot_every"]),
+        looks=tuple(Look(*look) for look in json.loads(header["looks"])),
+    )

@@ -1,0 +1,44 @@
+"""The few types that everything else speaks in.
+
+Axes, always these letters, always in this order: S seed, T round, C client, m sampled client, n example, P weight.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import StrEnum
+
+import torch
+from torch import Tensor
+
+
+class Status(StrEnum):
+    """How a run of one seed ended."""
+
+    DONE = "done"  # the stop rule was met
+    NOT_REACHED = "not_reached"  # the target was not reached in max_rounds
+    DIVERGED = "diverged"  # the weights stopped being finite
+
+
+@dataclass(frozen=True)
+class Clients:
+    """The data of all clients of all seeds, padded to the largest client."""
+
+    images: Tensor  # [S, C, n, channels, height, width] float32, normalised
+    labels: Tensor  # [S, C, n] int64
+    size: Tensor  # [S, C] int64: examples that are real; the rest is padding
+
+    @property
+    def num_seeds(self) -> int:
+        return self.images.shape[0]
+
+    @property
+    def num_clients(self) -> int:
+        return self.images.shape[1]
+
+    def real(self) -> Tensor:
+        """Which places hold an example, not padding."""
+        return torch.arange(self.images.shape[2], device=self.size.device) < self.size[..., None]  # [S, C, n]
+
+    def to(self, device: torch.device) -> Clients:
+        return Clients(*(getattr(self, field.name).to(device) for field in fields(self)))

@@ -1,0 +1,125 @@
+"""The readable twins of the fast code: one seed, one client, one step after another, in ordinary torch.
+
+They share with the suite only the keyed draws (who is sampled, which examples a step sees).
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from sifu.keys import Keys
+from sifu.scenario import Federation
+
+
+def sample_clients(key: Keys, number: int, available: list[int], count: int) -> list[int]:
+    """The clients of a round: those with the smallest priority among the available ones."""
+    priority = {client: int(key.fold("cohort", number, client).state) for client in available}
+    return sorted(sorted(available, key=priority.__getitem__)[:count])
+
+
+def client_batches(key: Keys, number: int, client: int, size: int, federation: Federation) -> Tensor:
+    """The examples of each of a client's steps: shuffled once an epoch, taken batch after batch. [K, B]"""
+    batch, steps = federation.batch_size, federation.local_steps
+    if size <= batch:
+        return torch.arange(size).expand(steps, size)
+    walk: list[int] = []
+    for epoch in range(math.ceil(steps * batch / size)):
+        draws = key.fold("batches", number, client, epoch, "draw").fold(torch.arange(size)).state
+        walk += sorted(range(size), key=draws.tolist().__getitem__)
+    return torch.tensor(walk[: steps * batch]).view(steps, batch)
+
+
+def train_client(
+    module: nn.Module, images: Tensor, labels: Tensor, batches: Tensor, federation: Federation
+) -> nn.Module:
+    """A client's local training, from a copy of the global model."""
+    local = copy.deepcopy(module).requires_grad_(True)
+    optimiser = torch.optim.SGD(local.parameters(), lr=federation.client_lr, momentum=federation.momentum)
+    is_full = batches.shape[1] == len(labels)
+    for rows in batches:
+        optimiser.zero_grad()
+        x, y = (images, labels) if is_full else (images[rows], labels[rows])
+        cross_entropy(local(x), y).backward()
+        if federation.clip is not None:
+            nn.utils.clip_grad_norm_(local.parameters(), federation.clip)
+        optimiser.step()
+    return local
+
+
+def average(models: list[nn.Module], weights: list[float]) -> nn.Module:
+    """FedAvg's server step."""
+    mean = copy.deepcopy(models[0])
+    with torch.no_grad():
+        for parts in zip(mean.parameters(), *(model.parameters() for model in models), strict=True):
+            parts[0].copy_(sum(weight * part for weight, part in zip(weights, parts[1:], strict=True)))
+    return mean
+
+
+def fedavg_round(
+    module: nn.Module,
+    images: Tensor,
+    labels: Tensor,
+    size: list[int],
+    batches: dict[int, Tensor],
+    federation: Federation,
+) -> tuple[nn.Module, dict[int, nn.Module]]:
+    """One round of one seed on images [C, n, ...]: the new global model, and that of each client in `batches`."""
+    if not batches:
+        return module, {}
+    local = {
+        c: train_client(module, images[c, : size[c]], labels[c, : size[c]], rows, federation)
+        for c, rows in batches.items()
+    }
+    total = sum(size[c] for c in local)
+    return average(list(local.values()), [size[c] / total for c in local]), local
+
+
+def round_batches(
+    key: Keys, number: int, size: list[int], available: list[int], federation: Federation
+) -> dict[int, Tensor]:
+    """The draws of a round: who is sampled, and which examples each step sees."""
+    cohort = sample_clients(key, number, available, federation.clients_per_round)
+    return {c: client_batches(key, number, c, size[c], federation) for c in cohort}
+
+
+def flat(module: nn.Module) -> Tensor:
+    """All weights of a module as one row."""
+    return torch.cat([parameter.detach().flatten() for parameter in module.parameters()])
+
+
+def load_flat(module: nn.Module, weights: Tensor) -> nn.Module:
+    """A copy of a module with the given weights."""
+    copied, start = copy.deepcopy(module), 0
+    with torch.no_grad():
+        for parameter in copied.parameters():
+            parameter.copy_(weights[start : start + parameter.numel()].view_as(parameter))
+            start += parameter.numel()
+    return copied
+
+
+def correct_answers(module: nn.Module, images: Tensor, labels: Tensor) -> int:
+    with torch.no_grad():
+        return sum(int(module(x[None]).argmax() == y) for x, y in zip(images, labels, strict=True))
+
+
+def sensitivity(
+    distances: list[dict[int, float]], shares: list[float], contraction: float, steps: int
+) -> list[list[float]]:
+    """Psi(n, c) for n = 1..T straight from the paper's double sum (equation 6)."""
+    rows = []
+    for n in range(1, len(distances) + 1):
+        row = []
+        for c, p in enumerate(shares):
+            terms = [
+                contraction ** ((n - s - 1) * steps) * p / (1 - p) * distances[s][c]
+                for s in range(n)
+                if c in distances[s]
+            ]
+            row.append(sum(terms))
+        rows.append(row)
+    return rows
