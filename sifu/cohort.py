@@ -18,13 +18,13 @@ def sample_cohort(keys: Keys, rounds: Tensor, available: Tensor, count: int) -> 
     """
     num_clients = available.shape[1]
     numbers = torch.arange(num_clients, device=available.device)
-    priority = Keys(keys.fold("cohort").fold(rounds).state[:, None]).fold(numbers).state  # [R, C]
+    priority = keys.fold("cohort", rounds).each(numbers).state  # [R, C]
     chosen = priority.masked_fill(~available, _LAST).topk(count, dim=1, largest=False).indices  # [R, m]
     chosen = torch.where(available.gather(1, chosen), chosen, num_clients).sort(dim=1).values
     return torch.where(chosen < num_clients, chosen, -1)
 
 
-def cohort_weights(cohort: Tensor, size: Tensor) -> Tensor:
+def cohort_weights(cohort: Tensor, size: Tensor, dtype: torch.dtype) -> Tensor:
     """FedAvg's weight of each sampled client: its share of the cohort's examples; `size` [R, C] -> [R, m]."""
     held = size.gather(1, cohort.clamp(min=0)).where(cohort >= 0, 0)  # [R, m]
-    return held / held.sum(1, keepdim=True).clamp(min=1)
+    return held.to(dtype) / held.sum(1, keepdim=True).clamp(min=1)

@@ -95,8 +95,8 @@ def results_page() -> str:
     parts = [
         _NOTE.format(source="sifu/schemas.py"),
         "# Tables\n",
-        "Parquet, one row a key, sorted by it. Every file carries its provenance as metadata with the prefix `sifu.`: rules",
-        "version, commit, hash of the code that made it, settings, torch, NumPy, device, notes of the stage.\n",
+        "Parquet, one row a key, sorted by it. Every file carries its provenance as metadata with the prefix `sifu.`:",
+        "rules version, commit, hash of the code that made it, settings, torch, NumPy, device, notes of the stage.\n",
     ]
     for table in TABLES:
         parts += [

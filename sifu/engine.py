@@ -19,7 +19,7 @@ from sifu.evaluation import Evaluator, share
 from sifu.history import Look, Segment
 from sifu.keys import Keys
 from sifu.local import LocalTrainer, local_trainer
-from sifu.local.batches import draw_batches
+from sifu.local.batches import Batcher
 from sifu.models.flat import FlatModel
 from sifu.recorder import Recorder
 from sifu.scenario import Federation
@@ -55,6 +55,10 @@ class Engine:
         return local_trainer(self.model, self.clients, self.federation, self.workers)
 
     @cached_property
+    def batcher(self) -> Batcher:
+        return Batcher.of(self.clients, self.federation)
+
+    @cached_property
     def evaluator(self) -> Evaluator:
         return Evaluator(self.model, self.clients, self.workers)
 
@@ -63,9 +67,9 @@ class Engine:
         size = self.clients.size[seeds]  # [R, C]
         cohort = sample_cohort(keys, rounds, available, self.federation.clients_per_round)
         sizes = size.gather(1, cohort.clamp(min=0)).where(cohort >= 0, 0)  # [R, m]
-        batches = draw_batches(keys, rounds, cohort, sizes, self.clients.images.shape[2], self.federation)
+        batches = self.batcher.draw(keys, rounds, cohort, sizes)
         local = self.trainer(weights, seeds, cohort, batches)
-        return Round(cohort, local, _average(weights, local, cohort_weights(cohort, size)))
+        return Round(cohort, local, _average(weights, local, cohort_weights(cohort, size, local.dtype)))
 
     def run(
         self,

@@ -2,7 +2,7 @@
 
     keys = Keys.of([0, 1, 2])                   # one key a seed: state [S]
     round_keys = keys.fold("cohort", 17)        # another stream for each name and each round
-    round_keys.fold(torch.arange(100)).state    # [S, 100]: a 64-bit number for each seed and client
+    round_keys.each(torch.arange(100)).state    # [S, 100]: a 64-bit number for each seed and client
 
 A key is a 64-bit hash; `fold` hashes one more word into it, and a draw hashes the index of the value. So
 removing a client leaves everybody else's draws alone, and a run can be replayed from any point.
@@ -62,13 +62,18 @@ class Keys:
         return Keys(_mix(state + _GOLDEN))
 
     def fold(self, *words: Word) -> Keys:
-        """The keys of a sub-stream. A tensor's axes that the keys do not have yet are appended on the right."""
+        """The keys of a sub-stream. A tensor gives each key its own word: its first axes are those of the keys."""
         state = self.state
         for word in words:
             hashed = _mix(_word(word, state.device) + _GOLDEN)
             state = state.reshape(state.shape + (1,) * max(0, hashed.dim() - state.dim()))
-            state = _mix(state ^ hashed)
+            # the two sides enter differently: seed 3 with word 3 must not be seed 4 with word 4
+            state = _mix(state * _MIX_1 + hashed)
         return Keys(state)
+
+    def each(self, numbers: Tensor) -> Keys:
+        """For every key one sub-stream for each of `numbers` [n]: state [..., n]."""
+        return Keys(self.state.unsqueeze(-1)).fold(numbers)
 
     def rows(self, index: Tensor | int) -> Keys:
         """The keys of some seeds; an int gives a single state."""
@@ -77,7 +82,7 @@ class Keys:
     def bits(self, count: int) -> Tensor:
         """`count` uniform 64-bit numbers a key."""
         index = torch.arange(count, device=self.state.device)
-        return Keys(self.fold("draw").state.unsqueeze(-1)).fold(index).state  # [..., count]
+        return self.fold("draw").each(index).state  # [..., count]
 
     def uniform(self, count: int) -> Tensor:
         """`count` numbers in [0, 1) a key, float64, multiples of 2^-53."""

@@ -42,6 +42,6 @@ class Stop:
         for distance, interval in reversed(_LOOKS):
             wait = torch.where(gap > distance, interval, wait)
         look = rounds + wait
-        if self.target is not None:  # a seed that is there already is looked at when it may stop
-            look = torch.where(gap <= 0, look.clamp(min=self.min_rounds), look)
+        if rounds < self.min_rounds:  # always look when a seed may first stop; one that is there already, only then
+            look = torch.where(gap <= 0, self.min_rounds, look.clamp(max=self.min_rounds))
         return look.minimum(self.max_rounds)

@@ -29,7 +29,7 @@ def client_batches(key: Keys, number: int, client: int, size: int, federation: F
         return torch.arange(size).expand(steps, size)
     walk: list[int] = []
     for epoch in range(math.ceil(steps * batch / size)):
-        draws = key.fold("batches", number, client, epoch, "draw").fold(torch.arange(size)).state
+        draws = key.fold("batches", number, client, epoch, "draw").each(torch.arange(size)).state
         walk += sorted(range(size), key=draws.tolist().__getitem__)
     return torch.tensor(walk[: steps * batch]).view(steps, batch)
 

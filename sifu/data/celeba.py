@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sifu.data.dataset import Images, Pixels, Split
-from sifu.data.vision import torchvision
+from sifu.data.vision import torchvision, unverified
 from sifu.errors import DataError
 
 _SIDE = 64
@@ -32,9 +32,10 @@ def _split(root: Path, split: str, verify: bool, download: bool) -> Split:
 def _open(root: Path, split: str, verify: bool, download: bool):  # type: ignore[no-untyped-def]  # torchvision has no types
     """torchvision's dataset object; without `verify` its checksums are skipped."""
     base = torchvision().datasets.CelebA
-    unverified = type("Unverified", (base,), {"_check_integrity": lambda self: True})
     try:
-        return (base if verify else unverified)(root, split=split, target_type=["attr", "identity"], download=download)
+        return (base if verify else unverified(base))(
+            root, split=split, target_type=["attr", "identity"], download=download
+        )
     except (RuntimeError, OSError, ValueError, IndexError) as error:
         raise DataError(f"CelebA under {root}/celeba cannot be read: {error}") from None
 

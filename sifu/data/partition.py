@@ -139,7 +139,7 @@ def _proportions(client: int, alpha: float, num_classes: int, key: Keys) -> NDAr
 
 def _shuffled(rows: Labels, key: Keys) -> Labels:
     """`rows` in a random order in which the place of a row depends on nothing but its own number."""
-    priority = key.fold("pool").fold(torch.from_numpy(np.ascontiguousarray(rows))).state.numpy()
+    priority = key.fold("pool").each(torch.from_numpy(np.ascontiguousarray(rows))).state.numpy()
     return rows[np.argsort(priority, kind="stable")]
 
 

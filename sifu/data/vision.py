@@ -30,3 +30,11 @@ def torchvision() -> ModuleType:
             _library.define(f"{operator}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
         import torchvision as module
     return module
+
+
+def unverified(dataset: type) -> type:
+    """A torchvision dataset class that reads files without comparing them with the published checksums."""
+    changes: dict[str, object] = {"_check_integrity": lambda self: True}
+    if hasattr(dataset, "meta"):
+        changes["meta"] = {**dataset.meta, "md5": None}
+    return type(dataset.__name__, (dataset,), changes)

@@ -19,7 +19,7 @@ def pixel_sets(watermark: Watermark, num_pixels: int, num_clients: int, key: Key
     owners = torch.arange(num_clients)
     if watermark.per == "group":
         owners = owners % _GROUPS
-    order = key.fold("watermark").fold(owners).permutation(num_pixels)  # [C, num_pixels]
+    order = key.fold("watermark").each(owners).permutation(num_pixels)  # [C, num_pixels]
     return order[:, : watermark.pixels].numpy()
 
 

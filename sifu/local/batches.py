@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor
 
 from sifu.keys import Keys
 from sifu.scenario import Federation
+from sifu.types import Clients
 
 _LAST = torch.iinfo(torch.int64).max
 
@@ -20,45 +22,53 @@ class Batches:
     index: Tensor  # [R, m, K, B] int64; places past `count` repeat example 0
     count: Tensor  # [R, m] int64: min(B, size of the client)
 
-    def weight(self) -> Tensor:
+    def weight(self, dtype: torch.dtype) -> Tensor:
         """What each place counts in the mean of its batch."""
         place = torch.arange(self.index.shape[-1], device=self.index.device)
         real = place < self.count[..., None]  # [R, m, B]
-        return (real / self.count[..., None].clamp(min=1)).unsqueeze(-2).expand(self.index.shape)  # [R, m, K, B]
+        weight = real.to(dtype) / self.count[..., None].clamp(min=1)
+        return weight.unsqueeze(-2).expand(self.index.shape)  # [R, m, K, B]
 
-    def dense(self, num_examples: int) -> Tensor:
+    def dense(self, num_examples: int, dtype: torch.dtype) -> Tensor:
         """The same weights laid out over the client's examples."""
-        zeros = torch.zeros(*self.index.shape[:-1], num_examples, device=self.index.device)
-        return zeros.scatter_add_(-1, self.index, self.weight())  # [R, m, K, n]
+        zeros = torch.zeros(*self.index.shape[:-1], num_examples, dtype=dtype, device=self.index.device)
+        return zeros.scatter_add_(-1, self.index, self.weight(dtype))  # [R, m, K, n]
 
 
-def draw_batches(
-    keys: Keys, rounds: Tensor, cohort: Tensor, size: Tensor, longest: int, federation: Federation
-) -> Batches:
-    """The batches of a round: `keys` and `rounds` [R], `cohort` and its clients' `size` [R, m].
+@dataclass(frozen=True)
+class Batcher:
+    """Draws the batches of a round.
 
     A client shuffles its examples once an epoch and takes B after B of them; a batch may cross into the next epoch. A
     client with at most B examples takes all of them, in their order, at every step.
     """
-    steps, batch = federation.local_steps, federation.batch_size
-    count = size.clamp(max=batch)  # [R, m]
-    place = torch.arange(steps * batch, device=size.device)
-    if longest <= batch:
+
+    federation: Federation
+    longest: int  # places for examples a client
+    epochs: int  # that the smallest client with more than B examples begins in a round; 0: there is none
+
+    @staticmethod
+    def of(clients: Clients, federation: Federation) -> Batcher:
+        larger = clients.size[clients.size > federation.batch_size]
+        drawn = federation.local_steps * federation.batch_size
+        epochs = math.ceil(drawn / int(larger.min())) if len(larger) else 0
+        return Batcher(federation, clients.images.shape[2], epochs)
+
+    def draw(self, keys: Keys, rounds: Tensor, cohort: Tensor, size: Tensor) -> Batches:
+        """The batches of one round: `keys` and `rounds` [R], `cohort` and its clients' `size` [R, m]."""
+        steps, batch = self.federation.local_steps, self.federation.batch_size
+        place = torch.arange(steps * batch, device=size.device)
+        count, size = size.clamp(max=batch), size[..., None]  # [R, m], [R, m, 1]
         index = torch.where(place % batch < count[..., None], place % batch, 0)  # [R, m, K * B]
+        if self.epochs:
+            walked = torch.where(size > batch, place, 0)
+            epoch, offset = walked // size.clamp(min=1), walked % size.clamp(min=1)
+            orders = self._orders(keys.fold("batches", rounds, cohort), size)  # [R, m, E, n]
+            index = torch.where(size > batch, orders.flatten(-2).gather(-1, epoch * self.longest + offset), index)
         return Batches(index.unflatten(-1, (steps, batch)), count)
-    walked = torch.where(count[..., None] < batch, place % batch, place)  # [R, m, K * B]
-    real = walked % batch < count[..., None]
-    divisor = size[..., None].clamp(min=1)
-    epoch, offset = walked // divisor, walked % divisor
-    orders = _orders(keys.fold("batches").fold(rounds), cohort, size, longest, int(epoch.max()) + 1)  # [R, m, E, n]
-    drawn = orders.flatten(-2).gather(-1, epoch * longest + offset)
-    return Batches(torch.where(real, drawn, 0).unflatten(-1, (steps, batch)), count)
 
-
-def _orders(keys: Keys, cohort: Tensor, size: Tensor, longest: int, epochs: int) -> Tensor:
-    """A shuffle of each client's examples for each epoch; a full-batch client keeps its order."""
-    example = torch.arange(longest, device=size.device)
-    stream = Keys(keys.fold(cohort).state.unsqueeze(-1)).fold(torch.arange(epochs, device=size.device))  # [R, m, E]
-    priority = stream.bits(longest)  # [R, m, E, n]
-    priority = priority.masked_fill(example >= size[..., None, None], _LAST)  # padding goes last
-    return priority.argsort(dim=-1, stable=True)
+    def _orders(self, keys: Keys, size: Tensor) -> Tensor:
+        """A shuffle of each client's examples for each epoch, padding last."""
+        example = torch.arange(self.longest, device=size.device)
+        priority = keys.each(torch.arange(self.epochs, device=size.device)).bits(self.longest)  # [R, m, E, n]
+        return priority.masked_fill(example >= size[..., None], _LAST).argsort(dim=-1, stable=True)

@@ -54,7 +54,7 @@ class DualTrainer:
         return one_hot(self.clients.labels, classes).to(self._images.dtype)  # [S, C, n, classes]
 
     def __call__(self, start: Tensor, seeds: Tensor, cohort: Tensor, batches: Batches) -> Tensor:
-        weight = batches.dense(self._images.shape[2])  # [R, m, K, n]
+        weight = batches.dense(self._images.shape[2], start.dtype)  # [R, m, K, n]
         if self.workers is None:
             return self._train_all(start, seeds, cohort, weight)
         local = start.unsqueeze(1).repeat(1, cohort.shape[1], 1)  # [R, m, P]

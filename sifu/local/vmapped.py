@@ -26,7 +26,7 @@ class VmappedTrainer:
         shape = cohort.shape  # [R, m]
         seed = seeds[:, None].expand(shape).reshape(-1, 1)  # [R * m, 1]
         client = cohort.clamp(min=0).reshape(-1, 1)
-        index, weight = batches.index.flatten(0, 1), batches.weight().flatten(0, 1)  # [R * m, K, B]
+        index, weight = batches.index.flatten(0, 1), batches.weight(start.dtype).flatten(0, 1)  # [R * m, K, B]
         local = start.unsqueeze(1).repeat(1, shape[1], 1).flatten(0, 1)  # [R * m, P]
         velocity = torch.zeros_like(local)
         gradients = vmap(grad(self._loss))

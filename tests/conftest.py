@@ -1,0 +1,68 @@
+"""One tiny federation for all tests, and the way to the real datasets."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import settings
+
+from sifu.data import DATASETS
+from sifu.engine import Engine
+from sifu.models.flat import build_model
+from sifu.scenario import Federation
+from sifu.types import Clients
+from sifu.workers import Workers
+
+settings.register_profile("suite", deadline=None, derandomize=True)
+settings.load_profile("suite")
+
+REPO = Path(__file__).parent.parent
+_ROOT = os.environ.get("SIFU_DATA_ROOT")
+if _ROOT:  # tests change folders: a relative path would lose its way
+    os.environ["SIFU_DATA_ROOT"] = str(Path(_ROOT).resolve())
+
+
+@pytest.fixture(scope="session")
+def data_root() -> Path:
+    """The folder of the real datasets; without it a test skips, or fails where SIFU_REQUIRE_DATA is set (CI)."""
+    root = Path(os.environ.get("SIFU_DATA_ROOT", "data"))
+    if not (root / "MNIST").exists():
+        message = f"needs the datasets: no MNIST under {root} (set SIFU_DATA_ROOT)"
+        if os.environ.get("SIFU_REQUIRE_DATA"):
+            pytest.fail(message)
+        pytest.skip(message)
+    return root
+
+
+DATASET_OF = {"logistic": "mnist", "cnn28": "mnist", "cnn32": "cifar10", "cnn64": "celeba"}
+
+
+def tiny_federation(**changes: object) -> Federation:
+    """Two of the clients a round, three steps on four examples."""
+    usual = {"clients_per_round": 2, "local_steps": 3, "batch_size": 4, "client_lr": 0.05}
+    return Federation(**(usual | changes))  # type: ignore[arg-type]
+
+
+def tiny_clients(
+    model: str = "logistic",
+    seeds: int = 2,
+    sizes: tuple[int, ...] = (8, 5, 3, 8),
+    dtype: torch.dtype = torch.float32,
+) -> Clients:
+    """Random images; client c holds `sizes[c]` of them, the largest fills the row."""
+    spec = DATASETS[DATASET_OF[model]]
+    generator = torch.Generator().manual_seed(1)
+    places = (seeds, len(sizes), max(sizes))
+    return Clients(
+        torch.randn(*places, *spec.shape, generator=generator).to(dtype),
+        torch.randint(spec.num_classes, places, generator=generator),
+        torch.tensor(sizes).expand(seeds, -1).clone(),
+    )
+
+
+def tiny_engine(model: str = "logistic", clients: Clients | None = None, **changes: object) -> Engine:
+    clients = clients if clients is not None else tiny_clients(model)
+    return Engine(build_model(model, DATASETS[DATASET_OF[model]]), clients, tiny_federation(**changes), Workers(2))
