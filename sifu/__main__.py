@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sifu import __version__
 from sifu.config import Run, block_seeds, default_data_root, load_scenario, read_yaml
-from sifu.errors import SifuError
+from sifu.errors import ConfigError, SifuError
 from sifu.paths import stage_folder
 from sifu.scenario import Scenario
 from sifu.settings import build
@@ -112,6 +112,7 @@ def _partition(parsed: argparse.Namespace) -> None:
 def _train(parsed: argparse.Namespace) -> None:
     from sifu.stages.train import run_train
 
+    _at_least_one("--threads", parsed.threads)
     scenario, root = _scenario(parsed)
     folder = parsed.out or stage_folder("results", "train", parsed.scenario, parsed.block)
     partition = (
@@ -129,6 +130,12 @@ def _train(parsed: argparse.Namespace) -> None:
     )
 
 
+def _at_least_one(option: str, *values: int) -> None:
+    for value in values:
+        if value < 1:
+            raise ConfigError(option, value, "1 or more")
+
+
 def _summary(parsed: argparse.Namespace) -> None:
     from sifu.summary import print_summary
 
@@ -138,6 +145,9 @@ def _summary(parsed: argparse.Namespace) -> None:
 def _bench(parsed: argparse.Namespace) -> None:
     from sifu.bench import print_bench
 
+    _at_least_one("--seeds", *parsed.seeds)
+    _at_least_one("--threads", parsed.threads)
+    _at_least_one("--rounds", parsed.rounds or 1)
     print_bench(
         parsed.scenarios,
         parsed.seeds,

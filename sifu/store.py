@@ -104,19 +104,20 @@ def write_segment(path: Path, segment: Segment, provenance: Provenance) -> None:
     tensors |= {f"trace.{name}": getattr(segment.trace, name) for name in _TRACE}
     tensors["trace.cohort"] = tensors["trace.cohort"].to(torch.int32)  # client numbers: half the size
     header = provenance.stamp() | {
-        "status": json.dumps(segment.status),
-        "snapshot_every": str(segment.snapshot_every),
-        "looks": json.dumps(segment.looks),
+        "status": segment.status,
+        "snapshot_every": segment.snapshot_every,
+        "looks": segment.looks,
     }
-    with _atomic(path) as temporary:
-        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, temporary, header)
+    with _atomic(path) as temporary:  # one entry: safetensors writes several in an order of its own
+        contiguous = {name: tensor.contiguous() for name, tensor in tensors.items()}
+        save_file(contiguous, temporary, {"sifu": json.dumps(header, sort_keys=True)})
 
 
 def read_segment(path: Path) -> Segment:
     """The history that `write_segment` wrote."""
     try:
         with safe_open(path, "pt") as file:
-            header = file.metadata()
+            header = json.loads(file.metadata()["sifu"])
             names = file.keys()
             tensors = {name: file.get_tensor(name) for name in names}
     except FileNotFoundError:
@@ -127,7 +128,7 @@ def read_segment(path: Path) -> Segment:
     return Segment(
         **{name: tensors[name] for name in _TENSORS},
         trace=Trace(**{name: tensors[f"trace.{name}"] for name in _TRACE}),
-        status=tuple(Status(name) for name in json.loads(header["status"])),
-        snapshot_every=int(header["snapshot_every"]),
-        looks=tuple(Look(*look) for look in json.loads(header["looks"])),
+        status=tuple(Status(name) for name in header["status"]),
+        snapshot_every=header["snapshot_every"],
+        looks=tuple(Look(*look) for look in header["looks"]),
     )

@@ -1,0 +1,29 @@
+"""The benchmark runs and reports what it says; how fast is not a test's business."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sifu.__main__ import main
+from tests.conftest import REPO
+
+
+def test_bench_prints_rows(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(REPO)
+    assert (
+        main(["bench", "--scenarios", "smoke", "--seeds", "1", "2", "--rounds", "2", "--device", "cpu", "--json"]) == 0
+    )
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["scenario"], row["seeds"]) for row in rows] == [("smoke", 1), ("smoke", 2)]
+    for row in rows:
+        assert row["engine_ms"] > 0
+        assert row["plain_ms"] > 0
+        assert row["ratio"] == pytest.approx(row["plain_ms"] / row["engine_ms"])
+
+
+def test_bench_prints_a_table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(REPO)
+    assert main(["bench", "--scenarios", "smoke", "--seeds", "1", "--rounds", "1", "--device", "cpu"]) == 0
+    assert "ratio" in capsys.readouterr().out

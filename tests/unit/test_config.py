@@ -1,0 +1,211 @@
+"""The config files: the shipped ones load, and each kind of nonsense is refused in one sentence that names the key."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sifu.config import Variant, block_name, block_seeds, load_suite, read_yaml
+from sifu.errors import ConfigError, SifuError
+from sifu.scenario import Scenario, request_lists
+from sifu.settings import build, to_plain
+from tests.conftest import REPO
+
+CONFIG = REPO / "config"
+GOOD = read_yaml(CONFIG / "scenarios.yaml")["mnist_embedded"]
+
+
+@pytest.mark.parametrize("name", ["config", "smoke"])
+def test_shipped_configs_need_no_data(name: str, tmp_path: Path) -> None:
+    suite = load_suite(read_yaml(CONFIG / f"{name}.yaml"), CONFIG, {"SIFU_DATA_ROOT": str(tmp_path)})
+    assert suite.scenarios
+    assert not suite.skipped
+
+
+def test_the_papers_config_covers_its_five_datasets(data_root: Path) -> None:
+    suite = load_suite(read_yaml(CONFIG / "paper.yaml"), CONFIG, {"SIFU_DATA_ROOT": str(data_root)})
+    planned = [*suite.scenarios, *suite.skipped]
+    for name in ("mnist", "fashionmnist", "cifar10", "cifar100", "celeba"):
+        assert {name, f"{name}_watermark"} <= set(planned)
+    assert set(suite.skipped) <= {"celeba", "celeba_watermark"}
+    assert suite.run.num_seeds == 10
+
+
+def test_every_config_sets_every_key() -> None:
+    """Snakemake lays --configfile over config.yaml: a key that one of them leaves out would leak from the other."""
+    keys = [set(read_yaml(CONFIG / f"{name}.yaml")) for name in ("config", "smoke", "paper")]
+    assert keys[0] == keys[1] == keys[2]
+
+
+@pytest.mark.parametrize("name", list(read_yaml(CONFIG / "scenarios.yaml")))
+def test_settings_survive_json(name: str) -> None:
+    scenario = build(Scenario, read_yaml(CONFIG / "scenarios.yaml")[name], name)
+    assert build(Scenario, json.loads(json.dumps(to_plain(scenario))), name) == scenario
+
+
+# the key to change, the value to put there (or `del`), what the sentence must contain
+BAD_SCENARIOS: list[tuple[str, Any, str]] = [
+    ("lable", "x", "lable: 'x' is refused; allowed: only the keys label"),
+    ("lable", "x", "did you mean label?"),
+    ("federation.batchsize", 3, "federation.batchsize: 3 is refused; allowed: only the keys"),
+    ("federation.batch_size", "del", "federation.batch_size: None is refused; allowed: it must be given"),
+    ("federation.batch_size", "many", "federation.batch_size: 'many' is refused; allowed: a whole number"),
+    ("federation.batch_size", 2.5, "federation.batch_size: 2.5 is refused; allowed: a whole number"),
+    ("federation.batch_size", True, "federation.batch_size: True is refused; allowed: a whole number"),
+    ("federation.batch_size", 51, "federation.batch_size: 51 is refused; allowed: 1 to the fewest examples"),
+    ("federation.batch_size", 0, "federation.batch_size: 0 is refused; allowed: 1 or more"),
+    ("federation.clients_per_round", 101, "federation.clients_per_round: 101 is refused; allowed: 1 to"),
+    ("federation.client_lr", "1e-4", "federation.client_lr: '1e-4' is refused; allowed: a number (YAML wants a point"),
+    ("federation.client_lr", float("nan"), "federation.client_lr: nan is refused; allowed: a finite number"),
+    ("federation.momentum", 1.0, "federation.momentum: 1.0 is refused; allowed: 0 to 0.999"),
+    ("federation.clip", -1, "federation.clip: -1.0 is refused; allowed: above 0"),
+    ("federation", 5, "federation: 5 is refused; allowed: a mapping with the keys clients_per_round"),
+    ("stop.accuracy", 1.01, "stop.accuracy: 1.01 is refused; allowed: above 0, at most 1"),
+    ("stop.accuracy", 93, "stop.accuracy: 93.0 is refused"),
+    ("stop.max_rounds", 10, "stop.min_rounds: 50 is refused; allowed: at most max_rounds (10)"),
+    ("certificate.sigma", -0.1, "certificate.sigma: -0.1 is refused; allowed: 0 or more"),
+    ("certificate.delta", 1.0, "certificate.delta: 1.0 is refused; allowed: above 0, below 1"),
+    ("certificate.epsilon", 0, "certificate.epsilon: 0.0 is refused; allowed: above 0"),
+    ("dataset.name", "mnits", "dataset.name: 'mnits' is refused; allowed: mnist | "),
+    ("dataset.source", "web", "dataset.source: 'web' is refused; allowed: auto | torchvision"),
+    ("dataset", {"name": "fashionmnist", "source": "embedded"}, "dataset.source: 'embedded' is refused"),
+    ("model", "cnn32", "model: 'cnn32' is refused; allowed: logistic | cnn28"),
+    ("partition.kind", "one_clas", "partition.kind: 'one_clas' is refused; allowed: one_class | dirichlet"),
+    ("partition", "iid", "a mapping with the keys kind, num_clients"),
+    ("partition", {"kind": "dirichlet"}, "partition.alpha: None is refused; allowed: it must be given"),
+    ("partition", {"kind": "natural", "min_examples": 50}, "only with a dataset that knows its persons"),
+    ("requests", {"kind": "listed", "clients": [[1, 2], [2, 3]]}, "requests.clients[1]: 2 is refused; allowed: each"),
+    ("requests", {"kind": "listed", "clients": [[1, 100]]}, "requests.clients[0]: 100 is refused; allowed: clients 0"),
+    ("requests", {"kind": "listed", "clients": [[]]}, "requests.clients[0]: [] is refused; allowed: at least one"),
+    ("requests", {"kind": "listed", "clients": [1, 2]}, "requests.clients[0]: 1 is refused; allowed: a list"),
+    ("requests", {"kind": "one_class", "classes": [0, 10]}, "requests.classes[1]: 10 is refused"),
+    ("requests", {"kind": "one_class", "classes": [3, 3]}, "requests.classes[1]: 3 is refused"),
+    ("requests", {"kind": "one_class", "classes": list(range(10))}, "someone must remain"),
+    ("requests", {"kind": "random", "num_requests": 10}, "someone must remain: 100 of 100"),
+    ("watermark", {"pixels": 785}, "watermark.pixels: 785 is refused; allowed: 1 to 784"),
+    ("watermark", {"per": "class"}, "watermark.per: 'class' is refused; allowed: client | group"),
+    ("budgets", [0.5, 1.5], "budgets: 1.5 is refused; allowed: above 0, at most 1"),
+    ("snapshot_every", 0, "snapshot_every: 0 is refused; allowed: 1 or more"),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "words"), BAD_SCENARIOS)
+def test_bad_scenarios_are_refused(key: str, value: Any, words: str) -> None:
+    data = copy.deepcopy(GOOD)
+    *path, last = key.split(".")
+    inner = data
+    for part in path:
+        inner = inner[part]
+    if value == "del":
+        del inner[last]
+    else:
+        inner[last] = value
+    with pytest.raises(ConfigError) as caught:
+        build(Scenario, data, "scenarios.x")
+    sentence = str(caught.value)
+    assert words in sentence
+    assert sentence.startswith("scenarios.x")
+    assert "\n" not in sentence
+
+
+BAD_RUNS: list[tuple[dict[str, Any], str]] = [
+    ({"sedes": 3}, "sedes: 3 is refused; allowed: only the keys scenarios"),
+    ({"num_seeds": 0}, "num_seeds: 0 is refused; allowed: 1 or more"),
+    ({"num_seeds": "3"}, "num_seeds: '3' is refused; allowed: a whole number"),
+    ({"device": "gpu"}, "device: 'gpu' is refused; allowed: auto | cpu | cuda"),
+    ({"scenarios": ["mnits"]}, "scenarios: 'mnits' is refused; allowed: one of mnist_embedded"),
+    ({"scenarios": "smoke"}, "scenarios: 'smoke' is refused; allowed: a list"),
+    ({"variants": ["sfu"]}, "variants: 'sfu' is refused; allowed: one of original"),
+    ({"scenarios": ["celeba"]}, "scenarios.celeba: dataset celeba is missing: looked for"),
+    ({"block_size": None}, "block_size: None is refused; allowed: a whole number"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), BAD_RUNS)
+def test_bad_runs_are_refused(change: dict[str, Any], words: str, tmp_path: Path) -> None:
+    raw = read_yaml(CONFIG / "config.yaml") | change
+    with pytest.raises(SifuError) as caught:
+        load_suite(raw, CONFIG, {"SIFU_DATA_ROOT": str(tmp_path)})
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"sigma": -1.0}, "sigma: -1.0 is refused"),
+        ({"method": "sifoo"}, "method: 'sifoo' is refused"),
+        ({"sgima": 1}, "sgima"),
+    ],
+)
+def test_bad_variants_are_refused(change: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        build(Variant, {"label": "x", "method": "sifu"} | change, "variants.x")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a: [1", "is not valid YAML"),
+        ("- a\n- b", "must hold a mapping"),
+        ("a: 1\nb: 2\na: 3", "line 1: 'a' is refused; allowed: each key once"),
+        ("", "must hold a mapping"),
+    ],
+)
+def test_bad_yaml_is_one_sentence(text: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text(text)
+    with pytest.raises(SifuError, match=words) as caught:
+        read_yaml(tmp_path / "x.yaml")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SifuError, match=r"cannot read .*x\.yaml: no such file"):
+        read_yaml(tmp_path / "x.yaml")
+
+
+def test_missing_data_can_be_skipped_or_downloaded(tmp_path: Path) -> None:
+    raw = read_yaml(CONFIG / "config.yaml") | {"scenarios": ["mnist", "smoke"]}
+    skipped = load_suite(raw | {"missing_data": "skip"}, CONFIG, {"SIFU_DATA_ROOT": str(tmp_path)})
+    assert list(skipped.scenarios) == ["smoke"]
+    assert "dataset mnist is missing" in skipped.skipped["mnist"]
+    downloading = load_suite(raw | {"download": True}, CONFIG, {"SIFU_DATA_ROOT": str(tmp_path)})
+    assert downloading.scenarios["mnist"].dataset.source == "torchvision"
+
+
+def test_requests_by_class_are_the_clients_of_that_class() -> None:
+    lists = request_lists(build(Scenario, GOOD, "x"))
+    assert lists is not None
+    assert lists[1] == tuple(range(1, 100, 10))
+
+
+@given(st.integers(0, 1200), st.integers(1, 1000))
+def test_block_names_come_back(first: int, count: int) -> None:
+    seeds = range(first, first + count)
+    assert block_seeds(block_name(seeds)) == seeds
+
+
+@pytest.mark.parametrize("name", ["s0-1", "000-001", "s003-001", "s000", "x", "s000-001-002"])
+def test_bad_block_names_are_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match="a name like s000-009"):
+        block_seeds(name)
+
+
+@given(st.integers(1, 50), st.integers(1, 12), st.integers(0, 30))
+def test_blocks_cover_every_seed_once(count: int, size: int, first: int) -> None:
+    change = {"num_seeds": count, "block_size": size, "first_seed": first}
+    suite = load_suite(read_yaml(CONFIG / "config.yaml") | change, CONFIG, {})
+    seeds = [seed for block in suite.blocks for seed in block_seeds(block)]
+    assert seeds == list(range(first, first + count))
+
+
+def test_shipped_yaml_is_plain() -> None:
+    for path in CONFIG.glob("*.yaml"):
+        assert yaml.safe_load(path.read_text()) == read_yaml(path)

@@ -1,0 +1,342 @@
+"""Datasets: real files where they are there, small generated trees in the original layouts, and damaged ones."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import pickle
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from sifu.data import DATASETS
+from sifu.data.clients import load_clients
+from sifu.data.dataset import Images, array_split, load_images
+from sifu.data.idx import read_idx
+from sifu.data.partition import partition_split
+from sifu.errors import DataError
+from sifu.keys import Keys
+from sifu.scenario import Dataset, Natural, Scenario
+from sifu.settings import build
+from tests.unit.test_config import GOOD
+
+RANDOM = np.random.default_rng(0)
+
+
+def write_idx(path: Path, array: np.ndarray) -> None:
+    codes = {"uint8": 8, "int32": 12}
+    header = bytes([0, 0, codes[array.dtype.name], array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(header + array.astype(array.dtype.newbyteorder(">")).tobytes()))
+
+
+def write_mnist(root: Path, count: int = 40) -> np.ndarray:
+    """A tree in MNIST's and QMNIST's layout: image i is grey i, digit i mod 10, written by person i // 10."""
+    for part, qpart in (("train", "train"), ("t10k", "test")):
+        pixels = np.repeat(np.arange(count, dtype=np.uint8), 784).reshape(count, 28, 28)
+        labels = (np.arange(count) % 10).astype(np.uint8)
+        write_idx(root / f"MNIST/raw/{part}-images-idx3-ubyte.gz", pixels)
+        write_idx(root / f"MNIST/raw/{part}-labels-idx1-ubyte.gz", labels)
+        table = np.zeros((count + 3, 8), np.int32)  # QMNIST's test file has more rows than MNIST's test set
+        table[:count, 0], table[:count, 2] = labels, 100 + np.arange(count) // 10
+        write_idx(root / f"QMNIST/raw/qmnist-{qpart}-labels-idx2-int.gz", table)
+    return pixels
+
+
+def write_celeba(root: Path, persons: int = 3, each: int = 4) -> None:
+    """A tree in CelebA's layout: portrait images of one colour a person, smiling every other time."""
+    folder = root / "celeba"
+    (folder / "img_align_celeba").mkdir(parents=True)
+    names = [f"{i:06d}.jpg" for i in range(1, persons * each * 2 + 1)]
+    for i, name in enumerate(names):
+        colour = (20 * (i % persons), 100, 200)
+        Image.new("RGB", (178, 218), colour).save(folder / "img_align_celeba" / name)
+    smiling = [1 if i % 2 else -1 for i in range(len(names))]
+    lines = [f"{n}  {s} {-s}" for n, s in zip(names, smiling, strict=True)]
+    (folder / "list_attr_celeba.txt").write_text("\n".join([str(len(names)), "Smiling Young", *lines]) + "\n")
+    (folder / "identity_CelebA.txt").write_text("".join(f"{n} {i % persons + 1}\n" for i, n in enumerate(names)))
+    split = [0 if i < persons * each else 2 for i in range(len(names))]
+    (folder / "list_eval_partition.txt").write_text("".join(f"{n} {s}\n" for n, s in zip(names, split, strict=True)))
+    for other in ("list_bbox_celeba.txt", "list_landmarks_align_celeba.txt"):
+        rows = [f"{n} 0 0 0 0" for n in names]
+        (folder / other).write_text("\n".join([str(len(names)), "a b c d", *rows]) + "\n")
+
+
+def write_cifar10(root: Path) -> None:
+    folder = root / "cifar-10-batches-py"
+    folder.mkdir(parents=True)
+    for name in [f"data_batch_{i}" for i in range(1, 6)] + ["test_batch"]:
+        data = RANDOM.integers(0, 256, (4, 3072), dtype=np.uint8)
+        (folder / name).write_bytes(pickle.dumps({"data": data, "labels": [0, 1, 2, 9]}))
+    (folder / "batches.meta").write_bytes(pickle.dumps({"label_names": list("abcdefghij")}))
+
+
+def png(array: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    Image.fromarray(array).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def write_parquet(root: Path, name: str = "cifar10", **columns: Any) -> np.ndarray:
+    """Six random images; `columns` replace or (None) remove the usual ones."""
+    pixels = RANDOM.integers(0, 256, (6, 32, 32, 3), dtype=np.uint8)
+    usual = {"image": [png(p) for p in pixels], "label": [0, 1, 2, 3, 4, 9], "client": [7, 7, 8, 8, 9, 9]}
+    table = pa.table({key: value for key, value in (usual | columns).items() if value is not None})
+    (root / name).mkdir(parents=True, exist_ok=True)
+    for part in ("train", "test"):
+        pq.write_table(table, root / name / f"{part}.parquet")
+    return pixels
+
+
+def read(name: str, root: Path, source: str = "auto") -> Images:
+    return load_images(Dataset(name=name, source=source, verify=False), root)
+
+
+def test_embedded_digits_are_500_of_each(tmp_path: Path) -> None:
+    images = read("mnist", tmp_path, "embedded")
+    assert np.bincount(images.train.labels).tolist() == [500] * 10
+    pixels = images.train.pixels(np.array([0, 4999]))
+    assert pixels.shape == (2, 1, 28, 28)
+    assert pixels.max() > 200
+    assert images.test is None
+
+
+def test_mnist_layout(tmp_path: Path) -> None:
+    pixels = write_mnist(tmp_path)
+    images = read("mnist", tmp_path)
+    assert images.train.labels.tolist() == [i % 10 for i in range(40)]
+    assert np.array_equal(images.train.pixels(np.array([3, 17])), pixels[[3, 17], None])
+
+
+def test_unpacked_files_do_as_well(tmp_path: Path) -> None:
+    write_mnist(tmp_path)
+    for path in list((tmp_path / "MNIST/raw").iterdir()):
+        path.with_suffix("").write_bytes(gzip.decompress(path.read_bytes()))
+        path.unlink()
+    assert len(read("mnist", tmp_path).train.labels) == 40
+
+
+def test_mnist_by_writer_layout(tmp_path: Path) -> None:
+    write_mnist(tmp_path)
+    images = read("mnist_by_writer", tmp_path)
+    assert images.train.groups is not None
+    assert images.train.groups.tolist() == [100 + i // 10 for i in range(40)]
+
+
+def test_celeba_layout(tmp_path: Path) -> None:
+    """Three persons with four train images each; identity decides the client, Smiling the label, 64 x 64 the size."""
+    write_celeba(tmp_path)
+    images = read("celeba", tmp_path)
+    assert images.train.labels.tolist() == [i % 2 for i in range(12)]
+    assert images.train.groups is not None
+    assert images.train.groups.tolist() == [i % 3 + 1 for i in range(12)]
+    pixels = images.train.pixels(np.array([1, 2]))
+    assert pixels.shape == (2, 3, 64, 64)
+    assert np.abs(pixels[:, :, 32, 32].astype(int) - [[20, 100, 200], [40, 100, 200]]).max() < 8  # JPEG is lossy
+    held = partition_split(Natural(num_clients=3, min_examples=4), images.train, 2, Keys.of([0]).rows(0))
+    for rows in held.rows.values():
+        assert len(set(images.train.groups[rows])) == 1
+        assert len(rows) == 4
+
+
+def test_cifar_layout(tmp_path: Path) -> None:
+    write_cifar10(tmp_path)
+    images = read("cifar10", tmp_path, "torchvision")
+    assert images.train.labels.tolist() == [0, 1, 2, 9] * 5
+    assert images.train.pixels(np.array([0, 19])).shape == (2, 3, 32, 32)
+
+
+def test_parquet_layout(tmp_path: Path) -> None:
+    pixels = write_parquet(tmp_path)
+    images = read("cifar10", tmp_path)
+    assert images.train.labels.tolist() == [0, 1, 2, 3, 4, 9]
+    assert images.train.groups is not None
+    assert images.train.groups.tolist() == [7, 7, 8, 8, 9, 9]
+    assert np.array_equal(images.train.pixels(np.array([5, 0])), pixels[[5, 0]].transpose(0, 3, 1, 2))
+
+
+def truncate(path: Path, keep: float = 0.5) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[: int(len(data) * keep)])
+
+
+def test_truncated_gz(tmp_path: Path) -> None:
+    write_mnist(tmp_path)
+    truncate(tmp_path / "MNIST/raw/train-images-idx3-ubyte.gz")
+    with pytest.raises(DataError, match=r"train-images-idx3-ubyte\.gz cannot be unpacked, it is truncated or damaged"):
+        read("mnist", tmp_path)
+
+
+def test_not_gz_at_all(tmp_path: Path) -> None:
+    write_mnist(tmp_path)
+    (tmp_path / "MNIST/raw/train-labels-idx1-ubyte.gz").write_text("<html>not found</html>")
+    with pytest.raises(DataError, match="cannot be unpacked"):
+        read("mnist", tmp_path)
+
+
+def test_checksum_mismatch(tmp_path: Path) -> None:
+    write_mnist(tmp_path)
+    with pytest.raises(DataError, match=r"is damaged or not the original: md5 .* \(dataset.verify: false skips"):
+        load_images(Dataset(name="mnist"), tmp_path)
+
+
+def test_idx_that_announces_more_than_it_has(tmp_path: Path) -> None:
+    (tmp_path / "x.gz").write_bytes(gzip.compress(bytes([0, 0, 8, 1]) + struct.pack(">I", 10) + bytes(4)))
+    with pytest.raises(DataError, match="12 bytes, its header announces 18"):
+        read_idx(tmp_path, "x.gz")
+
+
+def test_not_idx(tmp_path: Path) -> None:
+    (tmp_path / "x.gz").write_bytes(gzip.compress(b"hello"))
+    with pytest.raises(DataError, match="is not an IDX file"):
+        read_idx(tmp_path, "x.gz")
+
+
+def test_images_of_another_size(tmp_path: Path) -> None:
+    write_mnist(tmp_path)
+    write_idx(tmp_path / "MNIST/raw/train-images-idx3-ubyte.gz", np.zeros((40, 32, 32), np.uint8))
+    with pytest.raises(DataError, match=r"expected bytes of \[N, 28, 28\]"):
+        read("mnist", tmp_path)
+
+
+def test_fewer_labels_than_images(tmp_path: Path) -> None:
+    write_mnist(tmp_path)
+    write_idx(tmp_path / "MNIST/raw/train-labels-idx1-ubyte.gz", np.zeros(39, np.uint8))
+    with pytest.raises(DataError, match="40 images but 39 labels"):
+        read("mnist", tmp_path)
+
+
+def test_label_out_of_range(tmp_path: Path) -> None:
+    write_mnist(tmp_path)
+    write_idx(tmp_path / "MNIST/raw/train-labels-idx1-ubyte.gz", np.full(40, 10, np.uint8))
+    with pytest.raises(DataError, match="label 10 in row 0 of the train set; allowed: 0 to 9"):
+        read("mnist", tmp_path)
+
+
+def test_writers_of_another_dataset(tmp_path: Path) -> None:
+    write_mnist(tmp_path)
+    write_idx(tmp_path / "QMNIST/raw/qmnist-train-labels-idx2-int.gz", np.full((43, 8), 5, np.int32))
+    with pytest.raises(DataError, match="does not describe the MNIST train set beside it"):
+        read("mnist_by_writer", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"label": None}, "has no column label; it has image, client"),
+        ({"image": None}, "has no column image"),
+        ({"image": [1, 2, 3, 4, 5, 6]}, "column image is int64, expected binary"),
+        ({"label": list("abcdef")}, "column label is string, expected whole numbers"),
+        ({"label": [0.0, 1.0, float("nan"), 3.0, 4.0, 5.0]}, "label in row 2 is nan, expected a whole number"),
+        ({"label": [0, 1, None, 3, 4, 5]}, "label in row 2 is nan, expected a whole number"),
+        ({"label": [0, 1, 2, 3, 4, 5.5]}, r"label in row 5 is 5\.5, expected a whole number"),
+        ({"label": [0, 1, 2, 3, 4, 10]}, "label 10 in row 5 of the train set; allowed: 0 to 9"),
+        ({"label": [0, 1, 2, 3, 4, -1]}, "label -1 in row 5"),
+        ({"client": [None] * 6}, "client"),
+    ],
+)
+def test_bad_parquet_columns(columns: dict[str, Any], words: str, tmp_path: Path) -> None:
+    write_parquet(tmp_path, **columns)
+    with pytest.raises(DataError, match=words):
+        read("cifar10", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("image", "words"),
+    [
+        (b"not a png", "image in row 3 does not decode"),
+        (png(np.zeros((32, 32, 3), np.uint8))[:60], "image in row 3 does not decode"),
+        (png(np.zeros((28, 32, 3), np.uint8)), "image in row 3 is 32 x 28 pixels, expected 32 x 32"),
+        (None, "image in row 3 is null"),
+    ],
+)
+def test_bad_parquet_images(image: bytes | None, words: str, tmp_path: Path) -> None:
+    good = png(np.zeros((32, 32, 3), np.uint8))
+    write_parquet(tmp_path, image=pa.array([good, good, good, image, good, good], pa.binary()))
+    with pytest.raises(DataError, match=words):
+        read("cifar10", tmp_path).train.pixels(np.arange(6))
+
+
+def test_parquet_that_is_none(tmp_path: Path) -> None:
+    write_parquet(tmp_path)
+    truncate(tmp_path / "cifar10/train.parquet")
+    with pytest.raises(DataError, match="is not a readable Parquet file"):
+        read("cifar10", tmp_path)
+
+
+def test_empty_parquet(tmp_path: Path) -> None:
+    write_parquet(tmp_path, image=pa.array([], pa.binary()), label=pa.array([], pa.int64()), client=None)
+    with pytest.raises(DataError, match="the train set is empty"):
+        read("cifar10", tmp_path)
+
+
+def test_celeba_image_that_does_not_decode(tmp_path: Path) -> None:
+    write_celeba(tmp_path)
+    (tmp_path / "celeba/img_align_celeba/000002.jpg").write_text("no image")
+    with pytest.raises(DataError, match=r"000002\.jpg does not decode as an image"):
+        read("celeba", tmp_path).train.pixels(np.array([1]))
+
+
+def test_celeba_with_wrong_checksums(tmp_path: Path) -> None:
+    write_celeba(tmp_path)
+    with pytest.raises(DataError, match=r"CelebA under .* cannot be read"):
+        load_images(Dataset(name="celeba"), tmp_path)
+
+
+def test_missing_dataset_names_the_file(tmp_path: Path) -> None:
+    with pytest.raises(
+        DataError, match=r"looked for .*cifar-10-batches-py \(source torchvision\) and .*train\.parquet"
+    ):
+        read("cifar10", tmp_path)
+
+
+def test_natural_partition_without_persons(tmp_path: Path) -> None:
+    write_parquet(tmp_path, client=None)
+    with pytest.raises(DataError, match="needs to know who each example comes from"):
+        partition_split(Natural(num_clients=2), read("cifar10", tmp_path).train, 10, Keys.of([0]).rows(0))
+
+
+def test_an_empty_client_is_refused() -> None:
+    scenario = build(
+        Scenario,
+        GOOD
+        | {
+            "partition": {"kind": "iid", "num_clients": 2, "examples": 50},
+            "federation": GOOD["federation"] | {"clients_per_round": 1},
+            "requests": {"kind": "listed", "clients": [[0]]},
+        },
+        "x",
+    )
+    images = Images(array_split(np.zeros((4, 1, 28, 28), np.uint8), np.zeros(4, np.int64)), None)
+    partition = pd.DataFrame({"seed": 0, "client": 0, "place": [0, 1], "row": [0, 1]})
+    with pytest.raises(DataError, match="client 1 of seed 0 has no examples"):
+        load_clients(scenario, images, partition, range(1))
+
+
+@pytest.mark.parametrize("name", ["mnist", "fashionmnist", "cifar10", "cifar100", "mnist_by_writer"])
+def test_real_datasets(name: str, data_root: Path) -> None:
+    spec = DATASETS[name]
+    images = load_images(Dataset(name=name), data_root)
+    assert images.test is not None
+    assert len(np.unique(images.train.labels)) == spec.num_classes
+    rows = RANDOM.choice(len(images.train.labels), 1000, replace=False)
+    pixels = images.train.pixels(rows) / 255
+    assert pixels.shape[1:] == spec.shape
+    assert pixels.mean((0, 2, 3)) == pytest.approx(spec.mean, abs=0.02)
+    assert pixels.std((0, 2, 3)) == pytest.approx(spec.std, abs=0.02)
+
+
+def test_real_writers(data_root: Path) -> None:
+    """539 writers in MNIST's train set, 538 of them with at least 20 digits (QMNIST's own count)."""
+    groups = load_images(Dataset(name="mnist_by_writer"), data_root).train.groups
+    assert groups is not None
+    counts = np.unique(groups, return_counts=True)[1]
+    assert len(counts) == 539
+    assert (counts >= 20).sum() == 538

@@ -1,0 +1,63 @@
+"""A copy of the checkout to run Snakemake in, as a user would."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REPO
+
+PARTS = ("Snakefile", "workflow", "config", "profiles", "sifu")
+
+
+@dataclass(frozen=True)
+class Checkout:
+    root: Path
+
+    def snakemake(self, *arguments: str, data_root: Path | None = None) -> subprocess.CompletedProcess[str]:
+        """Run Snakemake here, with this copy of the package."""
+        environment = os.environ | {
+            "PYTHONPATH": str(self.root),
+            "SIFU_DATA_ROOT": str(data_root or self.root / "none"),
+        }
+        command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments]
+        return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, timeout=600)
+
+    def plan(self, *arguments: str, data_root: Path | None = None) -> dict[str, int]:
+        """How many jobs of each rule a dry run lists; empty when there is nothing to do."""
+        result = self.snakemake("-n", *arguments, data_root=data_root)
+        assert result.returncode == 0, result.stdout + result.stderr
+        return parse_plan(result.stdout + result.stderr)
+
+
+def parse_plan(output: str) -> dict[str, int]:
+    lines = output.splitlines()
+    starts = [i for i, line in enumerate(lines) if line.split() == ["job", "count"]]
+    if not starts:
+        assert "Nothing to be done" in output, output
+        return {}
+    plan = {}
+    for line in lines[starts[0] + 2 :]:
+        name, count = line.split()
+        if name == "total":
+            return plan
+        plan[name] = int(count)
+    raise AssertionError("the job table has no end")
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    root = tmp_path_factory.mktemp("checkout")
+    for part in PARTS:
+        source = REPO / part
+        if source.is_dir():
+            shutil.copytree(source, root / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, root / part)
+    return Checkout(root)

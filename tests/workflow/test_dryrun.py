@@ -1,0 +1,53 @@
+"""The graph: what each config plans, and that nonsense is refused before any job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.workflow.conftest import Checkout
+
+
+def test_default_config(checkout: Checkout) -> None:
+    """4 seeds in blocks of 2: 2 partitions, 2 trainings."""
+    assert checkout.plan() == {"all": 1, "partition": 2, "train": 2}
+
+
+def test_smoke_config(checkout: Checkout) -> None:
+    """2 scenarios, 3 seeds in blocks of 2."""
+    assert checkout.plan("--configfile", "config/smoke.yaml") == {"all": 1, "partition": 4, "train": 4}
+
+
+def test_paper_config(checkout: Checkout, data_root: Path) -> None:
+    """11 scenarios less the 2 of CelebA, which cannot be shipped; 10 seeds in one block."""
+    result = checkout.snakemake("-n", "--configfile", "config/paper.yaml", data_root=data_root)
+    assert result.returncode == 0, result.stderr
+    present = 11 if (data_root / "celeba").exists() else 9
+    plan = checkout.plan("--configfile", "config/paper.yaml", data_root=data_root)
+    assert plan == {"all": 1, "partition": present, "train": present}
+    if present == 9:
+        assert "scenario celeba is left out: dataset celeba is missing" in result.stdout + result.stderr
+
+
+def test_more_seeds_from_the_command_line(checkout: Checkout) -> None:
+    plan = checkout.plan("--config", "num_seeds=10", "block_size=1")
+    assert plan == {"all": 1, "partition": 10, "train": 10}
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("sedes=5", "sedes: 5 is refused; allowed: only the keys scenarios"),
+        ("num_seeds=-1", "num_seeds: -1 is refused; allowed: 1 or more"),
+        ("scenarios=[mnist]", "scenarios.mnist: dataset mnist is missing: looked for"),
+        ("device=gpu", "device: 'gpu' is refused; allowed: auto | cpu | cuda"),
+    ],
+)
+def test_bad_settings_end_before_any_job(checkout: Checkout, setting: str, words: str) -> None:
+    result = checkout.snakemake("--config", setting)
+    output = result.stdout + result.stderr
+    assert result.returncode != 0
+    assert words in output
+    assert "Traceback" not in output
+    assert not (checkout.root / "results").exists()

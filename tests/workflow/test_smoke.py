@@ -1,0 +1,114 @@
+"""The smoke run: the whole graph, then what a change re-runs. The tests of this file build on one another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sifu.paths import TRAIN_FILES
+from sifu.schemas import CELLS
+from sifu.store import read_table
+from tests.workflow.conftest import Checkout
+
+CONFIG = ("--configfile", "config/smoke.yaml")
+SCENARIOS = ("smoke", "smoke_cnn")
+BLOCKS = ("s000-001", "s002-002")
+
+
+@pytest.fixture(scope="module")
+def done(checkout: Checkout) -> Checkout:
+    result = checkout.snakemake(*CONFIG)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return checkout
+
+
+def append(checkout: Checkout, module: str, text: str) -> str:
+    """Add text to a module of this copy; what it was before."""
+    path = checkout.root / "sifu" / module
+    before = path.read_text()
+    path.write_text(before + text)
+    return before
+
+
+def test_every_planned_cell_has_its_files_and_rows(done: Checkout) -> None:
+    for scenario in SCENARIOS:
+        for block in BLOCKS:
+            folder = done.root / "results" / "smoke" / "train" / scenario / block
+            assert all((folder / file).exists() for file in (*TRAIN_FILES, "log.txt", "benchmark.tsv"))
+    seeds = [
+        seed
+        for block in BLOCKS
+        for seed in read_table(Path(done.root, "results/smoke/train/smoke", block, "cells.parquet"), CELLS)["seed"]
+    ]
+    assert seeds == [0, 1, 2]
+
+
+def test_running_again_does_nothing(done: Checkout) -> None:
+    assert done.plan(*CONFIG) == {}
+
+
+@pytest.mark.parametrize(
+    ("module", "text", "plan"),
+    [
+        ("engine.py", "\nEDITED = True\n", {"all": 1, "train": 4}),
+        ("models/cnn.py", "\nEDITED = True\n", {"all": 1, "train": 2}),
+        ("models/logistic.py", "\nEDITED = True\n", {"all": 1, "train": 4}),
+        ("data/partition.py", "\nEDITED = True\n", {"all": 1, "partition": 4, "train": 4}),
+        ("bench.py", "\nEDITED = True\n", {}),
+        ("engine.py", "\n# only a comment\n", {}),
+        ("data/celeba.py", "\nEDITED = True\n", {}),
+    ],
+)
+def test_an_edit_reruns_the_stages_that_use_it(done: Checkout, module: str, text: str, plan: dict[str, int]) -> None:
+    """The dual trainer of logistic regression is part of every training, so that model's module is too."""
+    before = append(done, module, text)
+    try:
+        assert done.plan(*CONFIG) == plan
+    finally:
+        (done.root / "sifu" / module).write_text(before)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "plan"),
+    [
+        (
+            "client_lr: 0.02, clip: 5.0}\n  stop: {accuracy: 0.5",
+            "client_lr: 0.03, clip: 5.0}\n  stop: {accuracy: 0.5",
+            {"all": 1, "train": 2},
+        ),
+        ("label: Smoke\n", "label: Smoke again\n", {}),
+        ("num_clients: 20, examples: 20", "num_clients: 20, examples: 25", {"all": 1, "partition": 2, "train": 2}),
+    ],
+    ids=["learning rate", "label", "partition"],
+)
+def test_a_setting_reruns_the_stages_that_use_it(done: Checkout, old: str, new: str, plan: dict[str, int]) -> None:
+    path = done.root / "config" / "scenarios.yaml"
+    before = path.read_text()
+    assert before.count(old) == 1
+    path.write_text(before.replace(old, new))
+    try:
+        assert done.plan(*CONFIG) == plan
+    finally:
+        path.write_text(before)
+
+
+def test_snakemakes_own_report_works(done: Checkout) -> None:
+    result = done.snakemake(*CONFIG, "--report", "report.html")
+    assert result.returncode == 0, result.stderr
+    assert (done.root / "report.html").stat().st_size > 10_000
+
+
+def test_a_failed_stage_is_one_sentence_and_leaves_nothing(done: Checkout) -> None:
+    """A partition that cannot be read: the job fails, says why in its log, and no table appears."""
+    folder = done.root / "results" / "smoke"
+    (folder / "partition" / "smoke" / "s000-001" / "partition.parquet").write_text("junk")
+    table = folder / "train" / "smoke" / "s000-001" / "cells.parquet"
+    table.unlink()
+    result = done.snakemake(*CONFIG, "--rerun-triggers", "mtime")
+    assert result.returncode != 0
+    log = (folder / "train" / "smoke" / "s000-001" / "log.txt").read_text()
+    assert "error: " in log
+    assert "is not a readable Parquet file" in log
+    assert "Traceback" not in log
+    assert not table.exists()
