@@ -117,7 +117,7 @@ def _engine_round(model: FlatModel, clients: Clients, scenario: Scenario, thread
     keys = Keys.of(range(clients.num_seeds), device)
     everyone = torch.ones_like(clients.size, dtype=torch.bool)
     state = {"weights": model.init(keys)}
-    recorder = Recorder(model, state["weights"], scenario.snapshot_every)
+    recorder = Recorder(model, len(seeds), scenario.federation.clients_per_round, scenario.snapshot_every)
 
     def function(number: int) -> None:
         before = state["weights"]

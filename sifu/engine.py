@@ -82,7 +82,15 @@ class Engine:
         progress: Progress | None = None,
     ) -> Segment:
         """Train every seed from `start` [S, P] on its `available` [S, C] clients until `stop`."""
-        return _Run(self, start, available, keys, stop, Recorder(self.model, start, snapshot_every), progress).finish()
+        return _Run(
+            self,
+            start,
+            available,
+            keys,
+            stop,
+            Recorder(self.model, len(start), self.federation.clients_per_round, snapshot_every),
+            progress,
+        ).finish()
 
     def replay(self, segment: Segment, rounds: Tensor) -> Tensor:
         """The weights after `rounds` [S] rounds of a segment: exact on the CPU, to rounding on a GPU. [S, P]"""
@@ -148,13 +156,14 @@ class _Run:
         self.looks: list[Look] = []
 
     def finish(self) -> Segment:
-        number = 0
-        self._look(number)
-        while len(self.seeds):
+        number = next_look = 0
+        while True:
+            if number == next_look:
+                next_look = self._look(number)
+            if not len(self.seeds):
+                break
             self._train(number)
             number += 1
-            if number == int(self.next_look[self.seeds.cpu()].min()):
-                self._look(number)
         return self.recorder.segment(
             self.start,
             self.weights,
@@ -179,16 +188,20 @@ class _Run:
         self.rounds[seeds] += goes_on
         self.recorder.add(number, seeds, before, result.cohort, result.local, self.weights)
 
-    def _look(self, number: int) -> None:
-        """Evaluate the seeds that are due, end those that are done, and drop them from the batch."""
-        active = self.active.cpu()
-        due = torch.nonzero(active & (self.next_look <= number)).flatten()
+    def _look(self, number: int) -> int:
+        """Evaluate the seeds that are due, end those that are done, drop them from the batch. The next look's round.
+
+        Between two looks nothing waits for the device.
+        """
+        due = torch.nonzero(self.active.cpu() & (self.next_look <= number)).flatten()
         looks = self._evaluate(due, number) if len(due) else []
         for row in torch.nonzero(self.diverged.cpu()).flatten().tolist():
             self.status[row] = Status.DIVERGED
         self._drop_finished()
+        active = self.active.cpu()
         if self.progress is not None:
-            self.progress(number, looks, int(self.active.sum()))
+            self.progress(number, looks, int(active.sum()))
+        return int(self.next_look[active].min()) if bool(active.any()) else number
 
     def _evaluate(self, due: Tensor, number: int) -> list[Look]:
         rows, size = due.to(self.weights.device), self.engine.clients.size

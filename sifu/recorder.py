@@ -13,8 +13,9 @@ from sifu.types import Status
 class Recorder:
     """Collects the scalars of every round and a snapshot of the weights every few."""
 
-    def __init__(self, model: FlatModel, start: Tensor, snapshot_every: int) -> None:
-        self.model, self.num_seeds, self.snapshot_every = model, len(start), snapshot_every
+    def __init__(self, model: FlatModel, num_seeds: int, cohort_size: int, snapshot_every: int) -> None:
+        self.model, self.num_seeds, self.cohort_size = model, num_seeds, cohort_size
+        self.snapshot_every = snapshot_every
         self.rounds: list[tuple[Tensor, ...]] = []
         self.snapshots: list[Tensor] = []
 
@@ -45,7 +46,6 @@ class Recorder:
         looks: tuple[Look, ...],
     ) -> Segment:
         """The finished history, on the CPU."""
-        trace = Trace(*(torch.stack(parts, dim=1).cpu() for parts in zip(*self.rounds, strict=True)))
         kept = (
             torch.stack(self.snapshots, dim=1)
             if self.snapshots
@@ -58,8 +58,14 @@ class Recorder:
             status=status,
             available=available.cpu(),
             key_state=key_state.cpu(),
-            trace=trace,
+            trace=self._trace(),
             snapshots=kept,
             snapshot_every=self.snapshot_every,
             looks=looks,
         )
+
+    def _trace(self) -> Trace:
+        if self.rounds:
+            return Trace(*(torch.stack(parts, dim=1).cpu() for parts in zip(*self.rounds, strict=True)))
+        none = torch.zeros(self.num_seeds, 0, self.cohort_size)  # a budget too small for a single round
+        return Trace(none.long(), none, none, none.unsqueeze(-1).expand(-1, -1, -1, len(self.model.sizes)))

@@ -194,6 +194,30 @@ def test_looks_record_retain_and_forget_accuracy() -> None:
     assert all(look.forget_accuracy is None for look in whole.looks)
 
 
+def test_a_budget_too_small_for_a_round() -> None:
+    segment = run(tiny_engine(), Stop.at_budget(torch.tensor([5, 12]), torch.tensor([6, 6])))
+    assert segment.rounds.tolist() == [0, 2]
+    assert torch.equal(segment.final[0], segment.start[0])
+    none = run(tiny_engine(), fixed(0, 2))
+    assert none.trace.layer_norm.shape == (2, 0, 2, 2)
+    assert torch.equal(none.final, none.start)
+    assert count_work(none, 3).client_steps.tolist() == [0, 0]
+
+
+def test_finished_seeds_may_stay_in_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a GPU, where a batch shrinks only now and then: frozen seeds are computed along and do not change."""
+    stop = Stop(None, 0, torch.tensor([9, 2, 30, 25, 1]))
+    engine = tiny_engine(clients=tiny_clients(seeds=5))
+    dropped = run(engine, stop)
+    monkeypatch.setattr("sifu.engine._DROP_SHARE", 0.9)
+    batched = Engine(engine.model, engine.clients, engine.federation, None)
+    together = run(batched, stop)
+    assert together.rounds.tolist() == dropped.rounds.tolist()
+    torch.testing.assert_close(together.final, dropped.final, **CLOSE)
+    for s, rounds in enumerate(stop.max_rounds.tolist()):
+        assert torch.equal(together.trace.cohort[s, :rounds], dropped.trace.cohort[s, :rounds])
+
+
 def test_work_is_counted() -> None:
     """2 clients x 3 steps a round; each client receives and sends 7,850 floats."""
     work = count_work(run(tiny_engine(), Stop(None, 0, torch.tensor([5, 2]))), local_steps=3)

@@ -1,0 +1,72 @@
+"""The engine on a GPU against the CPU. Run with `pytest -m gpu` on a machine that has one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from sifu.data import DATASETS
+from sifu.engine import Engine
+from sifu.history import Segment
+from sifu.keys import Keys
+from sifu.models import MODELS
+from sifu.models.flat import build_model
+from sifu.stop import Stop
+from sifu.types import Clients
+from sifu.workers import Workers
+from tests.conftest import DATASET_OF, tiny_clients, tiny_federation
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+]
+
+
+def train(name: str, clients: Clients, stop: Stop, device: str, **changes: object) -> tuple[Engine, Segment]:
+    model = build_model(name, DATASETS[DATASET_OF[name]])
+    model.module.to(device, clients.images.dtype)
+    workers = Workers(2) if device == "cpu" else None
+    engine = Engine(model, clients.to(torch.device(device)), tiny_federation(**changes), workers)
+    keys = Keys.of(range(clients.num_seeds), device)
+    everyone = torch.ones_like(engine.clients.size, dtype=torch.bool)
+    start = model.init(keys).to(clients.images.dtype)
+    return engine, engine.run(start, everyone, keys.fold("train"), stop, snapshot_every=2)
+
+
+@pytest.mark.parametrize("changes", [{}, {"clip": 0.5}, {"batch_size": 8}], ids=["plain", "clip", "full batch"])
+@pytest.mark.parametrize("name", list(MODELS))
+def test_same_weights_as_the_cpu(name: str, changes: dict[str, float]) -> None:
+    """In float64: the same draws to the bit, the same weights to the order of sums."""
+    clients = tiny_clients(name, dtype=torch.float64)
+    stop = Stop(None, 0, torch.tensor([4, 2]))
+    (_, cpu), (_, gpu) = (train(name, clients, stop, device, **changes) for device in ("cpu", "cuda"))
+    assert torch.equal(cpu.start, gpu.start)
+    assert torch.equal(cpu.trace.cohort[0], gpu.trace.cohort[0])
+    torch.testing.assert_close(gpu.final, cpu.final, rtol=1e-8, atol=1e-10)
+    torch.testing.assert_close(gpu.trace.distance[0], cpu.trace.distance[0], rtol=1e-6, atol=1e-8)
+    assert [look[:2] for look in gpu.looks] == [look[:2] for look in cpu.looks]
+
+
+@pytest.mark.parametrize("name", ["logistic", "cnn28"])
+def test_replay_on_the_gpu(name: str) -> None:
+    engine, segment = train(name, tiny_clients(name), Stop(None, 0, torch.tensor([5, 3])), "cuda")
+    again = engine.replay(segment, segment.rounds)
+    torch.testing.assert_close(again.cpu(), segment.final, rtol=1e-3, atol=1e-4)
+
+
+def test_seeds_that_end_at_different_rounds() -> None:
+    clients = tiny_clients(seeds=6)
+    stop = Stop(None, 0, torch.tensor([9, 2, 30, 25, 1, 4]))
+    (_, cpu), (_, gpu) = (train("logistic", clients, stop, device) for device in ("cpu", "cuda"))
+    assert gpu.rounds.tolist() == stop.max_rounds.tolist()
+    torch.testing.assert_close(gpu.final, cpu.final, rtol=1e-2, atol=1e-3)
+
+
+def test_divergence_is_an_outcome() -> None:
+    clients = tiny_clients(seeds=3)
+    broken = clients.images.clone()
+    broken[1] *= 1e30
+    _, segment = train("logistic", replace(clients, images=broken), Stop(None, 0, torch.full((3,), 6)), "cuda")
+    assert [status.value for status in segment.status] == ["done", "diverged", "done"]
