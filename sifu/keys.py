@@ -97,8 +97,8 @@ class Keys:
         return self.bits(count).argsort(dim=-1, stable=True)  # [..., count]
 
 
-# Wichura's algorithm AS 241 (PPND16), relative error about 1e-16. torch.special.ndtri would do, but it calls log, whose
-# last bit differs between CPU and GPU: here every operation is one that IEEE 754 rounds exactly.
+# Wichura's algorithm AS 241 (PPND16), relative error about 1e-16. torch.special.ndtri would do, but it calls log and
+# sqrt, whose last bit differs between CPU and GPU: here every operation is one that IEEE 754 rounds exactly.
 _CENTRE = (
     (2509.0809287301226727, 33430.575583588128105, 67265.770927008700853, 45921.953931549871457,
      13731.693765509461125, 1971.5909503065514427, 133.14166789178437745, 3.387132872796366608),
@@ -140,12 +140,20 @@ def _log(x: Tensor) -> Tensor:
     return exponent.double() * 0.6931471805599453 + (z * series) * 2.0
 
 
+def _sqrt(x: Tensor) -> Tensor:
+    """Heron's method: the square root of the devices' own libraries differs in the last bit. For x from 0.5 to 1000."""
+    root = (x + 1.0) * 0.5
+    for _ in range(12):
+        root = (root + x / root) * 0.5
+    return root
+
+
 def _normal_quantile(p: Tensor) -> Tensor:
     """The standard normal quantile of `p` in (0, 1)."""
     centred = p - 0.5
     square = centred * centred
     centre = centred * _ratio(0.180625 - square, _CENTRE)
-    root = torch.sqrt(-_log(torch.minimum(p, 1.0 - p)))
+    root = _sqrt(-_log(torch.minimum(p, 1.0 - p)))
     tail = torch.where(root <= 5.0, _ratio(root - 1.6, _TAIL), _ratio(root - 5.0, _FAR_TAIL))
     tail = torch.where(centred < 0, -tail, tail)
     return torch.where(centred.abs() <= 0.425, centre, tail)
