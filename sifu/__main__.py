@@ -22,6 +22,9 @@ def main(arguments: list[str] | None = None) -> int:
     except SifuError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except OSError as error:  # a folder that is a file, a full disk
+        print(f"error: {error}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
@@ -83,7 +86,7 @@ def _add_bench(commands: argparse._SubParsersAction) -> None:  # type: ignore[ty
     parser.add_argument("--threads", type=int, default=2, help="CPU threads of both (default: %(default)s)")
     parser.add_argument("--scenarios", nargs="+", default=["mnist", "cifar10"], help="default: mnist cifar10")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 5], help="block sizes (default: 1 5)")
-    parser.add_argument("--rounds", type=int, help="rounds a measurement (default: about a second of them)")
+    parser.add_argument("--rounds", type=int, help="rounds a measurement (default: about half a second of them)")
     parser.set_defaults(command=_bench)
 
 
@@ -139,7 +142,7 @@ def _at_least_one(option: str, *values: int) -> None:
 def _summary(parsed: argparse.Namespace) -> None:
     from sifu.summary import print_summary
 
-    print_summary(Path(build(Run, read_yaml(parsed.config), "").results))
+    print_summary(build(Run, read_yaml(parsed.config), ""))
 
 
 def _bench(parsed: argparse.Namespace) -> None:
@@ -147,7 +150,7 @@ def _bench(parsed: argparse.Namespace) -> None:
 
     _at_least_one("--seeds", *parsed.seeds)
     _at_least_one("--threads", parsed.threads)
-    _at_least_one("--rounds", parsed.rounds or 1)
+    _at_least_one("--rounds", 1 if parsed.rounds is None else parsed.rounds)
     print_bench(
         parsed.scenarios,
         parsed.seeds,

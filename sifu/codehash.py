@@ -12,8 +12,10 @@ from pathlib import Path
 
 _PACKAGE = Path(__file__).parent
 _NAME = __package__ or "sifu"
+_SHOWN_ONLY = {"sifu.progress"}  # what it prints is no part of a result
 
 
+@cache
 def code_hash(*modules: str) -> str:
     """16 hex digits that change when the code of `modules`, or of anything they import from here, changes."""
     digest = hashlib.sha256()
@@ -28,7 +30,7 @@ def used_modules(*modules: str) -> set[str]:
     waiting = list(modules)
     while waiting:
         module = waiting.pop()
-        if module not in found:
+        if module not in found | _SHOWN_ONLY:
             found.add(module)
             waiting += _imports(module)
     return found
@@ -50,16 +52,22 @@ def _tree(module: str) -> ast.Module:
     return ast.parse(path.read_text())
 
 
+@cache
 def _meaning(module: str) -> str:
-    """The syntax tree of a module without its docstrings."""
-    tree = ast.parse(ast.unparse(_tree(module)))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-            node.body = [part for part in node.body if not _is_text(part)]
-    return ast.dump(tree)
+    """What a module says, without comments, docstrings and layout: the same text under every version of Python."""
+    return _plain(_tree(module))
 
 
-def _is_text(node: ast.stmt) -> bool:
+def _plain(node: object) -> str:
+    if isinstance(node, list):
+        return "[" + ",".join(_plain(part) for part in node if not _is_text(part)) + "]"
+    if isinstance(node, ast.AST):
+        fields = [(name, value) for name, value in ast.iter_fields(node) if value not in (None, [])]
+        return type(node).__name__ + "(" + ",".join(f"{name}={_plain(value)}" for name, value in fields) + ")"
+    return repr(node)
+
+
+def _is_text(node: object) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
@@ -69,8 +77,10 @@ def _imports(module: str) -> list[str]:
     for node in ast.walk(_tree(module)):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.ImportFrom) and (node.level or not node.module):
+            raise ImportError(f"{module}: write imports in full, relative ones are not followed")
+        elif isinstance(node, ast.ImportFrom):
+            names += [str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)]
     parts = module.split(".")
     names += [".".join(parts[:i]) for i in range(1, len(parts))]
     return [name for name in names if name.split(".")[0] == _NAME and _file(name) is not None]

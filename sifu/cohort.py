@@ -24,7 +24,11 @@ def sample_cohort(keys: Keys, rounds: Tensor, available: Tensor, count: int) -> 
     return torch.where(chosen < num_clients, chosen, -1)
 
 
-def cohort_weights(cohort: Tensor, size: Tensor, dtype: torch.dtype) -> Tensor:
-    """FedAvg's weight of each sampled client: its share of the cohort's examples; `size` [R, C] -> [R, m]."""
-    held = size.gather(1, cohort.clamp(min=0)).where(cohort >= 0, 0)  # [R, m]
-    return held.to(dtype) / held.sum(1, keepdim=True).clamp(min=1)
+def cohort_sizes(cohort: Tensor, size: Tensor) -> Tensor:
+    """How many examples each sampled client has, 0 for nobody: [R, m], `size` [R, C] -> [R, m]."""
+    return size.gather(1, cohort.clamp(min=0)).where(cohort >= 0, 0)
+
+
+def cohort_weights(sizes: Tensor, dtype: torch.dtype) -> Tensor:
+    """FedAvg's weight of each sampled client: its share of the cohort's examples. [R, m]"""
+    return sizes.to(dtype) / sizes.sum(1, keepdim=True).clamp(min=1)

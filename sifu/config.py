@@ -1,12 +1,13 @@
 """The config files, read once and checked as a whole before any job starts.
 
-`config.yaml` (or `paper.yaml`, `smoke.yaml`) says what to run; `scenarios.yaml` and `variants.yaml` beside it
-hold the named scenarios and method settings.
+`config.yaml` (or `paper.yaml`, `smoke.yaml`) says what to run; `scenarios.yaml` and `variants.yaml` in config/ hold
+the named scenarios and method settings.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,19 +18,19 @@ import yaml
 from sifu.data import resolve_source
 from sifu.errors import ConfigError, DataError, SifuError
 from sifu.scenario import Scenario
-from sifu.settings import above, at_least, build, inside, one_of, setting, settings
+from sifu.settings import above, at_least, build, from_to, inside, one_of, setting, settings
 
 METHODS = ("original", "scratch", "fine_tuning", "exact_rollback", "sifu", "last")
 
 
 @settings
 class Run:
-    """What to run, and where. Nothing here changes a result of a seed."""
+    """What to run, and where. Nothing here changes a seed's result, but for the rounding of another device."""
 
     scenarios: tuple[str, ...] = setting("names of scenarios.yaml")
     variants: tuple[str, ...] = setting("names of variants.yaml", default=())
-    num_seeds: int = setting("how many seeds", at_least(1), default=3)
-    first_seed: int = setting("the seeds are first_seed, first_seed + 1, ...", at_least(0), default=0)
+    num_seeds: int = setting("how many seeds", from_to(1, 100_000), default=3)
+    first_seed: int = setting("the seeds are first_seed, first_seed + 1, ...", from_to(0, 10**9), default=0)
     block_size: int = setting(
         "seeds trained together in one job: 10 on a GPU, fewer on small nodes", at_least(1), default=10
     )
@@ -87,7 +88,7 @@ def block_seeds(name: str) -> range:
         first, last = (int(part) for part in name.removeprefix("s").split("-"))
     except ValueError:
         raise ConfigError("block", name, "a name like s000-009") from None
-    if not 0 <= first <= last or block_name(range(first, last + 1)) != name:
+    if not 0 <= first <= last < 2 * 10**9 or block_name(range(first, last + 1)) != name:
         raise ConfigError("block", name, "a name like s000-009")
     return range(first, last + 1)
 
@@ -96,10 +97,10 @@ class _StrictLoader(yaml.SafeLoader):
     """YAML that refuses a key written twice instead of keeping the last one."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-        twice = {key for key in keys if keys.count(key) > 1}
-        if twice:
-            raise ConfigError(f"line {node.start_mark.line + 1}", sorted(twice)[0], "each key once")
+        keys = [str(key.value) for key, _ in node.value]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise ConfigError(f"line {node.start_mark.line + 1}", key, "each key once")
         return super().construct_mapping(node, deep)
 
 
@@ -107,8 +108,8 @@ def read_yaml(path: Path) -> dict[str, Any]:
     """A YAML file as a mapping, or one sentence that says what is wrong with it."""
     try:
         data = yaml.load(path.read_text(), _StrictLoader)
-    except OSError:
-        raise SifuError(f"cannot read {path}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SifuError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
     except yaml.YAMLError as error:
         raise SifuError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
     except ConfigError as error:
@@ -131,6 +132,8 @@ def load_scenario(path: Path, name: str, root: Path, *, download: bool = False) 
 def load_suite(raw: Mapping[str, Any], folder: Path, environ: Mapping[str, str] = os.environ) -> Suite:
     """The plan that `raw` (the contents of config.yaml) asks for; `folder` holds the two files of names."""
     run = build(Run, dict(raw), "")
+    if not run.scenarios:
+        raise ConfigError("scenarios", [], "at least one name of scenarios.yaml")
     scenarios = _named(Scenario, folder / "scenarios.yaml", "scenarios")
     variants = _named(Variant, folder / "variants.yaml", "variants")
     chosen = {name: _look_up(scenarios, name, "scenarios") for name in run.scenarios}
@@ -139,7 +142,11 @@ def load_suite(raw: Mapping[str, Any], folder: Path, environ: Mapping[str, str] 
 
 
 def _named(cls: type, path: Path, key: str) -> dict[str, Any]:
-    return {name: build(cls, data, f"{key}.{name}") for name, data in read_yaml(path).items()}
+    raw = read_yaml(path)
+    for name in raw:
+        if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+            raise ConfigError(key, name, "names of lower case letters, digits and _ that start with a letter")
+    return {name: build(cls, data, f"{key}.{name}") for name, data in raw.items()}
 
 
 def _look_up(table: Mapping[str, Any], name: str, key: str) -> Any:

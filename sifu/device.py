@@ -14,6 +14,7 @@ def choose_device(name: str) -> torch.device:
         raise SifuError("--device cuda: torch sees no CUDA device here; allowed: cpu, or auto")
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False  # the CPU's precision
     return torch.device(name)
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from sifu.cohort import cohort_weights, sample_cohort
+from sifu.cohort import cohort_sizes, cohort_weights, sample_cohort
 from sifu.errors import StoreError
 from sifu.evaluation import Evaluator, share
 from sifu.history import Look, Segment
@@ -30,6 +30,7 @@ from sifu.workers import Workers
 _DROP_SHARE = (
     0.25  # on a GPU finished seeds leave the batch when they are this share of it: a smaller batch has its price
 )
+_REPLAY_TOLERANCE = 1e-2  # of the norms of updates: other data differ by more, the rounding of a GPU by less
 Progress = Callable[[int, list[Look], int], None]  # round, looks of this round, seeds still running
 
 
@@ -64,12 +65,15 @@ class Engine:
 
     def round(self, weights: Tensor, seeds: Tensor, rounds: Tensor, available: Tensor, keys: Keys) -> Round:
         """One round from `weights` [R, P]; `seeds` [R] are rows of the clients' data, `rounds` [R] its numbers."""
-        size = self.clients.size[seeds]  # [R, C]
         cohort = sample_cohort(keys, rounds, available, self.federation.clients_per_round)
-        sizes = size.gather(1, cohort.clamp(min=0)).where(cohort >= 0, 0)  # [R, m]
+        return self.train_cohort(weights, seeds, rounds, cohort, keys)
+
+    def train_cohort(self, weights: Tensor, seeds: Tensor, rounds: Tensor, cohort: Tensor, keys: Keys) -> Round:
+        """The round of a given `cohort` [R, m] (-1: nobody, standing last)."""
+        sizes = cohort_sizes(cohort, self.clients.size[seeds])  # [R, m]
         batches = self.batcher.draw(keys, rounds, cohort, sizes)
         local = self.trainer(weights, seeds, cohort, batches)
-        return Round(cohort, local, _average(weights, local, cohort_weights(cohort, size, local.dtype)))
+        return Round(cohort, local, _average(weights, local, cohort_weights(sizes, local.dtype)))
 
     def run(
         self,
@@ -97,28 +101,30 @@ class Engine:
         if bool((rounds < 0).any()) or bool((rounds > segment.rounds).any()):
             raise StoreError(f"round {rounds.tolist()} is not in a history of {segment.rounds.tolist()} rounds")
         at, weights = segment.nearest_snapshot(rounds)
-        weights, keys = weights.to(self.clients.images.device), Keys(segment.key_state)
+        weights = weights.to(self.clients.images.device)
         while (todo := torch.nonzero(at < rounds).flatten()).numel():
-            weights[todo] = self._again(segment, weights[todo], todo, at[todo], keys).weights
+            weights[todo] = self._again(segment, weights[todo], todo, at[todo]).weights
             at[todo] += 1
         return weights
 
     def updates(self, segment: Segment, rounds: Tensor) -> Round:
         """What every seed's clients did in round number `rounds` [S] (0: the first): their weights and the average."""
-        seeds = torch.arange(len(rounds))
-        return self._again(segment, self.replay(segment, rounds), seeds, rounds, Keys(segment.key_state))
+        if bool((rounds >= segment.rounds).any()):
+            raise StoreError(f"there is no round {rounds.tolist()} in a history of {segment.rounds.tolist()} rounds")
+        return self._again(segment, self.replay(segment, rounds), torch.arange(len(rounds)), rounds)
 
-    def _again(self, segment: Segment, weights: Tensor, seeds: Tensor, rounds: Tensor, keys: Keys) -> Round:
-        device = weights.device
-        moved = (part.to(device) for part in (seeds, rounds, segment.available[seeds], keys.state[seeds]))
-        seeds_there, rounds_there, available, state = moved
-        result = self.round(weights, seeds_there, rounds_there, available, Keys(state))
-        inside = rounds < segment.rounds[seeds]
-        if not torch.equal(
-            result.cohort.cpu()[inside],
-            segment.trace.cohort[seeds, rounds.clamp(max=segment.trace.cohort.shape[1] - 1)][inside],
-        ):
-            raise StoreError("the history was not made with these clients and keys: its cohorts differ on replay")
+    def _again(self, segment: Segment, weights: Tensor, seeds: Tensor, rounds: Tensor) -> Round:
+        """A recorded round once more, compared with what was recorded."""
+        there = (
+            part.to(weights.device) for part in (seeds, rounds, segment.available[seeds], segment.key_state[seeds])
+        )
+        rows, numbers, available, state = there
+        result = self.round(weights, rows, numbers, available, Keys(state))
+        moved = (result.local - weights.unsqueeze(1)).norm(dim=-1).cpu()  # [R, m]
+        recorded = segment.trace.update_norm[seeds, rounds]
+        same = torch.allclose(moved, recorded, rtol=_REPLAY_TOLERANCE, atol=_REPLAY_TOLERANCE)
+        if not same or not torch.equal(result.cohort.cpu(), segment.trace.cohort[seeds, rounds]):
+            raise StoreError("the history was not made with these clients and keys: its rounds differ on replay")
         return result
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.func import vmap
 
 from sifu.models.flat import FlatModel
-from sifu.types import Clients
+from sifu.types import Clients, real_places
 from sifu.workers import Workers
 
 _POOL_BYTES = 2**21  # images of one forward pass on the CPU: they should stay in cache
@@ -63,10 +63,9 @@ class Evaluator:
         if self.workers is not None:
             examples = examples.contiguous(memory_format=self.model.memory_format)
         predicted = self.model.logits(weights, examples).argmax(-1).view_as(labels)  # [C, n]
-        real = torch.arange(labels.shape[-1], device=labels.device) < size[..., None]
-        return ((predicted == labels) & real).sum(-1)
+        return ((predicted == labels) & real_places(size, labels.shape[-1])).sum(-1)
 
 
 def share(correct: Tensor, size: Tensor, which: Tensor) -> Tensor:
     """Accuracy over the clients of a mask, all [R, C]; NaN where the mask is empty. [R]"""
-    return (correct * which).sum(1) / (size * which).sum(1)
+    return (correct * which).sum(1).double() / (size * which).sum(1)

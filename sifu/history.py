@@ -28,6 +28,7 @@ class Trace:
     distance: Tensor  # [S, T, m] ||theta^{n+1} - theta_c^{n+1}||
     update_norm: Tensor  # [S, T, m] ||theta_c^{n+1} - theta^n||
     layer_norm: Tensor  # [S, T, m, layers] the same, layer by layer
+    step_norm: Tensor  # [S, T] ||theta^{n+1} - theta^n||
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,13 @@ class Segment:
     def nearest_snapshot(self, rounds: Tensor) -> tuple[Tensor, Tensor]:
         """The last kept weights at or before `rounds` [S]: their round [S], and themselves [S, P]."""
         number = rounds // self.snapshot_every  # [S]
-        kept = torch.cat([self.start.unsqueeze(1), self.snapshots], dim=1)  # [S, Q + 1, P]
-        return number * self.snapshot_every, kept[torch.arange(len(rounds)), number]
+        weights, later = self.start.clone(), torch.nonzero(number).flatten()
+        weights[later] = self.snapshots[later, number[later] - 1]
+        return number * self.snapshot_every, weights
+
+    def happened(self) -> Tensor:
+        """Which rounds of the trace are a seed's own, not padding. [S, T] bool"""
+        return torch.arange(self.trace.cohort.shape[1]) < self.rounds[:, None]
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,5 @@ class Work:
 
 def count_work(segment: Segment, local_steps: int) -> Work:
     """The cost of a segment from its own trace."""
-    cohort = segment.trace.cohort
-    happened = torch.arange(cohort.shape[1]) < segment.rounds[:, None]  # [S, T]
-    visits = ((cohort >= 0) & happened[..., None]).sum((1, 2))  # [S]
+    visits = ((segment.trace.cohort >= 0) & segment.happened()[..., None]).sum((1, 2))  # [S]
     return Work(segment.rounds, visits * local_steps, visits * 2 * segment.start.shape[1])

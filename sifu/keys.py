@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -42,12 +43,15 @@ def _mix(bits: Tensor) -> Tensor:
     return bits ^ _shift_right(bits, 31)
 
 
-def _word(word: Word, device: torch.device) -> Tensor:
-    if isinstance(word, Tensor):
-        return word.to(device, torch.int64)
+@lru_cache(maxsize=4096)
+def _hash_word(word: str | int) -> int:
+    """`_mix` of a name or number in plain integers: nothing has to be sent to a GPU for it."""
     if isinstance(word, str):
         word = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest(), "big")
-    return torch.tensor(_signed(word), dtype=torch.int64, device=device)
+    bits = (word + _GOLDEN) % 2**64
+    bits = (bits ^ (bits >> 30)) * (_MIX_1 % 2**64) % 2**64
+    bits = (bits ^ (bits >> 27)) * (_MIX_2 % 2**64) % 2**64
+    return _signed(bits ^ (bits >> 31))
 
 
 @dataclass(frozen=True)
@@ -65,10 +69,12 @@ class Keys:
         """The keys of a sub-stream. A tensor gives each key its own word: its first axes are those of the keys."""
         state = self.state
         for word in words:
-            hashed = _mix(_word(word, state.device) + _GOLDEN)
-            state = state.reshape(state.shape + (1,) * max(0, hashed.dim() - state.dim()))
-            # the two sides enter differently: seed 3 with word 3 must not be seed 4 with word 4
-            state = _mix(state * _MIX_1 + hashed)
+            # key and word enter differently: seed 3 with word 3 must not be seed 4 with word 4
+            if isinstance(word, Tensor):
+                state = state.reshape(state.shape + (1,) * max(0, word.dim() - state.dim()))
+                state = _mix(state * _MIX_1 + _mix(word + _GOLDEN))
+            else:
+                state = _mix(state * _MIX_1 + _hash_word(word))
         return Keys(state)
 
     def each(self, numbers: Tensor) -> Keys:

@@ -20,7 +20,7 @@ class Provenance:
     """Enough to make the file again, and nothing that changes when it is made again (no time, no host)."""
 
     stage: str
-    settings: str  # JSON: the resolved scenario
+    settings: str  # JSON: those of the scenario that the stage depends on
     code_hash: str
     device: str
     rules_version: str = RULES_VERSION

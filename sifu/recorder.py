@@ -24,7 +24,8 @@ class Recorder:
         after = weights[seeds].unsqueeze(1)  # [R, 1, P]
         update = local - before.unsqueeze(1)  # [R, m, P]
         layers = self.model.layer_norms(update)  # [R, m, layers]
-        scalars = (cohort, (after - local).norm(dim=-1), layers.norm(dim=-1), layers)
+        step = (after.squeeze(1) - before).norm(dim=-1)  # [R]
+        scalars = (cohort, (after - local).norm(dim=-1), layers.norm(dim=-1), layers, step)
         self.rounds.append(tuple(self._spread(part, seeds, -1 if part is cohort else 0) for part in scalars))
         if (number + 1) % self.snapshot_every == 0:
             self.snapshots.append(weights.cpu().clone())
@@ -68,4 +69,5 @@ class Recorder:
         if self.rounds:
             return Trace(*(torch.stack(parts, dim=1).cpu() for parts in zip(*self.rounds, strict=True)))
         none = torch.zeros(self.num_seeds, 0, self.cohort_size)  # a budget too small for a single round
-        return Trace(none.long(), none, none, none.unsqueeze(-1).expand(-1, -1, -1, len(self.model.sizes)))
+        layers = none.unsqueeze(-1).expand(-1, -1, -1, len(self.model.sizes))
+        return Trace(none.long(), none, none, layers, none.sum(2))

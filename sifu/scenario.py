@@ -24,7 +24,11 @@ class Dataset:
         one_of(("auto", *SOURCES)),
         default="auto",
     )
-    verify: bool = setting("compare the files with the checksums of the original distribution", default=True)
+    verify: bool = setting(
+        "compare the files, as packed, with the checksums of the original distribution; switch it off for files that "
+        "you trust: torchvision's CIFAR layout is unpickled",
+        default=True,
+    )
 
 
 @settings
@@ -32,7 +36,7 @@ class OneClass:
     """Client i holds examples of the class i mod (number of classes) alone."""
 
     kind: ClassVar[str] = "one_class"
-    num_clients: int = setting("clients in the federation (M)", at_least(1), default=100)
+    num_clients: int = setting("clients in the federation (M)", at_least(2), default=100)
     examples: int = setting("examples a client, exactly", at_least(1), default=100)
 
 
@@ -41,9 +45,9 @@ class Dirichlet:
     """Each client draws its class proportions from a symmetric Dirichlet distribution."""
 
     kind: ClassVar[str] = "dirichlet"
-    num_clients: int = setting("clients in the federation (M)", at_least(1), default=100)
+    num_clients: int = setting("clients in the federation (M)", at_least(2), default=100)
     examples: int = setting("examples a client, exactly", at_least(1), default=100)
-    alpha: float = setting("concentration: small is heterogeneous", above(0))
+    alpha: float = setting("concentration: small is heterogeneous", between(0, 1e6))
 
 
 @settings
@@ -51,7 +55,7 @@ class Natural:
     """A client is a person: a writer or an identity, with all the examples that person has (as LEAF does)."""
 
     kind: ClassVar[str] = "natural"
-    num_clients: int = setting("clients in the federation (M), drawn among the persons", at_least(1), default=100)
+    num_clients: int = setting("clients in the federation (M), drawn among the persons", at_least(2), default=100)
     min_examples: int = setting("persons with fewer examples are left out", at_least(1), default=5)
 
     @property
@@ -65,7 +69,7 @@ class Iid:
     """Examples are dealt at random."""
 
     kind: ClassVar[str] = "iid"
-    num_clients: int = setting("clients in the federation (M)", at_least(1), default=100)
+    num_clients: int = setting("clients in the federation (M)", at_least(2), default=100)
     examples: int = setting("examples a client, exactly", at_least(1), default=100)
 
 
@@ -118,6 +122,29 @@ class Certificate:
     delta: float = setting("delta of the unlearning certificate", inside(0, 1), default=0.01)
     sigma: float = setting("standard deviation of the noise on each weight", at_least(0))
     contraction: float = setting("B(f, eta) of the sensitivity bound: 1 is the convex case", above(0), default=1.0)
+    preset: str = setting(
+        "how it is counted: as the paper published it, as its code does it, or so that it holds",
+        one_of(("published", "released", "strict")),
+        default="published",
+    )
+    weight: str | None = setting(
+        "a client's weight: its share of all clients, or of the round's cohort; null: the preset's",
+        one_of(("share", "cohort")),
+        default=None,
+    )
+    sets: str | None = setting(
+        "those who leave together: the worst of them, a bound for all, or exactly from their updates; null: preset's",
+        one_of(("max", "bound", "exact")),
+        default=None,
+    )
+    branches: str | None = setting(
+        "Psi goes on along the lineage, or starts at zero after each request; null: the preset's",
+        one_of(("accumulate", "reset")),
+        default=None,
+    )
+    mechanism: str | None = setting(
+        "noise by the textbook formula or exactly; null: the preset's", one_of(("classical", "analytic")), default=None
+    )
 
 
 @settings
@@ -240,8 +267,9 @@ def _refuse_requests(scenario: Scenario) -> None:
             )
         return
     seen: set[int] = set()
+    key = "classes" if isinstance(requests, ClassRequests) else "clients"
     for number, clients in enumerate(lists):
-        _refuse_request(f"requests.clients[{number}]", clients, seen, num_clients)
+        _refuse_request(f"requests.{key}[{number}]", clients, seen, num_clients)
         seen.update(clients)
     if len(seen) >= num_clients:
         raise ConfigError("requests", requests.kind, f"someone must remain: all {num_clients} clients would leave")

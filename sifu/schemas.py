@@ -101,7 +101,7 @@ SENSITIVITY = Table(
         _CLIENT,
         Column("distance", _REAL, "||theta^n - theta_c^n||: new global model to the client's own"),
         Column("update_norm", _REAL, "||theta_c^n - theta^{n-1}||: how far the client moved"),
-        Column("delta", _REAL, "Delta_c of the round, as published (equation 5)"),
+        Column("increment", _REAL, "Delta_c of the round, as published (equation 5)"),
         Column("psi", _REAL, "Psi(n, c), as published (equation 6)"),
     ),
 )

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import math
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -91,18 +90,18 @@ def build(cls: type[T], data: object, path: str) -> T:
         raise ConfigError(path, data, "a mapping with the keys " + ", ".join(_names(cls)))
     hints = typing.get_type_hints(cls)
     _refuse_unknown(cls, data, path)
-    values = {
-        name: _convert(hints[name], value, f"{path}.{name}" if path else name)
-        for name, value in data.items()
-        if name != "kind"
-    }
+    values = {name: _convert(hints[name], value, _inner(path, name)) for name, value in data.items() if name != "kind"}
     for field in dataclasses.fields(cls):  # type: ignore[arg-type]
         if field.name not in values and field.default is MISSING:
-            raise ConfigError(f"{path}.{field.name}", None, f"it must be given ({field.metadata['meaning']})")
+            raise ConfigError(_inner(path, field.name), None, f"it must be given ({field.metadata['meaning']})")
     try:
         return cls(**values)
     except ConfigError as error:
         raise error.inside(path) from None
+
+
+def _inner(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
 
 
 def _names(cls: type) -> list[str]:
@@ -116,9 +115,7 @@ def _refuse_unknown(cls: type, data: Mapping[Any, Any], path: str) -> None:
         if key not in names:
             close = difflib.get_close_matches(str(key), names, n=1)
             hint = f" (did you mean {close[0]}?)" if close else ""
-            raise ConfigError(
-                f"{path}.{key}" if path else str(key), data[key], "only the keys " + ", ".join(names) + hint
-            )
+            raise ConfigError(_inner(path, str(key)), data[key], "only the keys " + ", ".join(names) + hint)
 
 
 def _convert(hint: Any, value: object, path: str) -> Any:
@@ -140,7 +137,7 @@ def _choose(options: tuple[Any, ...], value: object, path: str) -> type:
         return options[0]
     kinds = {option.kind: option for option in options}
     kind = value.get("kind") if isinstance(value, Mapping) else value
-    if kind not in kinds:
+    if not isinstance(kind, str) or kind not in kinds:
         raise ConfigError(f"{path}.kind", kind, " | ".join(kinds))
     return kinds[kind]
 
@@ -152,7 +149,7 @@ def _convert_plain(hint: Any, value: object, path: str) -> Any:
         item = typing.get_args(hint)[0]
         return tuple(_convert(item, part, f"{path}[{i}]") for i, part in enumerate(value))
     if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
-        if not math.isfinite(value):
+        if not abs(value) < 1e300:  # also refuses nan
             raise ConfigError(path, value, "a finite number")
         return float(value)
     if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):

@@ -1,4 +1,4 @@
-"""Reads and writes results: Parquet tables and safetensors histories. No other module knows file formats."""
+"""Reads and writes results: Parquet tables and safetensors histories. No other module knows their formats."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _arrow(table: Table, frame: pd.DataFrame) -> pa.Table:
         raise StoreError(f"table {table.name}: two rows with the key {twice}")
     try:
         rows = pa.Table.from_pandas(frame[wanted].sort_values(list(table.key)), table.schema, preserve_index=False)
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise StoreError(f"table {table.name}: {' '.join(str(error).split())}") from None
     for column in table.columns:
         if not column.nullable and rows.column(column.name).null_count:
@@ -72,10 +72,13 @@ def read_table(path: Path, table: Table) -> pd.DataFrame:
     rows = _open(path)
     if rows.schema.remove_metadata() != table.schema:
         raise StoreError(f"{path} is not a table {table.name}: its columns are {rows.schema.names}")
-    version = (rows.schema.metadata or {}).get(_PREFIX + b"rules_version", b"none").decode()
+    _check_rules(path, (rows.schema.metadata or {}).get(_PREFIX + b"rules_version", b"none").decode())
+    return rows.to_pandas()
+
+
+def _check_rules(path: Path, version: str) -> None:
     if version != RULES_VERSION:
         raise StoreError(f"{path} was made under the rules {version}, these are {RULES_VERSION}: make it again")
-    return rows.to_pandas()
 
 
 def read_stamp(path: Path) -> dict[str, str]:
@@ -95,7 +98,7 @@ def _open(path: Path) -> pa.Table:
 
 
 _TENSORS = ("start", "final", "rounds", "available", "key_state", "snapshots")
-_TRACE = ("cohort", "distance", "update_norm", "layer_norm")
+_TRACE = ("cohort", "distance", "update_norm", "layer_norm", "step_norm")
 
 
 def write_segment(path: Path, segment: Segment, provenance: Provenance) -> None:
@@ -122,8 +125,9 @@ def read_segment(path: Path) -> Segment:
             tensors = {name: file.get_tensor(name) for name in names}
     except FileNotFoundError:
         raise StoreError(f"{path} does not exist: run the train stage first") from None
-    except SafetensorError as error:
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
         raise StoreError(f"{path} is not a readable history: {error}") from None
+    _check_rules(path, header["rules_version"])
     tensors["trace.cohort"] = tensors["trace.cohort"].to(torch.int64)
     return Segment(
         **{name: tensors[name] for name in _TENSORS},

@@ -8,29 +8,36 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
+from sifu.config import Run, Suite
 from sifu.errors import StoreError
+from sifu.paths import stage_folder
 from sifu.schemas import CELLS, CURVES
 from sifu.store import read_table
 
 
-def print_summary(results: Path) -> None:
-    """One row a scenario: seeds, how they ended, rounds, client steps, final accuracy."""
-    files = sorted(results.glob("train/*/*/cells.parquet"))
-    if not files:
-        raise StoreError(f"no results under {results}: run make (or snakemake --cores 4) first")
-    cells = pd.concat(read_table(file, CELLS) for file in files)
-    curves = pd.concat(read_table(file.with_name("curves.parquet"), CURVES) for file in files)
+def print_summary(run: Run) -> None:
+    """One row a scenario of the config: seeds, how they ended, rounds, client steps, final accuracy."""
+    folders = [
+        stage_folder(run.results, "train", name, block)
+        for name in run.scenarios
+        for block in Suite(run, {}, {}, {}).blocks
+    ]
+    done = [folder for folder in folders if (folder / "cells.parquet").exists()]
+    if not done:
+        raise StoreError(f"no results of this config under {run.results}: run make (or snakemake --cores 4) first")
+    cells = pd.concat(read_table(folder / "cells.parquet", CELLS) for folder in done)
+    curves = pd.concat(read_table(folder / "curves.parquet", CURVES) for folder in done)
     last = curves.sort_values("round").groupby(["scenario", "seed"])["retain_accuracy"].last().reset_index()
-    table = Table("scenario", "seeds", "status", "rounds", "client steps", "retain accuracy", title="Training")
+    table = Table("scenario", "seeds", "status", "rounds", "client steps", "accuracy", title="Training: mean (range)")
     for name, group in cells.merge(last, on=["scenario", "seed"]).groupby("scenario"):
         status = ", ".join(f"{count} {value}" for value, count in group["status"].value_counts().items())
         spread = [_spread(group[column]) for column in ("rounds", "client_steps", "retain_accuracy")]
         table.add_row(str(name), str(len(group)), status, *spread)
-    Console().print(table)
-    print(f"tables: {results}/<stage>/<scenario>/<block>/*.parquet (columns: docs/results.md)")
+    Console(width=max(100, Console().width)).print(table)
+    print(f"tables: {Path(run.results)}/<stage>/<scenario>/<block>/*.parquet (columns: docs/results.md)")
 
 
 def _spread(values: pd.Series) -> str:
     """Mean and range over seeds."""
     digits = 3 if values.dtype.kind == "f" else 0
-    return f"{values.mean():.{digits}f} ({values.min():.{digits}f} to {values.max():.{digits}f})"
+    return f"{values.mean():.{digits}f} ({values.min():.{digits}f}-{values.max():.{digits}f})"

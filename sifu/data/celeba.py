@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sifu.data.dataset import Images, Pixels, Split
+from sifu.data.decode import decode_image
 from sifu.data.vision import torchvision, unverified
 from sifu.errors import DataError
 
@@ -41,15 +42,8 @@ def _open(root: Path, split: str, verify: bool, download: bool):  # type: ignore
 
 
 def _decode(folder: Path, names: list[str], rows: NDArray[np.int64]) -> Pixels:
-    from PIL import Image, UnidentifiedImageError
-
     pixels = np.empty((len(rows), 3, _SIDE, _SIDE), np.uint8)
     for place, row in enumerate(rows):
         path = folder / names[row]
-        try:
-            with Image.open(path) as image:
-                small = image.convert("RGB").resize((_SIDE, _SIDE), Image.Resampling.BILINEAR)
-        except (OSError, UnidentifiedImageError) as error:
-            raise DataError(f"{path} does not decode as an image: {error}") from None
-        pixels[place] = np.asarray(small).transpose(2, 0, 1)
+        pixels[place] = decode_image(path, 3, str(path), _SIDE)
     return pixels

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,6 @@ def _split(class_name: str, root: Path, train: bool, verify: bool, download: boo
     base = getattr(torchvision().datasets, class_name)
     try:
         data = (base if verify else unverified(base))(root, train=train, download=download)
-    except (RuntimeError, OSError, EOFError, KeyError) as error:
+    except (RuntimeError, OSError, EOFError, KeyError, TypeError, ValueError, pickle.UnpicklingError) as error:
         raise DataError(f"{class_name} under {root}: {error}") from None
     return array_split(np.ascontiguousarray(data.data.transpose(0, 3, 1, 2)), np.asarray(data.targets, np.int64))

@@ -18,6 +18,7 @@ from sifu.types import Clients
 
 def load_clients(scenario: Scenario, images: Images, partition: pd.DataFrame, seeds: range) -> Clients:
     """The clients of every seed, marked if the scenario says so, normalised and padded."""
+    _check_rows(partition, images)
     num_clients = scenario.partition.num_clients
     held = _holdings(partition, seeds, num_clients)  # [S][C] -> rows
     longest = max(len(rows) for clients in held for rows in clients)
@@ -36,6 +37,13 @@ def load_clients(scenario: Scenario, images: Images, partition: pd.DataFrame, se
             y[s, c, : len(rows)] = torch.from_numpy(images.train.labels[rows])
             size[s, c] = len(rows)
     return Clients(x, y, size)
+
+
+def _check_rows(partition: pd.DataFrame, images: Images) -> None:
+    """Refuse a partition that was made of other data."""
+    rows, labels = partition["row"].to_numpy(), images.train.labels
+    if len(rows) and (rows.max() >= len(labels) or not np.array_equal(labels[rows], partition["label"].to_numpy())):
+        raise DataError("the partition was made of other data than these: its labels differ; run partition again")
 
 
 def _holdings(partition: pd.DataFrame, seeds: range, num_clients: int) -> list[list[np.ndarray]]:

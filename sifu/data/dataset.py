@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import fcntl
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,11 +41,21 @@ def load_images(dataset: Dataset, root: Path, *, download: bool = False) -> Imag
     """The dataset that a scenario names, checked: labels in range, as many pixels as labels."""
     source = resolve_source(dataset.name, dataset.source, root, download=download)
     loader = resolve(DATASETS[dataset.name].sources[source].loader)
-    images: Images = loader(dataset.name, root, verify=dataset.verify, download=download)
+    with _alone(root) if download else nullcontext():
+        images: Images = loader(dataset.name, root, verify=dataset.verify, download=download)
     for name, split in (("train", images.train), ("test", images.test)):
         if split is not None:
             _check_labels(split.labels, dataset.name, name)
     return images
+
+
+@contextmanager
+def _alone(root: Path) -> Iterator[None]:
+    """Jobs that may download take turns: the second finds the files of the first."""
+    root.mkdir(parents=True, exist_ok=True)
+    with (root / ".download.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _check_labels(labels: Labels, dataset: str, split: str) -> None:

@@ -38,15 +38,20 @@ def _load(name: str, folder: str, root: Path, *, verify: bool, download: bool) -
 
 def _download(with_writers: bool, folder: str, root: Path) -> None:
     datasets = torchvision().datasets
-    getattr(datasets, folder)(root, download=True)
-    if with_writers:
-        for train in (True, False):
-            datasets.QMNIST(root, train=train, compat=False, download=True)
+    try:
+        getattr(datasets, folder)(root, download=True)
+        if with_writers:
+            for train in (True, False):
+                datasets.QMNIST(root, train=train, compat=False, download=True)
+    except (RuntimeError, OSError) as error:
+        raise DataError(f"{folder} could not be downloaded to {root}: {error}") from None
 
 
 def _split(root: Path, prefix: str, verify: bool) -> Split:
     pixels = read_idx(root, f"{prefix}-images-idx3-ubyte.gz", verify=verify)  # [N, H, W]
     labels = read_idx(root, f"{prefix}-labels-idx1-ubyte.gz", verify=verify)  # [N]
+    if labels.ndim != 1:
+        raise DataError(f"{root / prefix}-labels: values of shape {labels.shape}; expected [N]")
     if pixels.ndim != 3 or pixels.shape[1:] != (28, 28) or pixels.dtype != np.uint8:
         raise DataError(
             f"{root / prefix}-images: {pixels.dtype} values of shape {pixels.shape}; expected bytes of [N, 28, 28]"
@@ -58,7 +63,9 @@ def _with_writers(split: Split, root: Path, part: str, verify: bool) -> Split:
     path = f"QMNIST/raw/qmnist-{part}-labels-idx2-int.gz"
     table = read_idx(root, path, verify=verify)  # [N', 8], N' >= N
     count = len(split.labels)
-    digits: Labels = table[:count, 0].astype(np.int64) if table.ndim == 2 else np.empty(0, np.int64)
+    if table.ndim != 2 or table.shape[1] != 8:
+        raise DataError(f"{root / path} holds {table.shape}; expected a table of 8 columns")
+    digits: Labels = table[:count, 0].astype(np.int64)
     if not np.array_equal(digits, split.labels):
         raise DataError(f"{root / path} does not describe the MNIST {part} set beside it: their digits differ")
     return Split(split.labels, split.pixels, table[:count, _WRITER_COLUMN].astype(np.int64))

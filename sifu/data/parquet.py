@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sifu.data import DATASETS
 from sifu.data.dataset import Images, Labels, Pixels, Split
+from sifu.data.decode import decode_image
 from sifu.errors import DataError
 
 
@@ -40,10 +41,9 @@ def _read(path: Path) -> pa.Table:
                 f"{path} has no column {column}; it has {', '.join(table.column_names)}, "
                 "expected image, label (and client)"
             )
-    if not pa.types.is_binary(table.schema.field("image").type):
-        raise DataError(
-            f"{path}: column image is {table.schema.field('image').type}, expected binary (PNG or JPEG bytes)"
-        )
+    kind = table.schema.field("image").type
+    if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+        raise DataError(f"{path}: column image is {kind}, expected binary (PNG or JPEG bytes)")
     return table
 
 
@@ -66,15 +66,9 @@ def _decode(images: pa.ChunkedArray, rows: NDArray[np.int64], shape: tuple[int, 
 
 
 def _decode_one(data: bytes | None, shape: tuple[int, int, int], where: str) -> Pixels:
-    from PIL import Image, UnidentifiedImageError
-
     if data is None:
         raise DataError(f"{where} is null")
-    try:
-        with Image.open(io.BytesIO(data)) as image:
-            array = np.asarray(image.convert("L" if shape[0] == 1 else "RGB"))
-    except (OSError, UnidentifiedImageError, SyntaxError) as error:
-        raise DataError(f"{where} does not decode: {error}") from None
-    if array.shape[:2] != shape[1:]:
-        raise DataError(f"{where} is {array.shape[1]} x {array.shape[0]} pixels, expected {shape[2]} x {shape[1]}")
-    return array[None] if array.ndim == 2 else array.transpose(2, 0, 1)
+    array = decode_image(io.BytesIO(data), shape[0], where)
+    if array.shape != shape:
+        raise DataError(f"{where} is {array.shape[2]} x {array.shape[1]} pixels, expected {shape[2]} x {shape[1]}")
+    return array

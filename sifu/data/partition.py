@@ -102,6 +102,8 @@ def dirichlet(
         ends = given[:, label].cumsum()
         for client, count, end in zip(clients, given[:, label], ends, strict=True):
             rows[client].append(pool[end - count : end])
+    if not np.array_equal(given.sum(1), np.full(len(clients), examples)):
+        raise DataError(f"Dirichlet({alpha:g}) gave no usable proportions: choose another partition.alpha")
     moved = int(np.maximum(wanted - given, 0).sum())
     return Holdings({client: np.concatenate(parts) for client, parts in rows.items()}, moved)
 

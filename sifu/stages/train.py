@@ -8,13 +8,14 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from sifu.certificate import sensitivity, sensitivity_increments
+from sifu.certificate.sensitivity import accumulate, client_increments, spread_clients
 from sifu.codehash import code_hash
 from sifu.data import DATASETS
 from sifu.data.clients import load_clients
 from sifu.data.dataset import load_images
 from sifu.device import choose_device, device_name, workers_for
 from sifu.engine import Engine
+from sifu.errors import StoreError
 from sifu.history import Segment, count_work
 from sifu.keys import Keys
 from sifu.models.flat import build_model
@@ -30,11 +31,14 @@ VARIANT = "train"  # its rows stand beside those of the methods
 
 
 def build_engine(
-    scenario: Scenario, seeds: range, partition: Path, *, data_root: Path, device: torch.device, threads: int
+    name: str, scenario: Scenario, seeds: range, partition: Path, *, data_root: Path, device: torch.device, threads: int
 ) -> Engine:
     """The engine of a block of seeds, with all its data."""
+    table = read_table(partition, PARTITION)
+    if set(table["scenario"]) != {name}:
+        raise StoreError(f"{partition} is not a partition of scenario {name}")
     images = load_images(scenario.dataset, data_root)
-    clients = load_clients(scenario, images, read_table(partition, PARTITION), seeds).to(device)
+    clients = load_clients(scenario, images, table, seeds).to(device)
     model = build_model(scenario.model, DATASETS[scenario.dataset.name])
     model.module.to(device)
     return Engine(model, clients, scenario.federation, workers_for(device, threads))
@@ -52,11 +56,11 @@ def run_train(
     threads: int,
 ) -> None:
     """Writes history, sensitivity, curves and cells to `folder`."""
-    place = choose_device(device)
-    engine = build_engine(scenario, seeds, partition, data_root=data_root, device=place, threads=threads)
+    chosen = choose_device(device)
+    engine = build_engine(name, scenario, seeds, partition, data_root=data_root, device=chosen, threads=threads)
     segment = train(engine, scenario, seeds, name)
     stamp = provenance(
-        "train", relevant_settings("train", scenario), code_hash(*stage_modules("train", scenario)), device_name(place)
+        "train", relevant_settings("train", scenario), code_hash(*stage_modules("train", scenario)), device_name(chosen)
     )
     size = engine.clients.size.cpu()
     write_segment(folder / "history.safetensors", segment, stamp)
@@ -105,11 +109,11 @@ def _curves(name: str, seeds: range, segment: Segment) -> pd.DataFrame:
 
 def _sensitivity(name: str, scenario: Scenario, seeds: range, segment: Segment, size: Tensor) -> pd.DataFrame:
     """One row for each round, seed and sampled client."""
-    trace, federation = segment.trace, scenario.federation
-    increments = sensitivity_increments(trace, size)  # [S, T, m]
-    psi = sensitivity(increments, trace.cohort, size.shape[1], scenario.certificate.contraction, federation.local_steps)
-    happened = torch.arange(trace.cohort.shape[1]) < segment.rounds[:, None]  # [S, T]
-    kept = (trace.cohort >= 0) & happened[..., None]  # [S, T, m]
+    trace = segment.trace
+    increments = client_increments(segment, size, "share")  # [S, T, m]
+    factor = scenario.certificate.contraction**scenario.federation.local_steps
+    psi = accumulate(spread_clients(increments, trace.cohort, size.shape[1]), factor)  # [S, T + 1, C]
+    kept = (trace.cohort >= 0) & segment.happened()[..., None]  # [S, T, m]
     seed_row, round_, place = kept.nonzero(as_tuple=True)
     client = trace.cohort[seed_row, round_, place]
     columns = {
@@ -117,8 +121,8 @@ def _sensitivity(name: str, scenario: Scenario, seeds: range, segment: Segment, 
         "client": client,
         "distance": trace.distance[kept],
         "update_norm": trace.update_norm[kept],
-        "delta": increments[kept],
-        "psi": psi[seed_row, round_, client],
+        "increment": increments[kept],
+        "psi": psi[seed_row, round_ + 1, client],
     }
     seed = pd.Series((seed_row + seeds[0]).numpy())
     return pd.DataFrame(

@@ -49,11 +49,11 @@ def test_tables_of_the_train_stage(block: Path) -> None:
     assert curves.groupby("seed")["round"].max().tolist() == cells["rounds"].tolist()
     assert curves["forget_accuracy"].isna().all()
     assert sensitivity.groupby("seed").size().tolist() == (cells["rounds"] * 10).tolist()
-    assert (sensitivity["delta"] > 0).all()
+    assert (sensitivity["increment"] > 0).all()
     for _, group in sensitivity.groupby(["seed", "client"]):
-        assert group["psi"].tolist() == pytest.approx(group["delta"].cumsum().tolist())  # B = 1: a running sum
+        assert group["psi"].tolist() == pytest.approx(group["increment"].cumsum().tolist())  # B = 1: a running sum
     # equal clients, p = 1/20: the odds are 1/19
-    assert sensitivity["delta"].to_numpy() == pytest.approx(sensitivity["distance"].to_numpy() / 19, rel=1e-6)
+    assert sensitivity["increment"].to_numpy() == pytest.approx(sensitivity["distance"].to_numpy() / 19, rel=1e-6)
 
 
 def test_a_seed_is_the_same_in_any_block(block: Path, tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_stored_history_replays_exactly(block: Path, tmp_path: Path) -> None:
     scenario = load_scenario(REPO / "config" / "scenarios.yaml", "smoke", tmp_path)
     partition = block.parent.parent / "partition" / "s000-002" / "partition.parquet"
     engine = train_stage.build_engine(
-        scenario, range(3), partition, data_root=tmp_path, device=torch.device("cpu"), threads=1
+        "smoke", scenario, range(3), partition, data_root=tmp_path, device=torch.device("cpu"), threads=1
     )
     segment = read_segment(block / "history.safetensors")
     assert torch.equal(engine.replay(segment, segment.rounds), segment.final)
@@ -120,7 +120,7 @@ def test_partition_that_had_to_move_examples_says_so(tmp_path: Path, capsys: pyt
         (["train", "--scenario", "smoke", "--block", "s000-000", "--threads", "0"], "--threads: 0 is refused"),
         (["bench", "--scenarios", "nothing"], "--scenarios: 'nothing' is refused; allowed: one of mnist_embedded"),
         (["bench", "--seeds", "0"], "--seeds: 0 is refused; allowed: 1 or more"),
-        (["summary", "--config", "/none.yaml"], "cannot read /none.yaml: no such file"),
+        (["summary", "--config", "/none.yaml"], "cannot read /none.yaml: No such file"),
     ],
 )
 def test_bad_input_is_one_sentence(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -132,6 +132,15 @@ def test_bad_input_is_one_sentence(arguments: list[str], words: str, capsys: pyt
     assert len(lines) == 1
     assert lines[0].startswith("error: ")
     assert words in lines[0]
+
+
+def test_a_partition_of_something_else_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stage("partition", tmp_path, "s000-000", scenario="smoke_cnn")
+    partition = str(tmp_path / "partition" / "s000-000" / "partition.parquet")
+    assert stage("train", tmp_path, "s000-000", "--partition", partition) == 2
+    assert "is not a partition of scenario smoke" in capsys.readouterr().err
+    assert stage("train", tmp_path, "s000-000", "--out", partition) == 2
+    assert capsys.readouterr().err.startswith("error: ")
 
 
 def test_as_a_program() -> None:
@@ -167,9 +176,9 @@ def test_summary_prints_a_row_a_scenario(tmp_path: Path, capsys: pytest.CaptureF
     trained_folder = trained(tmp_path, "s000-001")
     trained_folder.rename(results / "train" / "smoke" / "s000-001")
     config = tmp_path / "config.yaml"
-    config.write_text(f"scenarios: [smoke]\nresults: {results}\n")
+    config.write_text(f"scenarios: [smoke]\nresults: {results}\nnum_seeds: 2\n")
     assert main(["summary", "--config", str(config)]) == 0
     assert "smoke" in capsys.readouterr().out
     config.write_text(f"scenarios: [smoke]\nresults: {tmp_path / 'empty'}\n")
     assert main(["summary", "--config", str(config)]) == 2
-    assert "no results under" in capsys.readouterr().err
+    assert "no results of this config under" in capsys.readouterr().err

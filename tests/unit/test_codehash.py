@@ -59,6 +59,14 @@ def test_an_edit_changes_the_stages_that_use_it(
     assert (before[0] != after[0], before[1] != after[1]) == (changes_partition, changes_train)
 
 
+def test_relative_imports_are_refused(copied: Path) -> None:
+    """They would not be followed, and a change would go unnoticed."""
+    with (copied / "sifu" / "engine.py").open("a") as file:
+        file.write("from . import bench\n")
+    with pytest.raises(subprocess.CalledProcessError):
+        hashes(copied)
+
+
 def test_a_docstring_is_not_code(copied: Path) -> None:
     before = hashes(copied)
     path = copied / "sifu" / "engine.py"

@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sifu.config import Variant, block_name, block_seeds, load_suite, read_yaml
+from sifu.config import Variant, block_name, block_seeds, load_scenario, load_suite, read_yaml
 from sifu.errors import ConfigError, SifuError
 from sifu.scenario import Scenario, request_lists
 from sifu.settings import build, to_plain
@@ -77,6 +77,11 @@ BAD_SCENARIOS: list[tuple[str, Any, str]] = [
     ("dataset.source", "web", "dataset.source: 'web' is refused; allowed: auto | torchvision"),
     ("dataset", {"name": "fashionmnist", "source": "embedded"}, "dataset.source: 'embedded' is refused"),
     ("model", "cnn32", "model: 'cnn32' is refused; allowed: logistic | cnn28"),
+    ("partition", [1], "partition.kind: [1] is refused; allowed: one_class | dirichlet"),
+    ("partition.kind", ["one_class"], "partition.kind: ['one_class'] is refused"),
+    ("partition.num_clients", 1, "partition.num_clients: 1 is refused; allowed: 2 or more"),
+    ("partition", {"kind": "dirichlet", "alpha": 1e300}, "partition.alpha: 1e+300 is refused"),
+    ("federation.client_lr", 10**400, "allowed: a finite number"),
     ("partition.kind", "one_clas", "partition.kind: 'one_clas' is refused; allowed: one_class | dirichlet"),
     ("partition", "iid", "a mapping with the keys kind, num_clients"),
     ("partition", {"kind": "dirichlet"}, "partition.alpha: None is refused; allowed: it must be given"),
@@ -117,7 +122,9 @@ def test_bad_scenarios_are_refused(key: str, value: Any, words: str) -> None:
 
 BAD_RUNS: list[tuple[dict[str, Any], str]] = [
     ({"sedes": 3}, "sedes: 3 is refused; allowed: only the keys scenarios"),
-    ({"num_seeds": 0}, "num_seeds: 0 is refused; allowed: 1 or more"),
+    ({"num_seeds": 0}, "num_seeds: 0 is refused; allowed: 1 to 100000"),
+    ({"first_seed": 10**30}, "allowed: 0 to 1000000000"),
+    ({"scenarios": []}, "scenarios: [] is refused; allowed: at least one"),
     ({"num_seeds": "3"}, "num_seeds: '3' is refused; allowed: a whole number"),
     ({"device": "gpu"}, "device: 'gpu' is refused; allowed: auto | cpu | cuda"),
     ({"scenarios": ["mnits"]}, "scenarios: 'mnits' is refused; allowed: one of mnist_embedded"),
@@ -157,6 +164,7 @@ def test_bad_variants_are_refused(change: dict[str, Any], words: str) -> None:
         ("- a\n- b", "must hold a mapping"),
         ("a: 1\nb: 2\na: 3", "line 1: 'a' is refused; allowed: each key once"),
         ("", "must hold a mapping"),
+        ("1: 2\n'1': 3", "allowed: each key once"),
     ],
 )
 def test_bad_yaml_is_one_sentence(text: str, words: str, tmp_path: Path) -> None:
@@ -167,8 +175,20 @@ def test_bad_yaml_is_one_sentence(text: str, words: str, tmp_path: Path) -> None
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SifuError, match=r"cannot read .*x\.yaml: no such file"):
+    with pytest.raises(SifuError, match=r"cannot read .*x\.yaml: No such file"):
         read_yaml(tmp_path / "x.yaml")
+    with pytest.raises(SifuError, match="Is a directory"):
+        read_yaml(tmp_path)
+    (tmp_path / "x.yaml").write_bytes(b"a: \xff")
+    with pytest.raises(SifuError, match="can't decode byte"):
+        read_yaml(tmp_path / "x.yaml")
+
+
+@pytest.mark.parametrize("name", ["Smoke-2", "1", "a b"])
+def test_names_of_scenarios_are_checked(name: str, tmp_path: Path) -> None:
+    (tmp_path / "scenarios.yaml").write_text(yaml.safe_dump({name: GOOD}))
+    with pytest.raises(ConfigError, match="names of lower case letters"):
+        load_scenario(tmp_path / "scenarios.yaml", "smoke", tmp_path)
 
 
 def test_missing_data_can_be_skipped_or_downloaded(tmp_path: Path) -> None:

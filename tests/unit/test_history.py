@@ -77,8 +77,21 @@ def test_a_round_that_never_was_is_refused() -> None:
 
 def test_replay_with_other_keys_is_noticed() -> None:
     engine, segment, _ = trained("logistic")
-    with pytest.raises(StoreError, match="cohorts differ"):
+    with pytest.raises(StoreError, match="its rounds differ"):
         engine.replay(replace(segment, key_state=segment.key_state + 1), torch.tensor([2, 2]))
+
+
+def test_replay_with_other_data_is_noticed() -> None:
+    engine, segment, _ = trained("logistic")
+    other = replace(engine, clients=replace(engine.clients, images=engine.clients.images + 0.5))
+    with pytest.raises(StoreError, match="its rounds differ"):
+        other.replay(segment, torch.tensor([2, 2]))
+
+
+def test_updates_of_a_round_that_never_was_are_refused() -> None:
+    engine, segment, _ = trained("logistic")
+    with pytest.raises(StoreError, match=r"there is no round \[3, 4\]"):
+        engine.updates(segment, torch.tensor([3, 4]))
 
 
 def test_replay_of_a_run_without_some_clients() -> None:

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sifu.cohort import cohort_weights, sample_cohort
+from sifu.cohort import cohort_sizes, cohort_weights, sample_cohort
 from sifu.keys import Keys
 from sifu.local import local_trainer
 from sifu.local.batches import Batcher
@@ -120,5 +120,6 @@ def test_sampling_is_fair() -> None:
 
 
 def test_weights_are_shares_of_the_cohorts_examples() -> None:
-    weights = cohort_weights(torch.tensor([[0, 2], [1, -1], [-1, -1]]), torch.tensor([[10, 5, 30]] * 3), torch.float32)
+    sizes = cohort_sizes(torch.tensor([[0, 2], [1, -1], [-1, -1]]), torch.tensor([[10, 5, 30]] * 3))
+    weights = cohort_weights(sizes, torch.float32)
     assert weights.tolist() == [[0.25, 0.75], [1.0, 0.0], [0.0, 0.0]]

@@ -111,7 +111,7 @@ def test_a_history_comes_back_as_it_was(tmp_path: Path) -> None:
             assert torch.equal(before, after), field.name
         elif field.name != "trace":
             assert before == after, field.name
-    for name in ("cohort", "distance", "update_norm", "layer_norm"):
+    for name in ("cohort", "distance", "update_norm", "layer_norm", "step_norm"):
         assert torch.equal(getattr(segment.trace, name), getattr(again.trace, name))
     assert torch.equal(engine.replay(again, torch.tensor([4, 1])), engine.replay(segment, torch.tensor([4, 1])))
 

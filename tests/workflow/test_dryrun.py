@@ -39,7 +39,7 @@ def test_more_seeds_from_the_command_line(checkout: Checkout) -> None:
     ("setting", "words"),
     [
         ("sedes=5", "sedes: 5 is refused; allowed: only the keys scenarios"),
-        ("num_seeds=-1", "num_seeds: -1 is refused; allowed: 1 or more"),
+        ("num_seeds=-1", "num_seeds: -1 is refused; allowed: 1 to 100000"),
         ("scenarios=[mnist]", "scenarios.mnist: dataset mnist is missing: looked for"),
         ("device=gpu", "device: 'gpu' is refused; allowed: auto | cpu | cuda"),
     ],
@@ -51,3 +51,23 @@ def test_bad_settings_end_before_any_job(checkout: Checkout, setting: str, words
     assert words in output
     assert "Traceback" not in output
     assert not (checkout.root / "results").exists()
+
+
+def test_a_key_written_twice_is_refused(checkout: Checkout) -> None:
+    text = (checkout.root / "config" / "smoke.yaml").read_text()
+    (checkout.root / "twice.yaml").write_text(text + "num_seeds: 9\n")
+    result = checkout.snakemake("-n", "--configfile", "twice.yaml")
+    assert result.returncode != 0
+    assert "'num_seeds' is refused; allowed: each key once" in result.stdout + result.stderr
+
+
+def test_a_file_of_another_config_is_not_a_target(checkout: Checkout) -> None:
+    result = checkout.snakemake("-n", "results/train/smoke/s000-001/cells.parquet")
+    assert result.returncode != 0
+    assert "Traceback" not in result.stdout + result.stderr
+
+
+def test_names_with_spaces_are_quoted(checkout: Checkout) -> None:
+    result = checkout.snakemake("-n", "-p", "--config", "results='my results'")
+    assert result.returncode == 0, result.stderr
+    assert "--out 'my results/partition/mnist_embedded/s000-001'" in result.stdout + result.stderr

@@ -1,4 +1,6 @@
 rule partition:
+    input:
+        data=dataset_files,
     output:
         stage_path("partition", "partition.parquet"),
     log:
@@ -6,7 +8,8 @@ rule partition:
     params:
         settings=stage_settings("partition"),
         code=stage_code("partition"),
+        folder=stage_folder("partition"),
     shell:
-        "{PY} -m sifu partition --scenario {wildcards.scenario} --block {wildcards.block} "
+        "{PY:q} -m sifu partition --scenario {wildcards.scenario} --block {wildcards.block} "
         "--scenarios {SCENARIOS:q} --data-root {DATA_ROOT:q} {DOWNLOAD} "
-        "--out $(dirname {output:q}) 2>&1 | tee {log:q} >&2"
+        "--out {params.folder:q} 2>&1 | tee {log:q} >&2"

@@ -1,6 +1,7 @@
 rule train:
     input:
-        stage_path("partition", "partition.parquet"),
+        partition=stage_path("partition", "partition.parquet"),
+        data=dataset_files,
     output:
         [stage_path("train", file) for file in paths.TRAIN_FILES],
     log:
@@ -13,8 +14,9 @@ rule train:
     params:
         settings=stage_settings("train"),
         code=stage_code("train"),
+        folder=stage_folder("train"),
     shell:
-        "{PY} -m sifu train --scenario {wildcards.scenario} --block {wildcards.block} "
+        "{PY:q} -m sifu train --scenario {wildcards.scenario} --block {wildcards.block} "
         "--scenarios {SCENARIOS:q} --data-root {DATA_ROOT:q} "
         "--device {RUN.device} --threads {threads} "
-        "--partition {input:q} --out $(dirname {output[0]:q}) 2>&1 | tee {log:q} >&2"
+        "--partition {input.partition:q} --out {params.folder:q} 2>&1 | tee {log:q} >&2"

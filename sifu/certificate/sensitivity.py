@@ -1,0 +1,80 @@
+"""How far those who leave can have moved the model: Psi along a lineage, from the recorded scalars.
+
+In a round, leaving out the clients W changes the average by at most
+    Delta_W = || sum over i in W of v_i (theta_i - theta) || / (1 - v_W)
+with v the clients' weights and theta the new global model. For a single client that is the paper's
+v / (1 - v) ||theta - theta_c||, for a set at most the sum of the norms.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from sifu.history import Segment
+
+
+def client_weights(segment: Segment, size: Tensor, weight: str) -> Tensor:
+    """v: what each sampled client counts, as a share of all available clients or of its cohort. [S, T, m] float64"""
+    cohort = segment.trace.cohort
+    counted = size.double().where(segment.available, 0.0)  # [S, C]
+    held = counted.unsqueeze(1).expand(-1, cohort.shape[1], -1).gather(2, cohort.clamp(min=0))
+    held = held.where(cohort >= 0, 0.0)
+    total = counted.sum(1)[:, None, None] if weight == "share" else held.sum(2, keepdim=True)
+    return held / total.clamp(min=1)
+
+
+def client_increments(segment: Segment, size: Tensor, weight: str) -> Tensor:
+    """Delta_c of each sampled client alone. [S, T, m]
+
+    A client that was its cohort's only one cannot be left out of the average: without it the round does not happen,
+    and the difference is the whole step.
+    """
+    v = client_weights(segment, size, weight)
+    odds = v / (1 - v).clamp(min=1e-300) * segment.trace.distance
+    return torch.where(v < 1, odds, segment.trace.step_norm.double().unsqueeze(2).expand_as(v))
+
+
+def set_increments(segment: Segment, size: Tensor, leavers: Tensor, weight: str) -> Tensor:
+    """A bound on Delta_W of the clients `leavers` [S, C] together. [S, T]"""
+    v = client_weights(segment, size, weight)
+    leaving = _sampled(leavers, segment.trace.cohort)  # [S, T, m]
+    moved = (v * segment.trace.distance).where(leaving, 0.0).sum(2)  # [S, T]
+    rest = 1 - leaving_weight(segment, size, leavers, weight)
+    alone = rest < 1e-12  # the whole cohort leaves
+    return torch.where(alone, segment.trace.step_norm.double(), moved / rest.clamp(min=1e-12))
+
+
+def leaving_weight(segment: Segment, size: Tensor, leavers: Tensor, weight: str) -> Tensor:
+    """v_W: what the leavers count together, among all available clients or in the cohort. [S, T]"""
+    if weight == "share":
+        counted = size.double().where(segment.available, 0.0)
+        gone = (counted * leavers).sum(1) / counted.sum(1).clamp(min=1)
+        return gone[:, None].expand(-1, segment.trace.cohort.shape[1])
+    v = client_weights(segment, size, weight)
+    return v.where(_sampled(leavers, segment.trace.cohort), 0.0).sum(2)
+
+
+def _sampled(leavers: Tensor, cohort: Tensor) -> Tensor:
+    """Which places of the cohorts are taken by leavers. [S, T, m]"""
+    spread = leavers.unsqueeze(1).expand(-1, cohort.shape[1], -1)
+    return spread.gather(2, cohort.clamp(min=0)) & (cohort >= 0)
+
+
+def spread_clients(increments: Tensor, cohort: Tensor, num_clients: int) -> Tensor:
+    """Increments of sampled clients [S, T, m] laid out over all clients. [S, T, C] float64"""
+    spread = torch.zeros(*cohort.shape[:2], num_clients, dtype=torch.float64)
+    return spread.scatter_add_(2, cohort.clamp(min=0), increments.double().where(cohort >= 0, 0.0))
+
+
+def accumulate(increments: Tensor, factor: float, start: Tensor | None = None) -> Tensor:
+    """Psi(n) = factor Psi(n - 1) + increment(n), factor = B^K, at the nodes 0..T. [S, T, ...] -> [S, T + 1, ...]"""
+    first = torch.zeros_like(increments[:, 0]) if start is None else start  # [S, ...]
+    if increments.shape[1] == 0:
+        return first.unsqueeze(1)
+    if factor == 1.0:
+        return torch.cat([first.unsqueeze(1), first.unsqueeze(1) + increments.cumsum(1)], dim=1)
+    nodes = [first]
+    for step in increments.unbind(1):
+        nodes.append(factor * nodes[-1] + step)
+    return torch.stack(nodes, dim=1)
