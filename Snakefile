@@ -1,7 +1,8 @@
 # From a config to results, one direction: partition -> train -> unlearn -> verify -> report.
 #
-# results/<stage>/<scenario>/<block>/<table>.parquet    tables, see docs/results.md
-# results/<stage>/<scenario>/<block>/log.txt            what the stage printed
+# results/<stage>/<scenario>[/<variant>]/<block>/<table>.parquet    tables, see docs/results.md
+# results/<stage>/<scenario>[/<variant>]/<block>/log.txt            what the stage printed
+# results/report/{tables,figures}/                                  what people read
 # <block> is a range of seeds, such as s000-009. All paths are made by sifu/paths.py.
 #
 # `snakemake --cores 4` runs config/config.yaml; `--configfile config/paper.yaml` another plan.
@@ -16,9 +17,13 @@ configfile: "config/config.yaml"
 include: "workflow/rules/common.smk"
 include: "workflow/rules/partition.smk"
 include: "workflow/rules/train.smk"
+include: "workflow/rules/unlearn.smk"
+include: "workflow/rules/verify.smk"
+include: "workflow/rules/alpha.smk"
+include: "workflow/rules/report.smk"
 
 
 rule all:
     default_target: True
     input:
-        train_targets(),
+        report_files(),

@@ -1,17 +1,21 @@
-"""The command line: one sub-command a stage. Heavy modules are imported by the command that needs them."""
+"""The command line. Heavy modules are imported by the command that needs them."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sifu import __version__
-from sifu.config import Run, block_seeds, default_data_root, load_scenario, read_yaml
-from sifu.errors import ConfigError, SifuError
-from sifu.paths import stage_folder
-from sifu.scenario import Scenario
+from sifu.commands import add_stages, at_least_one
+from sifu.config import Run, load_suite, read_yaml
+from sifu.errors import SifuError
 from sifu.settings import build
+
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -19,10 +23,9 @@ def main(arguments: list[str] | None = None) -> int:
     parsed = _parser().parse_args(arguments)
     try:
         parsed.command(parsed)
-    except SifuError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:  # a folder that is a file, a full disk
+    except BrokenPipeError:  # the reader has seen enough
+        return 0
+    except (SifuError, OSError) as error:  # OSError: a folder that is a file, a full disk
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -35,51 +38,56 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="sifu", description="A benchmark suite for federated unlearning.")
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    _add_partition(commands)
-    _add_train(commands)
-    _add_summary(commands)
+    add_stages(commands)
+    _add_report(commands)
+    _add_methods(commands)
+    _add_certify(commands)
+    _add_audit(commands)
     _add_bench(commands)
     _add_docs(commands)
     return parser
 
 
-def _stage_parser(commands: argparse._SubParsersAction, name: str, text: str) -> argparse.ArgumentParser:  # type: ignore[type-arg]
-    parser = commands.add_parser(name, help=text, description=text)
-    parser.add_argument("--scenario", required=True, help="name in scenarios.yaml")
-    parser.add_argument("--block", required=True, help="seeds to do together, such as s000-009")
-    parser.add_argument(
-        "--scenarios", type=Path, default=Path("config/scenarios.yaml"), help="the file (default: %(default)s)"
-    )
-    parser.add_argument("--out", type=Path, help="folder to write to; default: results/STAGE/SCENARIO/BLOCK")
-    parser.add_argument("--data-root", type=Path, help="folder of the datasets; default: SIFU_DATA_ROOT, else data")
-    return parser
+def _add_report(commands: Commands) -> None:
+    for name, text, command in (
+        ("report", "Write tables and figures of everything that a config plans.", _report),
+        ("summary", "Print what has been trained and unlearned, and what it cost.", _summary),
+    ):
+        parser = commands.add_parser(name, help=text, description=text)
+        parser.add_argument("--config", type=Path, default=Path("config/config.yaml"), help="default: %(default)s")
+        parser.set_defaults(command=command)
+        if name == "report":
+            parser.add_argument("--plan", help="what to report, as JSON, instead of a config (used by the workflow)")
 
 
-def _add_partition(commands: argparse._SubParsersAction) -> None:  # type: ignore[type-arg]
-    parser = _stage_parser(commands, "partition", "Decide who holds which example.")
-    parser.add_argument("--download", action="store_true", help="let torchvision download a missing dataset")
-    parser.set_defaults(command=_partition)
+def _add_methods(commands: Commands) -> None:
+    text = "List every method with what it assumes, stores and promises."
+    parser = commands.add_parser("methods", help=text, description=text)
+    parser.add_argument("--json", action="store_true", help="print a list of rows instead of a table")
+    parser.set_defaults(command=_methods)
 
 
-def _add_train(commands: argparse._SubParsersAction) -> None:  # type: ignore[type-arg]
-    parser = _stage_parser(commands, "train", "Train a federation and keep its history.")
-    parser.add_argument(
-        "--partition", type=Path, help="its partition.parquet; default: where the partition stage writes it"
-    )
-    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: %(default)s")
-    parser.add_argument("--threads", type=int, default=2, help="CPU threads (default: %(default)s)")
-    parser.set_defaults(command=_train)
+def _add_certify(commands: Commands) -> None:
+    text = "What noise of sigma hides for an (epsilon, delta), by each rule, and the delta that really holds."
+    parser = commands.add_parser("certify", help=text, description=text)
+    parser.add_argument("--epsilon", type=float, required=True)
+    parser.add_argument("--delta", type=float, required=True)
+    parser.add_argument("--sigma", type=float, required=True, help="standard deviation of the noise on each weight")
+    parser.add_argument("--num-clients", type=int, default=100, help="the released code's delta is 1 over it")
+    parser.set_defaults(command=_certify)
 
 
-def _add_summary(commands: argparse._SubParsersAction) -> None:  # type: ignore[type-arg]
-    parser = commands.add_parser("summary", help="Print what has been trained and what it cost.")
-    parser.add_argument(
-        "--config", type=Path, default=Path("config/config.yaml"), help="whose results (default: %(default)s)"
-    )
-    parser.set_defaults(command=_summary)
+def _add_audit(commands: Commands) -> None:
+    text = "Attack a certificate with many noise draws: the epsilon that the draws themselves prove."
+    parser = commands.add_parser("audit", help=text, description=text)
+    parser.add_argument("--epsilon", type=float, default=1.0, help="default: %(default)s")
+    parser.add_argument("--delta", type=float, default=0.01, help="default: %(default)s")
+    parser.add_argument("--noise", type=float, default=1.0, help="share of the noise that is really added (default: 1)")
+    parser.add_argument("--draws", type=int, default=100_000, help="default: %(default)s")
+    parser.set_defaults(command=_audit)
 
 
-def _add_bench(commands: argparse._SubParsersAction) -> None:  # type: ignore[type-arg]
+def _add_bench(commands: Commands) -> None:
     parser = commands.add_parser("bench", help="Time the engine against the plain loop.")
     parser.add_argument("--json", action="store_true", help="print a list of rows instead of a table")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: %(default)s")
@@ -90,53 +98,25 @@ def _add_bench(commands: argparse._SubParsersAction) -> None:  # type: ignore[ty
     parser.set_defaults(command=_bench)
 
 
-def _add_docs(commands: argparse._SubParsersAction) -> None:  # type: ignore[type-arg]
+def _add_docs(commands: Commands) -> None:
     parser = commands.add_parser("docs", help="Write the generated pages: config/README.md and docs/results.md.")
     parser.add_argument("--root", type=Path, default=Path(), help="the checkout (default: this folder)")
     parser.set_defaults(command=_docs)
 
 
-def _scenario(parsed: argparse.Namespace, *, download: bool = False) -> tuple[Scenario, Path]:
-    """The scenario with its source resolved, and the folder of the datasets."""
-    root = parsed.data_root or default_data_root(None)
-    return load_scenario(parsed.scenarios, parsed.scenario, root, download=download), root
+def _report(parsed: argparse.Namespace) -> None:
+    from sifu.stages.report import run_report
 
-
-def _partition(parsed: argparse.Namespace) -> None:
-    from sifu.stages.partition import run_partition
-
-    scenario, root = _scenario(parsed, download=parsed.download)
-    folder = parsed.out or stage_folder("results", "partition", parsed.scenario, parsed.block)
-    run_partition(
-        parsed.scenario, scenario, block_seeds(parsed.block), folder, data_root=root, download=parsed.download
-    )
-
-
-def _train(parsed: argparse.Namespace) -> None:
-    from sifu.stages.train import run_train
-
-    _at_least_one("--threads", parsed.threads)
-    scenario, root = _scenario(parsed)
-    folder = parsed.out or stage_folder("results", "train", parsed.scenario, parsed.block)
-    partition = (
-        parsed.partition or stage_folder("results", "partition", parsed.scenario, parsed.block) / "partition.parquet"
-    )
-    run_train(
-        parsed.scenario,
-        scenario,
-        block_seeds(parsed.block),
-        folder,
-        partition=partition,
-        data_root=root,
-        device=parsed.device,
-        threads=parsed.threads,
-    )
-
-
-def _at_least_one(option: str, *values: int) -> None:
-    for value in values:
-        if value < 1:
-            raise ConfigError(option, value, "1 or more")
+    if parsed.plan is not None:
+        plan = json.loads(parsed.plan)
+    else:
+        suite = load_suite(read_yaml(parsed.config), parsed.config.parent)
+        labels = {name: variant.label for name, variant in suite.variants.items()}
+        names = {"scenarios": list(suite.scenarios), "blocks": suite.blocks, "labels": labels}
+        plan = {"results": suite.run.results} | names
+    results = Path(plan["results"])
+    run_report(results, results / "report", plan["scenarios"], plan["blocks"], plan["labels"])
+    print(f"report: {results / 'report'}")
 
 
 def _summary(parsed: argparse.Namespace) -> None:
@@ -145,12 +125,31 @@ def _summary(parsed: argparse.Namespace) -> None:
     print_summary(build(Run, read_yaml(parsed.config), ""))
 
 
+def _methods(parsed: argparse.Namespace) -> None:
+    from sifu.report.methods import print_methods
+
+    print_methods(as_json=parsed.json)
+
+
+def _certify(parsed: argparse.Namespace) -> None:
+    from sifu.certificate.table import print_certificates
+
+    print_certificates(parsed.epsilon, parsed.delta, parsed.sigma, parsed.num_clients)
+
+
+def _audit(parsed: argparse.Namespace) -> None:
+    from sifu.certificate.audit import print_audit
+
+    at_least_one("--draws", parsed.draws)
+    print_audit(parsed.epsilon, parsed.delta, parsed.noise, parsed.draws)
+
+
 def _bench(parsed: argparse.Namespace) -> None:
     from sifu.bench import print_bench
 
-    _at_least_one("--seeds", *parsed.seeds)
-    _at_least_one("--threads", parsed.threads)
-    _at_least_one("--rounds", 1 if parsed.rounds is None else parsed.rounds)
+    at_least_one("--seeds", *parsed.seeds)
+    at_least_one("--threads", parsed.threads)
+    at_least_one("--rounds", 1 if parsed.rounds is None else parsed.rounds)
     print_bench(
         parsed.scenarios,
         parsed.seeds,

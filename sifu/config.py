@@ -17,10 +17,10 @@ import yaml
 
 from sifu.data import resolve_source
 from sifu.errors import ConfigError, DataError, SifuError
-from sifu.scenario import Scenario
-from sifu.settings import above, at_least, build, from_to, inside, one_of, setting, settings
-
-METHODS = ("original", "scratch", "fine_tuning", "exact_rollback", "sifu", "last")
+from sifu.methods import METHODS, build_method
+from sifu.methods.method import Method
+from sifu.scenario import Certificate, Scenario
+from sifu.settings import at_least, build, from_to, one_of, setting, settings, to_plain
 
 
 @settings
@@ -52,13 +52,22 @@ class Run:
 
 @settings
 class Variant:
-    """A method with its settings; where one is null, the scenario's own holds."""
+    """A method with its settings."""
 
     label: str = setting("name in figures and tables")
-    method: str = setting("which method", one_of(METHODS))
-    epsilon: float | None = setting("epsilon instead of the scenario's", above(0), default=None)
-    delta: float | None = setting("delta instead of the scenario's", inside(0, 1), default=None)
-    sigma: float | None = setting("noise instead of the scenario's", at_least(0), default=None)
+    method: str = setting("which method (`python -m sifu methods`)", one_of(tuple(METHODS)))
+    settings: dict[str, Any] | None = setting("the method's own hyper-parameters", default=None)
+    certificate: dict[str, Any] | None = setting(
+        "keys of the scenario's certificate that this variant changes", default=None
+    )
+
+
+def method_of(name: str, variant: Variant, scenario: Scenario) -> Method:
+    """The variant's method in a scenario, with the scenario's certificate as the variant changes it."""
+    path = f"variants.{name}"
+    changed = to_plain(scenario.certificate) | (variant.certificate or {})
+    certificate = build(Certificate, changed, f"{path}.certificate")
+    return build_method(variant.method, variant.settings or {}, certificate, f"{path}.settings")
 
 
 @dataclass(frozen=True)
@@ -124,6 +133,12 @@ def default_data_root(run: Run | None, environ: Mapping[str, str] = os.environ) 
     return Path((run and run.data_root) or environ.get("SIFU_DATA_ROOT") or "data")
 
 
+def load_variant(path: Path, name: str) -> Variant:
+    """One variant of a variants.yaml."""
+    variant: Variant = _look_up(_named(Variant, path, "variants"), name, "variants")
+    return variant
+
+
 def load_scenario(path: Path, name: str, root: Path, *, download: bool = False) -> Scenario:
     """One scenario of a scenarios.yaml, its source resolved."""
     return _with_source(_look_up(_named(Scenario, path, "scenarios"), name, "scenarios"), root, download=download)
@@ -138,7 +153,11 @@ def load_suite(raw: Mapping[str, Any], folder: Path, environ: Mapping[str, str] 
     variants = _named(Variant, folder / "variants.yaml", "variants")
     chosen = {name: _look_up(scenarios, name, "scenarios") for name in run.scenarios}
     found, skipped = _with_data(chosen, run, default_data_root(run, environ))
-    return Suite(run, found, {name: _look_up(variants, name, "variants") for name in run.variants}, skipped)
+    picked = {name: _look_up(variants, name, "variants") for name in run.variants}
+    for scenario in chosen.values():
+        for name, variant in variants.items():
+            method_of(name, variant, scenario)  # refuses nonsense
+    return Suite(run, found, picked, skipped)
 
 
 def _named(cls: type, path: Path, key: str) -> dict[str, Any]:

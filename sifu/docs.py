@@ -83,6 +83,8 @@ def _type_name(hint: Any) -> str:
         if all(dataclasses.is_dataclass(option) for option in typing.get_args(hint)):
             return "mapping with `kind`"
         return " or ".join(_type_name(option) for option in typing.get_args(hint))
+    if typing.get_origin(hint) is dict:
+        return "mapping"
     if typing.get_origin(hint) is tuple:
         return f"list of {_type_name(typing.get_args(hint)[0])}"
     if dataclasses.is_dataclass(hint):

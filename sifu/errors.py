@@ -15,6 +15,10 @@ class StoreError(SifuError):
     """A results file that is missing, or whose contents do not fit their table."""
 
 
+class MethodRefused(SifuError):
+    """A method that does not apply to a scenario says so with this; its cells get the status `refused`."""
+
+
 class ConfigError(SifuError):
     """A setting that is refused; `key` is its dotted path, so that callers can put it into context."""
 

@@ -1,12 +1,26 @@
-"""Where results lie: results/<stage>/<scenario>/<block>/<table>. Snakefile and command line both ask here."""
+"""Where results lie: results/<stage>/<scenario>[/<variant>]/<block>/<table>; Snakefile and command line ask here."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-PARTITION_FILES = ("partition.parquet",)
-TRAIN_FILES = ("cells.parquet", "curves.parquet", "sensitivity.parquet", "history.safetensors")
+FILES = {
+    "partition": ("partition.parquet",),
+    "train": ("cells.parquet", "curves.parquet", "sensitivity.parquet", "history.safetensors"),
+    "unlearn": ("cells.parquet", "curves.parquet", "weights.safetensors"),
+    "verify": ("metrics.parquet",),
+    "alpha": ("alpha.parquet",),
+}
+
+_TABLES = ("statistics.parquet", "headline.csv", "headline.md", "budgets.csv", "budgets.md")
+_FIGURES = tuple(f"{name}.{kind}" for name in ("requests", "budgets", "alpha") for kind in ("pdf", "png"))
+REPORT_FILES = (*(f"tables/{name}" for name in _TABLES), *(f"figures/{name}" for name in _FIGURES))
 
 
-def stage_folder(results: str, stage: str, scenario: str, block: str) -> Path:
-    return Path(results) / stage / scenario / block
+def stage_folder(results: str, stage: str, scenario: str, block: str, variant: str = "") -> Path:
+    return Path(results) / stage / scenario / variant / block
+
+
+def stop_name(share: float | None) -> str:
+    """`target`, or the budget in per cent."""
+    return "target" if share is None else f"budget_{round(share * 100):02d}"

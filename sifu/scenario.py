@@ -191,6 +191,11 @@ class Scenario:
     budgets: tuple[float, ...] = setting(
         "time limits of recovery, as shares of the training cost", between(0, 1), default=()
     )
+    alpha_clients: int = setting(
+        "clients of each seed whose influence on the training is measured by training without them",
+        at_least(0),
+        default=3,
+    )
     snapshot_every: int = setting("rounds between two kept copies of the weights", at_least(1), default=50)
 
     def refuse(self) -> None:

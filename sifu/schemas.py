@@ -35,6 +35,7 @@ _CLIENT = Column("client", _INT, "number of the client, from 0")
 _CELL = (
     _SCENARIO,
     Column("variant", _TEXT, "name in config/variants.yaml; `train` for the training that comes before"),
+    Column("stop", _TEXT, "when recovery ends: `target`, or `budget_25` for 25% of the training's client steps"),
     _SEED,
     Column("request", _INT, "number of the request, from 1; 0 for the training"),
 )
@@ -60,9 +61,7 @@ CELLS = Table(
     _CELL_KEY,
     (
         *_CELL,
-        Column(
-            "status", _TEXT, "done | not_reached (max_rounds came first) | diverged (the weights stopped being finite)"
-        ),
+        Column("status", _TEXT, "done | not_reached (at max_rounds) | diverged | refused (not for this scenario)"),
         Column("rounds", _INT, "aggregation rounds"),
         Column("client_steps", _INT, "local optimiser steps, over all clients"),
         Column("comm_floats", _INT, "floats moved between server and clients, down and up"),
@@ -70,12 +69,18 @@ CELLS = Table(
         Column("cut_round", _INT, "round that the method went back to", nullable=True),
         Column("branch", _INT, "request whose branch that round lies on", nullable=True),
         Column("sigma", _REAL, "standard deviation of the noise on each weight", nullable=True),
-        Column("psi", _REAL, "sensitivity of the model that was perturbed", nullable=True),
+        Column("psi", _REAL, "sensitivity of the model that was perturbed, as the method counts it", nullable=True),
+        Column(
+            "strict_psi",
+            _REAL,
+            "the same strictly: all leavers together, with real weights",
+            nullable=True,
+        ),
         Column("psi_star", _REAL, "sensitivity that the noise can hide", nullable=True),
         Column("claimed_epsilon", _REAL, "epsilon that is promised", nullable=True),
         Column("claimed_delta", _REAL, "delta that is promised", nullable=True),
-        Column("actual_epsilon", _REAL, "epsilon that holds at the claimed delta", nullable=True),
-        Column("actual_delta", _REAL, "delta that holds at the claimed epsilon", nullable=True),
+        Column("actual_epsilon", _REAL, "epsilon that holds at the claimed delta, strictly counted", nullable=True),
+        Column("actual_delta", _REAL, "delta that holds at the claimed epsilon, strictly counted", nullable=True),
     ),
 )
 
@@ -106,4 +111,50 @@ SENSITIVITY = Table(
     ),
 )
 
-TABLES = (PARTITION, CELLS, CURVES, SENSITIVITY)
+METRICS = Table(
+    "metrics",
+    "how well a model does on whom",
+    (*_CELL_KEY, "metric", "subset"),
+    (
+        *_CELL,
+        Column("metric", _TEXT, "accuracy | client_std | gap_to_scratch | gap_to_scratch_same_stop"),
+        Column("subset", _TEXT, "retain | forget (who left now) | forgotten (who has left so far) | test"),
+        Column("value", _REAL, "a share; gaps are absolute differences of accuracies"),
+    ),
+)
+
+ALPHA = Table(
+    "alpha",
+    "the sensitivity of the training to one client, measured by training without it, beside its bounds",
+    ("scenario", "seed", "client", "round"),
+    (
+        _SCENARIO,
+        _SEED,
+        _CLIENT,
+        Column("round", _INT, "rounds done: n of alpha(n, c)"),
+        Column("alpha", _REAL, "||theta^n with the client - theta^n without it||, other draws the same"),
+        Column("psi_published", _REAL, "Psi(n, c) with the client's share of all clients"),
+        Column("psi_released", _REAL, "the same: the released code differs after a request only"),
+        Column("psi_strict", _REAL, "Psi(n, c) with the client's weight in each round's cohort"),
+    ),
+)
+
+STATISTICS = Table(
+    "statistics",
+    "every number of a cell over seeds",
+    ("scenario", "variant", "stop", "request", "quantity", "subset"),
+    (
+        _SCENARIO,
+        *_CELL[1:3],
+        _CELL[4],
+        Column("quantity", _TEXT, "a column of cells, a metric, or rounds_to_scratch: a seed's rounds over scratch's"),
+        Column("subset", _TEXT, "of a metric; empty otherwise"),
+        Column("mean", _REAL, "mean over seeds"),
+        Column("std", _REAL, "standard deviation over seeds", nullable=True),
+        Column("low", _REAL, "lower end of the 95% bootstrap interval of the mean"),
+        Column("high", _REAL, "upper end of it"),
+        Column("seeds", _INT, "how many seeds"),
+    ),
+)
+
+TABLES = (PARTITION, CELLS, CURVES, SENSITIVITY, METRICS, ALPHA, STATISTICS)

@@ -143,6 +143,10 @@ def _choose(options: tuple[Any, ...], value: object, path: str) -> type:
 
 
 def _convert_plain(hint: Any, value: object, path: str) -> Any:
+    if typing.get_origin(hint) is dict:
+        if not isinstance(value, Mapping):
+            raise ConfigError(path, value, "a mapping")
+        return dict(value)
     if typing.get_origin(hint) is tuple:
         if not isinstance(value, list | tuple):
             raise ConfigError(path, value, _type_words(hint))
@@ -163,6 +167,8 @@ _WORDS = {int: "a whole number", float: "a number (YAML wants a point: 1.0e-4)",
 def _type_words(hint: Any) -> str:
     if isinstance(hint, types.UnionType):
         return " or ".join("null" if arg is type(None) else _type_words(arg) for arg in typing.get_args(hint))
+    if typing.get_origin(hint) is dict:
+        return "a mapping"
     if typing.get_origin(hint) is tuple:
         return f"a list, each item {_type_words(typing.get_args(hint)[0])}"
     return _WORDS.get(hint) or f"a mapping ({getattr(hint, 'kind', hint.__name__)})"

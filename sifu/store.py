@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pyarrow as pa
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
+from torch import Tensor
 
 from sifu import RULES_VERSION
 from sifu.errors import StoreError
@@ -21,6 +23,9 @@ from sifu.history import Look, Segment, Trace
 from sifu.provenance import Provenance
 from sifu.schemas import Table
 from sifu.types import Status
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _PREFIX = b"sifu."
 
@@ -97,6 +102,44 @@ def _open(path: Path) -> pa.Table:
         raise StoreError(f"{path} is not a readable Parquet file: {' '.join(str(error).split())}") from None
 
 
+def write_text(path: Path, text: str) -> None:
+    with _atomic(path) as temporary:
+        temporary.write_text(text)
+
+
+def write_figure(path: Path, figure: Figure) -> None:
+    """A figure as `path`.pdf and `path`.png, without the time of its making."""
+    for kind, metadata in (("pdf", {"CreationDate": None}), ("png", {})):
+        with _atomic(path.with_suffix(f".{kind}")) as temporary:
+            figure.savefig(temporary, format=kind, dpi=200, metadata=metadata)
+
+
+def write_weights(path: Path, tensors: dict[str, Tensor], provenance: Provenance) -> None:
+    """Named tensors as safetensors."""
+    with _atomic(path) as temporary:  # one entry: safetensors writes several in an order of its own
+        contiguous = {name: tensor.contiguous() for name, tensor in tensors.items()}
+        save_file(contiguous, temporary, {"sifu": json.dumps(provenance.stamp(), sort_keys=True)})
+
+
+def read_weights(path: Path) -> dict[str, Tensor]:
+    """The tensors that `write_weights` wrote."""
+    return _read_tensors(path)[1]
+
+
+def _read_tensors(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    try:
+        with safe_open(path, "pt") as file:
+            header = json.loads(file.metadata()["sifu"])
+            names = file.keys()
+            tensors = {name: file.get_tensor(name) for name in names}
+    except FileNotFoundError:
+        raise StoreError(f"{path} does not exist: run the stage that makes it first") from None
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+        raise StoreError(f"{path} is not a readable safetensors file: {error}") from None
+    _check_rules(path, header["rules_version"])
+    return header, tensors
+
+
 _TENSORS = ("start", "final", "rounds", "available", "key_state", "snapshots")
 _TRACE = ("cohort", "distance", "update_norm", "layer_norm", "step_norm")
 
@@ -118,16 +161,9 @@ def write_segment(path: Path, segment: Segment, provenance: Provenance) -> None:
 
 def read_segment(path: Path) -> Segment:
     """The history that `write_segment` wrote."""
-    try:
-        with safe_open(path, "pt") as file:
-            header = json.loads(file.metadata()["sifu"])
-            names = file.keys()
-            tensors = {name: file.get_tensor(name) for name in names}
-    except FileNotFoundError:
-        raise StoreError(f"{path} does not exist: run the train stage first") from None
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-        raise StoreError(f"{path} is not a readable history: {error}") from None
-    _check_rules(path, header["rules_version"])
+    header, tensors = _read_tensors(path)
+    if "status" not in header:
+        raise StoreError(f"{path} holds weights, not a history")
     tensors["trace.cohort"] = tensors["trace.cohort"].to(torch.int64)
     return Segment(
         **{name: tensors[name] for name in _TENSORS},

@@ -34,7 +34,22 @@ def print_summary(run: Run) -> None:
         spread = [_spread(group[column]) for column in ("rounds", "client_steps", "retain_accuracy")]
         table.add_row(str(name), str(len(group)), status, *spread)
     Console(width=max(100, Console().width)).print(table)
-    print(f"tables: {Path(run.results)}/<stage>/<scenario>/<block>/*.parquet (columns: docs/results.md)")
+    _print_headline(Path(run.results) / "report")
+    print(f"tables: {Path(run.results)}/<stage>/<scenario>/[<variant>/]<block>/*.parquet (columns: docs/results.md)")
+
+
+def _print_headline(report: Path) -> None:
+    """The report's headline table, and where the rest is."""
+    path = report / "tables" / "headline.csv"
+    if not path.exists():
+        return
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+    rows = rows.map(lambda text: text.split(" [")[0])  # the intervals are in the report
+    table = Table(*rows.columns, title="Unlearning, to the target accuracy: means")
+    for row in rows.itertuples(index=False):
+        table.add_row(*row)
+    Console(width=max(130, Console().width)).print(table)
+    print(f"report: {report}/tables/*.md, {report}/figures/*.png")
 
 
 def _spread(values: pd.Series) -> str:

@@ -19,6 +19,7 @@ class Status(StrEnum):
     DONE = "done"  # the stop rule was met
     NOT_REACHED = "not_reached"  # the target was not reached in max_rounds
     DIVERGED = "diverged"  # the weights stopped being finite
+    REFUSED = "refused"  # the method does not apply to the scenario
 
 
 @dataclass(frozen=True)

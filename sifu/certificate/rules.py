@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sifu.certificate.gaussian import largest_ratio
 from sifu.scenario import Certificate
 
 
@@ -44,9 +43,3 @@ def rules_of(certificate: Certificate) -> Rules:
 def delta_of(certificate: Certificate, num_clients: int) -> float:
     """The delta that is claimed: the released code ties it to the number of clients."""
     return 1 / num_clients if certificate.preset == "released" else certificate.delta
-
-
-def psi_star(certificate: Certificate, num_clients: int) -> float:
-    """Psi*: the sensitivity that noise of sigma hides (equation 9)."""
-    delta = delta_of(certificate, num_clients)
-    return certificate.sigma * largest_ratio(certificate.epsilon, delta, rules_of(certificate).mechanism)

@@ -38,7 +38,7 @@ def client_increments(segment: Segment, size: Tensor, weight: str) -> Tensor:
 def set_increments(segment: Segment, size: Tensor, leavers: Tensor, weight: str) -> Tensor:
     """A bound on Delta_W of the clients `leavers` [S, C] together. [S, T]"""
     v = client_weights(segment, size, weight)
-    leaving = _sampled(leavers, segment.trace.cohort)  # [S, T, m]
+    leaving = sampled(leavers, segment.trace.cohort)  # [S, T, m]
     moved = (v * segment.trace.distance).where(leaving, 0.0).sum(2)  # [S, T]
     rest = 1 - leaving_weight(segment, size, leavers, weight)
     alone = rest < 1e-12  # the whole cohort leaves
@@ -52,10 +52,10 @@ def leaving_weight(segment: Segment, size: Tensor, leavers: Tensor, weight: str)
         gone = (counted * leavers).sum(1) / counted.sum(1).clamp(min=1)
         return gone[:, None].expand(-1, segment.trace.cohort.shape[1])
     v = client_weights(segment, size, weight)
-    return v.where(_sampled(leavers, segment.trace.cohort), 0.0).sum(2)
+    return v.where(sampled(leavers, segment.trace.cohort), 0.0).sum(2)
 
 
-def _sampled(leavers: Tensor, cohort: Tensor) -> Tensor:
+def sampled(leavers: Tensor, cohort: Tensor) -> Tensor:
     """Which places of the cohorts are taken by leavers. [S, T, m]"""
     spread = leavers.unsqueeze(1).expand(-1, cohort.shape[1], -1)
     return spread.gather(2, cohort.clamp(min=0)) & (cohort >= 0)

@@ -5,27 +5,35 @@ from __future__ import annotations
 from typing import Any
 
 from sifu.data import DATASETS
+from sifu.methods import METHODS
+from sifu.methods.method import Method
 from sifu.models import MODELS
 from sifu.registry import module_of
 from sifu.scenario import Scenario
 from sifu.settings import to_plain
 
+_PARTITION = ("dataset", "partition")
+_TRAIN = (*_PARTITION, "watermark", "model", "federation", "stop", "certificate", "snapshot_every")
 _KEYS = {
-    "partition": ("dataset", "partition"),
-    "train": ("dataset", "partition", "watermark", "model", "federation", "stop", "certificate", "snapshot_every"),
+    "partition": _PARTITION,
+    "train": _TRAIN,
+    "unlearn": (*_TRAIN, "requests", "budgets"),
+    "verify": (*_PARTITION, "watermark", "model", "requests", "budgets"),
+    "alpha": (*_TRAIN, "alpha_clients"),
 }
 
 
-def relevant_settings(stage: str, scenario: Scenario) -> dict[str, Any]:
+def relevant_settings(stage: str, scenario: Scenario, method: Method | None = None) -> dict[str, Any]:
     """The settings that a stage's results depend on; changing any other does not make them stale."""
     plain = to_plain(scenario)
-    if stage == "train":
-        plain["certificate"] = {"contraction": scenario.certificate.contraction}  # all that Psi needs
-    return {key: plain[key] for key in _KEYS[stage]}
+    plain["certificate"] = {"contraction": scenario.certificate.contraction}  # all that Psi itself needs
+    settings = {key: plain[key] for key in _KEYS[stage]}
+    return settings if method is None else settings | {"method": {"name": method.name} | to_plain(method)}
 
 
-def stage_modules(stage: str, scenario: Scenario) -> tuple[str, ...]:
+def stage_modules(stage: str, scenario: Scenario, method: str | None = None) -> tuple[str, ...]:
     """The modules whose code decides what a stage writes for a scenario: the stage, and what registries add to it."""
     loader = module_of(DATASETS[scenario.dataset.name].sources[scenario.dataset.source].loader)
     model = (module_of(MODELS[scenario.model].builder),) if stage != "partition" else ()
-    return (f"sifu.stages.{stage}", loader, *model)
+    methods = (module_of(METHODS[method]),) if method is not None else ()
+    return (f"sifu.stages.{stage}", loader, *model, *methods)

@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sifu.config import Variant, block_name, block_seeds, load_scenario, load_suite, read_yaml
+from sifu.config import Variant, block_name, block_seeds, load_scenario, load_suite, method_of, read_yaml
 from sifu.errors import ConfigError, SifuError
 from sifu.scenario import Scenario, request_lists
 from sifu.settings import build, to_plain
@@ -147,14 +147,21 @@ def test_bad_runs_are_refused(change: dict[str, Any], words: str, tmp_path: Path
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"sigma": -1.0}, "sigma: -1.0 is refused"),
+        ({"certificate": {"sigma": -1.0}}, r"variants\.x\.certificate\.sigma: -1\.0 is refused"),
+        ({"certificate": {"preset": "lax"}}, "certificate.preset: 'lax' is refused; allowed: published"),
+        ({"certificate": 3}, "certificate: 3 is refused; allowed: a mapping"),
+        ({"settings": {"speed": 1}}, r"variants\.x\.settings\.speed: 1 is refused; allowed: only the keys"),
         ({"method": "sifoo"}, "method: 'sifoo' is refused"),
         ({"sgima": 1}, "sgima"),
     ],
 )
 def test_bad_variants_are_refused(change: dict[str, Any], words: str) -> None:
+    def use() -> None:
+        variant = build(Variant, {"label": "x", "method": "sifu"} | change, "variants.x")
+        method_of("x", variant, build(Scenario, GOOD, "x"))
+
     with pytest.raises(ConfigError, match=words):
-        build(Variant, {"label": "x", "method": "sifu"} | change, "variants.x")
+        use()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from snakemake.exceptions import WorkflowError
 
 from sifu import paths, stages
 from sifu.codehash import code_hash
-from sifu.config import default_data_root, load_suite, read_yaml
+from sifu.config import default_data_root, load_suite, method_of, read_yaml
 from sifu.data import source_files
 from sifu.errors import SifuError
 
@@ -25,30 +25,47 @@ for name, reason in SUITE.skipped.items():
 PY = sys.executable
 RUN = SUITE.run
 DATA_ROOT = default_data_root(RUN)
-SCENARIOS = Path(workflow.basedir) / "config" / "scenarios.yaml"
+CONFIG = Path(workflow.basedir) / "config"
 DOWNLOAD = "--download" if RUN.download else ""
 # profiles/default lends one GPU: two trainings on it would only be in each other's way
 USES_GPU = int(
     RUN.device == "cuda" or (RUN.device == "auto" and bool(shutil.which("nvidia-smi")))
 )
 
+LOGGED = " 2>&1 | tee {log:q} >&2"
+BLOCK_OPTIONS = (
+    "--scenario {wildcards.scenario} --block {wildcards.block} "
+    "--config {CONFIG:q} --results {RUN.results:q} --data-root {DATA_ROOT:q}"
+)
+DEVICE_OPTIONS = " --device {RUN.device} --threads {threads}" + LOGGED
+
 
 wildcard_constraints:
     scenario="|".join(SUITE.scenarios) or "none",
+    variant="|".join(SUITE.variants) or "none",
     block=r"s\d+-\d+",
 
 
 def stage_path(stage, file):
-    return str(paths.stage_folder(RUN.results, stage, "{scenario}", "{block}") / file)
+    variant = "{variant}" if stage == "unlearn" else ""
+    return str(
+        paths.stage_folder(RUN.results, stage, "{scenario}", "{block}", variant) / file
+    )
 
 
-def stage_folder(stage):
-    def folder(wildcards):
-        return paths.stage_folder(
-            RUN.results, stage, wildcards.scenario, wildcards.block
-        )
+def variant_files(file):
+    """A file of every variant of a block."""
+    folders = [
+        paths.stage_folder(RUN.results, "unlearn", "{scenario}", "{block}", name)
+        for name in SUITE.variants
+    ]
+    return [str(folder / file) for folder in folders]
 
-    return folder
+
+def method_in(wildcards, scenario):
+    """The method of a job's variant; None for stages that have none."""
+    name = getattr(wildcards, "variant", None)
+    return method_of(name, SUITE.variants[name], scenario) if name else None
 
 
 def stage_settings(stage):
@@ -56,7 +73,10 @@ def stage_settings(stage):
 
     def settings(wildcards):
         scenario = SUITE.scenarios[wildcards.scenario]
-        return json.dumps(stages.relevant_settings(stage, scenario), sort_keys=True)
+        settings = stages.relevant_settings(
+            stage, scenario, method_in(wildcards, scenario)
+        )
+        return json.dumps(settings, sort_keys=True)
 
     return settings
 
@@ -66,7 +86,8 @@ def stage_code(stage):
 
     def code(wildcards):
         scenario = SUITE.scenarios[wildcards.scenario]
-        return code_hash(*stages.stage_modules(stage, scenario))
+        method = method_in(wildcards, scenario)
+        return code_hash(*stages.stage_modules(stage, scenario, method and method.name))
 
     return code
 
@@ -77,10 +98,39 @@ def dataset_files(wildcards):
     return source_files(dataset.name, dataset.source, DATA_ROOT)
 
 
-def train_targets():
+def block_files(stage, file):
+    """A file of every block of every scenario."""
     return [
-        str(paths.stage_folder(RUN.results, "train", scenario, block) / file)
+        str(paths.stage_folder(RUN.results, stage, scenario, block) / file)
         for scenario in SUITE.scenarios
         for block in SUITE.blocks
-        for file in paths.TRAIN_FILES
     ]
+
+
+def cell_files():
+    """The cells of every variant."""
+    return [
+        str(
+            paths.stage_folder(RUN.results, "unlearn", scenario, block, variant)
+            / "cells.parquet"
+        )
+        for scenario in SUITE.scenarios
+        for block in SUITE.blocks
+        for variant in SUITE.variants
+    ]
+
+
+def report_files():
+    return [str(Path(RUN.results) / "report" / file) for file in paths.REPORT_FILES]
+
+
+def report_plan():
+    labels = {name: variant.label for name, variant in SUITE.variants.items()}
+    return json.dumps(
+        {
+            "results": RUN.results,
+            "scenarios": list(SUITE.scenarios),
+            "blocks": SUITE.blocks,
+            "labels": labels,
+        }
+    )

@@ -8,8 +8,5 @@ rule partition:
     params:
         settings=stage_settings("partition"),
         code=stage_code("partition"),
-        folder=stage_folder("partition"),
     shell:
-        "{PY:q} -m sifu partition --scenario {wildcards.scenario} --block {wildcards.block} "
-        "--scenarios {SCENARIOS:q} --data-root {DATA_ROOT:q} {DOWNLOAD} "
-        "--out {params.folder:q} 2>&1 | tee {log:q} >&2"
+        "{PY:q} -m sifu partition {DOWNLOAD} " + BLOCK_OPTIONS + LOGGED

@@ -3,7 +3,7 @@ rule train:
         partition=stage_path("partition", "partition.parquet"),
         data=dataset_files,
     output:
-        [stage_path("train", file) for file in paths.TRAIN_FILES],
+        [stage_path("train", file) for file in paths.FILES["train"]],
     log:
         stage_path("train", "log.txt"),
     benchmark:
@@ -14,9 +14,5 @@ rule train:
     params:
         settings=stage_settings("train"),
         code=stage_code("train"),
-        folder=stage_folder("train"),
     shell:
-        "{PY:q} -m sifu train --scenario {wildcards.scenario} --block {wildcards.block} "
-        "--scenarios {SCENARIOS:q} --data-root {DATA_ROOT:q} "
-        "--device {RUN.device} --threads {threads} "
-        "--partition {input.partition:q} --out {params.folder:q} 2>&1 | tee {log:q} >&2"
+        "{PY:q} -m sifu train " + BLOCK_OPTIONS + DEVICE_OPTIONS

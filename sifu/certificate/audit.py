@@ -1,0 +1,73 @@
+"""An audit: the epsilon that many noise draws prove, whatever the certificate says.
+
+Two worlds differ by whether a client was there; the released model is the world's own plus noise. The best attack on
+two Gaussians of the same variance looks along their difference and compares with a threshold. How often it is right
+and wrong bounds epsilon from below: P(hit) <= e^epsilon P(false alarm) + delta.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from sifu.keys import Keys
+
+
+def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
+    """The exact two-sided confidence interval of a probability."""
+    from scipy.stats import beta
+
+    tail = (1 - confidence) / 2
+    low = 0.0 if successes == 0 else float(beta.ppf(tail, successes, trials - successes + 1))
+    high = 1.0 if successes == trials else float(beta.ppf(1 - tail, successes + 1, trials - successes))
+    return low, high
+
+
+def epsilon_lower_bound(with_client: Tensor, without_client: Tensor, delta: float, confidence: float = 0.95) -> float:
+    """The largest epsilon that the scores [n] of two worlds prove at `delta`, with the given confidence.
+
+    Thresholds are set on the first half of the draws and judged on the second, each at a confidence that leaves all
+    of them together at `confidence`.
+    """
+    half = len(with_client) // 2
+    thresholds = torch.quantile(without_client[:half], torch.linspace(0.5, 0.999, 9, dtype=with_client.dtype))
+    each = 1 - (1 - confidence) / len(thresholds)
+    hits = [int((with_client[half:] > t).sum()) for t in thresholds]
+    alarms = [int((without_client[half:] > t).sum()) for t in thresholds]
+    trials = len(with_client) - half
+    return max(_epsilon(hit, alarm, trials, delta, each) for hit, alarm in zip(hits, alarms, strict=True))
+
+
+def _epsilon(hits: int, alarms: int, trials: int, delta: float, confidence: float) -> float:
+    hit_low, _ = clopper_pearson(hits, trials, confidence)
+    _, alarm_high = clopper_pearson(alarms, trials, confidence)
+    return math.log((hit_low - delta) / alarm_high) if hit_low > delta else 0.0
+
+
+def audit_models(theta: Tensor, phi: Tensor, sigma: float, delta: float, draws: int, key: Keys) -> float:
+    """The epsilon proved against noise `sigma` on the models `theta` and `phi` [P], from `draws` draws of each."""
+    difference = (theta - phi).double()
+    direction = difference / difference.norm().clamp(min=1e-300)
+    chunk = max(1, 2**22 // len(theta))
+    scores: list[list[Tensor]] = [[], []]
+    for number, start in enumerate(range(0, draws, chunk)):
+        count = min(chunk, draws - start)
+        for world, model in enumerate((theta, phi)):
+            noise = key.fold("audit", world, number).normal(count * len(theta)).view(count, -1)
+            scores[world].append((model.double() + sigma * noise) @ direction)
+    return epsilon_lower_bound(torch.cat(scores[0]), torch.cat(scores[1]), delta)
+
+
+def print_audit(epsilon: float, delta: float, noise: float, draws: int) -> None:
+    """Audit noise that is calibrated exactly for two models at distance 1, or a share of that noise."""
+    from sifu.certificate.gaussian import largest_ratio
+
+    sigma = noise / largest_ratio(epsilon, delta, "analytic")
+    theta = torch.zeros(8, dtype=torch.float64)
+    phi = theta.clone()
+    phi[0] = 1.0
+    proved = audit_models(theta, phi, sigma, delta, draws, Keys.of([0]).rows(0))
+    verdict = "the certificate is broken" if proved > epsilon else "no contradiction"
+    print(f"claimed epsilon {epsilon:g} at delta {delta:g}; proved by {draws} draws: {proved:.3f} ({verdict})")

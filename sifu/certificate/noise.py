@@ -1,0 +1,33 @@
+"""How much sensitivity a certificate's noise hides, how much noise a sensitivity needs, and what holds in truth."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from sifu.certificate.gaussian import delta_at, epsilon_at, largest_ratio
+from sifu.certificate.rules import delta_of, rules_of
+from sifu.scenario import Certificate
+
+
+def hidden_ratio(certificate: Certificate, num_clients: int) -> float:
+    """The largest Psi / sigma that the certificate allows under its own mechanism."""
+    delta = delta_of(certificate, num_clients)
+    return largest_ratio(certificate.epsilon, delta, rules_of(certificate).mechanism)
+
+
+def psi_star(certificate: Certificate, num_clients: int) -> float:
+    """Psi*: the sensitivity that noise of sigma hides (equation 9)."""
+    return certificate.sigma * hidden_ratio(certificate, num_clients)
+
+
+def needed_sigma(certificate: Certificate, num_clients: int, psi: Tensor) -> Tensor:
+    """The noise that hides `psi` (theorem 2)."""
+    return psi / hidden_ratio(certificate, num_clients)
+
+
+def actual_guarantee(epsilon: float, delta: float, psi: Tensor, sigma: Tensor) -> tuple[Tensor, Tensor]:
+    """The (epsilon at the claimed delta, delta at the claimed epsilon) of noise `sigma` on a sensitivity `psi`. [S]"""
+    ratio = (psi / sigma).nan_to_num(nan=0.0)  # nothing to hide, nothing to hide it with: 0 / 0
+    if delta == 0.0:
+        return ratio.where(ratio == 0, float("inf")), delta_at(epsilon, ratio)
+    return epsilon_at(delta, ratio), delta_at(epsilon, ratio)

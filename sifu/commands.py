@@ -1,0 +1,120 @@
+"""The commands of the stages: what each takes, and where it writes unless told otherwise."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sifu.config import block_seeds, default_data_root, load_scenario, load_variant, method_of
+from sifu.errors import ConfigError
+from sifu.paths import stage_folder
+
+if TYPE_CHECKING:
+    from sifu.scenario import Scenario
+
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+Command = Callable[[argparse.Namespace], None]
+
+
+def add_stages(commands: Commands) -> None:
+    """One sub-command a stage, in the order of the data's way."""
+    partition = _add(commands, "partition", "Decide who holds which example.", run_partition)
+    partition.add_argument("--download", action="store_true", help="let torchvision download a missing dataset")
+    _with_device(_add(commands, "train", "Train a federation and keep its history.", run_train))
+    unlearn = _add(commands, "unlearn", "Answer every request with one method.", run_unlearn)
+    unlearn.add_argument("--variant", required=True, help="name in variants.yaml")
+    _with_device(unlearn)
+    verify = _add(commands, "verify", "Measure what every variant kept and forgot.", run_verify)
+    verify.add_argument("--variants", nargs="+", required=True, help="names whose unlearned weights are compared")
+    _with_device(verify)
+    _with_device(_add(commands, "alpha", "Measure how much single clients moved the training.", run_alpha))
+
+
+def _add(commands: Commands, name: str, text: str, command: Command) -> argparse.ArgumentParser:
+    parser = commands.add_parser(name, help=text, description=text)
+    parser.add_argument("--scenario", required=True, help="name in scenarios.yaml")
+    parser.add_argument("--block", required=True, help="seeds to do together, such as s000-009")
+    parser.add_argument(
+        "--config", type=Path, default=Path("config"), help="folder of scenarios.yaml and variants.yaml"
+    )
+    parser.add_argument("--results", default="results", help="folder of all results (default: %(default)s)")
+    parser.add_argument("--data-root", type=Path, help="folder of the datasets; default: SIFU_DATA_ROOT, else data")
+    parser.set_defaults(command=command)
+    return parser
+
+
+def _with_device(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: %(default)s")
+    parser.add_argument("--threads", type=int, default=2, help="CPU threads (default: %(default)s)")
+
+
+def at_least_one(option: str, *values: int) -> None:
+    for value in values:
+        if value < 1:
+            raise ConfigError(option, value, "1 or more")
+
+
+def _scenario(parsed: argparse.Namespace) -> tuple[Scenario, Path]:
+    """The scenario with its source resolved, and the folder of the datasets."""
+    root = parsed.data_root or default_data_root(None)
+    download = getattr(parsed, "download", False)
+    return load_scenario(parsed.config / "scenarios.yaml", parsed.scenario, root, download=download), root
+
+
+def _folder(parsed: argparse.Namespace, stage: str, variant: str = "") -> Path:
+    return stage_folder(parsed.results, stage, parsed.scenario, parsed.block, variant)
+
+
+def _inputs(parsed: argparse.Namespace, root: Path) -> dict[str, Any]:
+    """What every stage after `partition` reads."""
+    at_least_one("--threads", parsed.threads)
+    partition = _folder(parsed, "partition") / "partition.parquet"
+    return {"partition": partition, "data_root": root, "device": parsed.device, "threads": parsed.threads}
+
+
+def run_partition(parsed: argparse.Namespace) -> None:
+    from sifu.stages.partition import run_partition
+
+    scenario, root = _scenario(parsed)
+    seeds, folder = block_seeds(parsed.block), _folder(parsed, "partition")
+    run_partition(parsed.scenario, scenario, seeds, folder, data_root=root, download=parsed.download)
+
+
+def run_train(parsed: argparse.Namespace) -> None:
+    from sifu.stages.train import run_train
+
+    scenario, root = _scenario(parsed)
+    seeds, folder = block_seeds(parsed.block), _folder(parsed, "train")
+    run_train(parsed.scenario, scenario, seeds, folder, **_inputs(parsed, root))
+
+
+def run_unlearn(parsed: argparse.Namespace) -> None:
+    from sifu.stages.unlearn import run_unlearn
+
+    scenario, root = _scenario(parsed)
+    variant = load_variant(parsed.config / "variants.yaml", parsed.variant)
+    method = method_of(parsed.variant, variant, scenario)
+    seeds, folder = block_seeds(parsed.block), _folder(parsed, "unlearn", parsed.variant)
+    history = _folder(parsed, "train") / "history.safetensors"
+    inputs = _inputs(parsed, root)
+    run_unlearn(parsed.scenario, scenario, parsed.variant, method, seeds, folder, history=history, **inputs)
+
+
+def run_verify(parsed: argparse.Namespace) -> None:
+    from sifu.stages.verify import run_verify
+
+    scenario, root = _scenario(parsed)
+    variants = {name: _folder(parsed, "unlearn", name) / "weights.safetensors" for name in parsed.variants}
+    seeds, folder = block_seeds(parsed.block), _folder(parsed, "verify")
+    run_verify(parsed.scenario, scenario, seeds, folder, variants=variants, **_inputs(parsed, root))
+
+
+def run_alpha(parsed: argparse.Namespace) -> None:
+    from sifu.stages.alpha import run_alpha
+
+    scenario, root = _scenario(parsed)
+    seeds, folder = block_seeds(parsed.block), _folder(parsed, "alpha")
+    history = _folder(parsed, "train") / "history.safetensors"
+    run_alpha(parsed.scenario, scenario, seeds, folder, history=history, **_inputs(parsed, root))

@@ -1,0 +1,39 @@
+"""The same run without a client: the original cohorts with that client left out, all other draws the same."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from sifu.engine import Engine
+from sifu.history import Segment
+from sifu.keys import Keys
+
+
+def measure_alpha(engine: Engine, segment: Segment, seeds: Tensor, clients: Tensor) -> Tensor:
+    """alpha(n, c) = ||theta^n - phi^n|| for n = 0..T, phi trained without client c (equation 4).
+
+    `seeds` and `clients` [q] name the pairs; beyond a seed's own last round the value stays. [q, T + 1] float64
+    """
+    device, key_state = engine.clients.images.device, segment.key_state
+    rows = torch.cat([seeds, seeds])  # the run as it was, then the run without the client
+    out = torch.cat([torch.full_like(clients, -2), clients])  # -2: nobody is left out
+    weights = segment.start[rows].to(device)
+    alpha = [torch.zeros(len(seeds), dtype=torch.float64)]
+    for number in range(segment.trace.cohort.shape[1]):
+        running = torch.nonzero(segment.rounds[rows] > number).flatten()
+        cohort = leave_out(segment.trace.cohort[rows, number], out)[running]
+        place = rows[running]
+        there = (part.to(device) for part in (place, torch.full_like(place, number), cohort, key_state[place]))
+        at, numbers, who, state = there
+        weights[running] = engine.train_cohort(weights[running], at, numbers, who, Keys(state)).weights
+        difference = weights[: len(seeds)] - weights[len(seeds) :]
+        alpha.append(difference.double().norm(dim=1).cpu())
+    return torch.stack(alpha, dim=1)
+
+
+def leave_out(cohort: Tensor, clients: Tensor) -> Tensor:
+    """Cohorts [q, m] without one client each [q]; the others keep their order, nobody (-1) stands last."""
+    nobody = torch.iinfo(cohort.dtype).max
+    left = cohort.masked_fill((cohort == clients[:, None]) | (cohort < 0), nobody).sort(dim=1).values
+    return left.masked_fill(left == nobody, -1)

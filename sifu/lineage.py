@@ -1,0 +1,167 @@
+"""History as a lineage: the rounds that led to the present model, branch after branch.
+
+H(u) = (theta_0^0, ..., theta_0^{T_1}, theta_1^0, ..., theta_u^{N_u}): a request goes back to a node, drops what came
+after it, and grows a new branch. A node has the paper's coordinates: branch u (0: the training) and round n.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from sifu.certificate.rules import Rules
+from sifu.certificate.sensitivity import (
+    accumulate,
+    client_increments,
+    client_weights,
+    leaving_weight,
+    sampled,
+    set_increments,
+    spread_clients,
+)
+from sifu.engine import Engine
+from sifu.errors import SifuError
+from sifu.history import Segment
+from sifu.kept import Kept
+
+
+@dataclass(frozen=True)
+class Node:
+    """A model of the lineage for each seed; branch -1 is before everything."""
+
+    branch: Tensor  # [S] int64
+    round: Tensor  # [S] int64
+
+
+Psi = list[Tensor]  # for each branch the sensitivity at its nodes 0..T: [S, T + 1]
+
+
+@dataclass(frozen=True)
+class History:
+    """The segments so far, and how much of each is still part of the lineage."""
+
+    engine: Engine
+    segments: tuple[Segment, ...]
+    kept: tuple[Tensor, ...]  # [S] int64 each: rounds that are left of it; -1: not even its start
+    readable: frozenset[Kept] = frozenset(Kept)
+
+    @staticmethod
+    def of(engine: Engine, segment: Segment) -> History:
+        """The history of a training."""
+        return History(engine, (segment,), (segment.rounds,))
+
+    @property
+    def start(self) -> Tensor:
+        """theta_0^0. [S, P]"""
+        return self.segments[0].start.to(self.engine.clients.images.device)
+
+    @property
+    def current(self) -> Tensor:
+        """The model in use. [S, P]"""
+        return self.segments[-1].final.to(self.engine.clients.images.device)
+
+    @property
+    def end(self) -> Node:
+        """The node of the model in use."""
+        return Node(torch.full_like(self.kept[-1], len(self.segments) - 1), self.segments[-1].rounds)
+
+    @property
+    def nowhere(self) -> Node:
+        """Before everything: what grows from here shares nothing with the past."""
+        return Node(torch.full_like(self.kept[0], -1), torch.zeros_like(self.kept[0]))
+
+    def grow(self, node: Node, segment: Segment) -> History:
+        """The lineage that goes to `node` and on with a new branch."""
+        kept = [
+            torch.where(node.branch > u, rounds, torch.where(node.branch == u, node.round, -1))
+            for u, rounds in enumerate(self.kept)
+        ]
+        return replace(self, segments=(*self.segments, segment), kept=(*kept, segment.rounds))
+
+    def at(self, rounds: Tensor, branch: Tensor | None = None) -> Tensor:
+        """The model after `rounds` [S] rounds of `branch` [S] (the training, if none is given). [S, P]"""
+        self._read(Kept.MODELS)
+        branch = torch.zeros_like(rounds) if branch is None else branch
+        weights = self.start.clone()
+        for u, (segment, kept) in enumerate(zip(self.segments, self.kept, strict=True)):
+            here = branch == u
+            if bool((here & (rounds > kept)).any()):
+                raise SifuError(f"round {rounds.tolist()} of branch {u} is no longer part of the lineage")
+            if bool(here.any()):
+                weights[here] = self.engine.replay(segment, rounds.where(here, 0))[here.to(weights.device)]
+        return weights
+
+    def sensitivity(self, leavers: Tensor, rules: Rules, factor: float) -> Psi:
+        """Psi(n, W) at every node of every branch, for the clients `leavers` [S, C]; factor = B^K (equation 11)."""
+        self._read(Kept.SCALARS)
+        increments = [self._increments(segment, leavers, rules) for segment in self.segments]
+        nodes = self._accumulate(increments, factor, reset=rules.branches == "reset")
+        return [psi.amax(2) if psi.dim() == 3 else psi for psi in nodes]
+
+    def visits(self, leavers: Tensor) -> Psi:
+        """How often any of `leavers` [S, C] has taken part before each node."""
+        self._read(Kept.COHORTS)
+        taking_part = [sampled(leavers, segment.trace.cohort).any(2).double() for segment in self.segments]
+        return self._accumulate(taking_part, 1.0, reset=False)
+
+    def last_at_most(self, values: Psi, limit: Tensor | float) -> Node:
+        """The last node of the lineage with a value of at most `limit` (equation 13)."""
+        limit = torch.as_tensor(limit, dtype=torch.float64)
+        node = self.nowhere
+        for u, (value, kept) in enumerate(zip(values, self.kept, strict=True)):
+            number = torch.arange(value.shape[1])
+            fits = (number <= kept[:, None]) & (value <= limit.reshape(-1, 1))  # [S, T + 1]
+            last = torch.where(fits, number, -1).amax(1)  # [S]
+            found = last >= 0
+            node = Node(torch.where(found, u, node.branch), torch.where(found, last, node.round))
+        return node
+
+    def value_at(self, values: Psi, node: Node) -> Tensor:
+        """The value at a node; 0 before everything. [S]"""
+        found = torch.zeros(len(node.branch), dtype=torch.float64)
+        for u, value in enumerate(values):
+            number = node.round.clamp(max=value.shape[1] - 1)
+            found = torch.where(node.branch == u, value.gather(1, number[:, None]).squeeze(1), found)
+        return found
+
+    def _accumulate(self, increments: list[Tensor], factor: float, *, reset: bool) -> list[Tensor]:
+        """Sums along the lineage: a branch goes on from the value of the node that it grew from."""
+        nodes: list[Tensor] = []
+        start = None
+        for part, kept in zip(increments, self.kept, strict=True):
+            values = accumulate(part, factor, None if reset else start)  # [S, T + 1, ...]
+            nodes.append(values)
+            last = values[torch.arange(len(kept)), kept.clamp(min=0)]
+            before = torch.zeros_like(last) if start is None else start
+            start = torch.where(kept.reshape(-1, *[1] * (last.dim() - 1)) >= 0, last, before)
+        return nodes
+
+    def _increments(self, segment: Segment, leavers: Tensor, rules: Rules) -> Tensor:
+        """What a segment adds to Psi in each round: for each leaver [S, T, C], or for all together [S, T]."""
+        size = self.engine.clients.size.cpu()
+        if rules.sets == "max":
+            alone = client_increments(segment, size, rules.weight)
+            return spread_clients(alone, segment.trace.cohort, size.shape[1]) * leavers.unsqueeze(1)
+        if rules.sets == "bound":
+            return set_increments(segment, size, leavers, rules.weight)
+        self._read(Kept.UPDATES)
+        return self._exact_increments(segment, leavers, rules.weight)
+
+    def _exact_increments(self, segment: Segment, leavers: Tensor, weight: str) -> Tensor:
+        """Delta_W itself, from the updates of a replay of the whole segment. [S, T]"""
+        size = self.engine.clients.size.cpu()
+        v = client_weights(segment, size, weight).where(sampled(leavers, segment.trace.cohort), 0.0)  # [S, T, m]
+        rest = 1 - leaving_weight(segment, size, leavers, weight)  # [S, T]
+        moved = torch.zeros_like(rest)
+        for number in range(v.shape[1]):
+            rows = torch.nonzero(segment.rounds > number).flatten()
+            result = self.engine.updates(segment, torch.full_like(segment.rounds, number).minimum(segment.rounds - 1))
+            pull = (result.local - result.weights.unsqueeze(1)).double().cpu()  # [S, m, P]
+            moved[rows, number] = (pull * v[:, number, :, None]).sum(1).norm(dim=1)[rows]
+        return torch.where(rest < 1e-12, segment.trace.step_norm.double(), moved / rest.clamp(min=1e-12))
+
+    def _read(self, what: Kept) -> None:
+        if what not in self.readable:
+            raise SifuError(f"this method reads {what.value} without declaring it: add Kept.{what.name} to its `keeps`")

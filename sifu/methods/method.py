@@ -1,0 +1,93 @@
+"""The interface of an unlearning method.
+
+A method is a frozen settings class whose fields are its hyper-parameters, in one file, with one line in METHODS. It is
+called once for all seeds, with everything as arrays over S: it never loops over seeds, never mixes values of two seeds,
+never sees a later request, and never reports its own cost. The contract tests run over the registry.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from sifu.history import Segment
+    from sifu.kept import Kept
+    from sifu.keys import Keys
+    from sifu.lineage import History, Node
+    from sifu.requests import Request
+    from sifu.scenario import Certificate
+    from sifu.server import Server
+
+
+class Assumptions(NamedTuple):
+    """What a method works with and promises: the columns of the paper's Table 1."""
+
+    fedavg: bool  # works with FedAvg as it is
+    convex: bool  # a theorem for convex losses
+    non_convex: bool  # a theorem beyond them
+    server_data: bool  # needs data at the server
+    forgotten_data: bool  # needs the data of those who leave
+    stores: str  # what the server keeps for it, in words
+    reference: str  # where it is from
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The certificate that a method gives for a request. All [S] but the two promises."""
+
+    epsilon: float
+    delta: float
+    sigma: Tensor  # noise on each weight
+    psi: Tensor  # sensitivity of the model that was perturbed, as the method counts it
+    psi_star: Tensor  # sensitivity that the noise can hide
+
+
+@dataclass(frozen=True)
+class Unlearned:
+    """What a method gives back: the new branch, the node that it grew from, and what is promised."""
+
+    segment: Segment
+    node: Node
+    claim: Claim | None = None
+
+
+def exact_claim(request: Request) -> Claim:
+    """The certificate of a method whose result does not depend on the leavers at all."""
+    zero = request.forget.sum(1) * 0.0  # [S]
+    return Claim(0.0, 0.0, sigma=zero, psi=zero, psi_star=zero)
+
+
+class Footprint(NamedTuple):
+    """The size of a training, for what a server must have stored."""
+
+    num_clients: int
+    num_weights: int
+    cohort: int
+    rounds: Tensor  # [S]
+
+
+class Method(Protocol):
+    """An unlearning method."""
+
+    name: ClassVar[str]  # key in METHODS, value in tables
+    assumptions: ClassVar[Assumptions]
+
+    @property
+    def keeps(self) -> frozenset[Kept]:
+        """What it reads of the past."""
+        ...
+
+    def with_certificate(self, certificate: Certificate) -> Method:
+        """The method with this certificate, or itself where it gives none."""
+        ...
+
+    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
+        """Answer one request of every seed."""
+        ...
+
+    def server_floats(self, footprint: Footprint) -> Tensor:
+        """How many floats a server must have stored for it. [S]"""
+        ...

@@ -1,0 +1,1 @@
+"""From Parquet alone to tables and figures."""

@@ -1,0 +1,103 @@
+"""Figures from the tables: the same method always in the same colour and with the same marker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
+
+matplotlib.use("Agg")
+
+Labels = dict[str, str]  # variant -> name in figures
+_MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*", "<", ">")
+
+
+def style(labels: Labels, variant: str) -> dict[str, Any]:
+    """Colour (safe for the colour-blind) and marker of a variant, by its place in variants.yaml."""
+    place = list(labels).index(variant)
+    colours = sns.color_palette("colorblind", 10)
+    return {"color": colours[place % 10], "marker": _MARKERS[place % 10], "label": labels[variant], "markersize": 5}
+
+
+def requests_figure(statistics: pd.DataFrame, labels: Labels) -> Figure:
+    """Rounds, and accuracy on those forgotten so far, after each request: a column a scenario (paper, figure 3)."""
+    rows = (("rounds", "", "aggregation rounds"), ("accuracy", "forgotten", "accuracy on the forgotten"))
+    to_target = statistics[statistics["stop"] == "target"]
+    return _grid(to_target, rows, labels, "request", "request")
+
+
+def budgets_figure(statistics: pd.DataFrame, labels: Labels) -> Figure:
+    """Gaps to scratch on retain and forget sets after the first request, under each budget (paper, figure 1)."""
+    limited = statistics[(statistics["stop"] != "target") & (statistics["request"] == 1)]
+    limited = limited.assign(budget=limited["stop"].str.removeprefix("budget_").astype(int))
+    rows = (("gap_to_scratch", "retain", "gap on retain"), ("gap_to_scratch", "forget", "gap on forget"))
+    return _grid(limited, rows, labels, "budget", "budget, % of the training's client steps")
+
+
+def _grid(
+    statistics: pd.DataFrame, rows: tuple[tuple[str, str, str], ...], labels: Labels, x: str, x_title: str
+) -> Figure:
+    scenarios = sorted(statistics["scenario"].unique()) or ["nothing yet"]
+    figure = Figure(figsize=(3.2 * len(scenarios) + 1.6, 2.5 * len(rows)), layout="constrained")
+    axes = figure.subplots(len(rows), len(scenarios), squeeze=False)
+    for i, (quantity, subset, title) in enumerate(rows):
+        part = statistics[(statistics["quantity"] == quantity) & (statistics["subset"] == subset)]
+        for j, scenario in enumerate(scenarios):
+            _lines(axes[i, j], part[part["scenario"] == scenario], labels, x)
+            axes[i, j].set(title=scenario if i == 0 else "", xlabel=x_title if i + 1 == len(rows) else "")
+            axes[i, j].set_xticks(sorted(part[x].unique()))
+        axes[i, 0].set_ylabel(title)
+    _legend(figure)
+    return figure
+
+
+def _lines(axis: Axes, part: pd.DataFrame, labels: Labels, x: str) -> None:
+    """A line a method with its 95% interval; the methods stand a little apart, so that bars do not hide each other."""
+    present = [variant for variant in labels if variant in set(part["variant"])]
+    step = (part[x].max() - part[x].min()) / 40 if len(part) else 0.0
+    for place, variant in enumerate(present):
+        group = part[part["variant"] == variant].sort_values(x)
+        error = [group["mean"] - group["low"], group["high"] - group["mean"]]
+        shift = (place - (len(present) - 1) / 2) * step
+        axis.errorbar(group[x] + shift, group["mean"], error, capsize=2, linewidth=1.2, **style(labels, variant))
+    if not present:
+        axis.text(0.5, 0.5, "no data", ha="center", va="center", transform=axis.transAxes)
+    sns.despine(ax=axis)
+
+
+def _legend(figure: Figure) -> None:
+    handles: dict[str, Any] = {}
+    for axis in figure.axes:
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    if handles:
+        figure.legend(list(handles.values()), list(handles), loc="outside right upper", frameon=False, fontsize=8)
+
+
+def alpha_figure(alpha: pd.DataFrame) -> Figure:
+    """Psi over alpha, round by round: a bound holds where its points lie above the line (paper, figure 8)."""
+    scenarios = sorted(alpha["scenario"].unique()) or ["nothing yet"]
+    figure = Figure(figsize=(3.4 * len(scenarios) + 1.4, 3.0), layout="constrained")
+    axes = figure.subplots(1, len(scenarios), squeeze=False)[0]
+    colours = sns.color_palette("colorblind", 10)
+    for axis, scenario in zip(axes, scenarios, strict=True):
+        part = alpha[(alpha["scenario"] == scenario) & (alpha["alpha"] > 0)]
+        for place, (column, label) in enumerate((("psi_published", "published"), ("psi_strict", "strict"))):
+            held = (part[column] >= part["alpha"]).mean() if len(part) else float("nan")
+            text = f"{label}: {held:.0%} hold"
+            axis.plot(part["alpha"], part[column], ".", ms=2, alpha=0.4, color=colours[place], label=text)
+        if len(part):
+            ends = [part["alpha"].min(), part["alpha"].max()]
+            axis.plot(ends, ends, color="black", linewidth=0.8)
+            axis.set(xscale="log", yscale="log")
+            axis.xaxis.set_minor_formatter(NullFormatter())
+        axis.set(title=scenario, xlabel="measured alpha(n, c)")
+        axis.legend(frameon=False, fontsize=7, markerscale=4)
+        sns.despine(ax=axis)
+    axes[0].set_ylabel("bound Psi(n, c)")
+    return figure

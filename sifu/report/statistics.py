@@ -1,0 +1,51 @@
+"""Numbers over seeds: mean, deviation, bootstrap interval, and rounds relative to scratch, seed by seed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+_CELL = ["scenario", "variant", "stop", "request"]
+_NUMBERS = ("rounds", "client_steps", "cut_round", "sigma", "claimed_delta", "actual_delta", "actual_epsilon")
+_RESAMPLES = 10_000
+REFERENCE = "scratch"
+
+
+def long_form(cells: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
+    """Every number of every seed, a row each: columns of `cells`, the ratio of rounds, metrics."""
+    numbers = cells.melt(id_vars=[*_CELL, "seed"], value_vars=list(_NUMBERS), var_name="quantity")
+    numbers["subset"] = ""
+    measured = metrics.rename(columns={"metric": "quantity"})
+    return pd.concat([numbers.dropna(subset="value"), _relative_rounds(cells), measured], ignore_index=True)
+
+
+def _relative_rounds(cells: pd.DataFrame) -> pd.DataFrame:
+    """Rounds over those of scratch in the same seed and request, both to the target."""
+    to_target = cells[cells["stop"] == "target"]
+    reference = to_target[to_target["variant"] == REFERENCE][["scenario", "seed", "request", "rounds"]]
+    paired = to_target.merge(reference, on=["scenario", "seed", "request"], suffixes=("", "_scratch"))
+    paired = paired.assign(quantity="rounds_to_scratch", subset="", value=paired["rounds"] / paired["rounds_scratch"])
+    return paired[[*_CELL, "seed", "quantity", "subset", "value"]]
+
+
+def over_seeds(numbers: pd.DataFrame) -> pd.DataFrame:
+    """One row a cell, quantity and subset: mean, standard deviation and interval over its seeds."""
+    rows = []
+    for key, group in numbers.groupby([*_CELL, "quantity", "subset"]):
+        values = group["value"].to_numpy(float)
+        low, high = bootstrap_interval(values)
+        deviation = values.std(ddof=1) if len(values) > 1 else None
+        names = dict(zip([*_CELL, "quantity", "subset"], key, strict=True))
+        rows.append(names | {"mean": values.mean(), "std": deviation, "low": low, "high": high, "seeds": len(values)})
+    return pd.DataFrame(rows)
+
+
+def bootstrap_interval(values: NDArray[np.float64], level: float = 0.95) -> tuple[float, float]:
+    """The percentile bootstrap interval of the mean; the same resamples for everybody, so that it is reproducible."""
+    if not np.isfinite(values).all() or len(values) == 1:
+        return float(values.min()), float(values.max())
+    draws = np.random.default_rng(0).integers(len(values), size=(_RESAMPLES, len(values)))
+    tail = (1 - level) / 2
+    low, high = np.quantile(values[draws].mean(1), [tail, 1 - tail])
+    return float(low), float(high)

@@ -1,0 +1,62 @@
+"""Requests: who asks to be forgotten, and who is left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from sifu.errors import SifuError
+from sifu.keys import Keys
+from sifu.scenario import RandomRequests, Scenario, request_lists
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request of every seed."""
+
+    number: int  # from 1
+    forget: Tensor  # [S, C] bool: who leaves now
+    remain: Tensor  # [S, C] bool: who is still there afterwards
+
+    @staticmethod
+    def of(number: int, forget: Tensor, available: Tensor) -> Request:
+        """Request `number` of the clients `forget` [S, C], when `available` [S, C] are still there."""
+        if not bool(forget.any(1).all()):
+            raise SifuError(f"request {number} is empty: at least one client must leave")
+        gone = torch.nonzero((forget & ~available).any(0)).flatten().tolist()
+        if gone:
+            raise SifuError(f"request {number} names clients that have already left: {gone}")
+        remain = available & ~forget
+        if not bool(remain.any(1).all()):
+            raise SifuError(f"request {number} leaves nobody: at least one client must remain")
+        return Request(number, forget, remain)
+
+
+def client_mask(clients: tuple[int, ...] | list[int], num_clients: int) -> Tensor:
+    """Client numbers as a mask. [C] bool"""
+    mask = torch.zeros(num_clients, dtype=torch.bool)
+    for client in clients:
+        if not 0 <= client < num_clients:
+            raise SifuError(f"client {client} does not exist; allowed: 0 to {num_clients - 1}")
+        if mask[client]:
+            raise SifuError(f"client {client} is named twice in one request")
+        mask[client] = True
+    return mask
+
+
+def draw_requests(scenario: Scenario, keys: Keys) -> list[Tensor]:
+    """The leavers of each request of a scenario, for every seed. [S, C] bool each"""
+    num_clients, num_seeds = scenario.partition.num_clients, len(keys.state)
+    lists = request_lists(scenario)
+    if lists is not None:
+        return [client_mask(clients, num_clients).expand(num_seeds, -1) for clients in lists]
+    requests = scenario.requests
+    assert isinstance(requests, RandomRequests)
+    order = keys.fold("requests").permutation(num_clients).cpu()  # [S, C]
+    masks = []
+    for number in range(requests.num_requests):
+        chosen = order[:, number * requests.size : (number + 1) * requests.size]
+        masks.append(torch.zeros(num_seeds, num_clients, dtype=torch.bool).scatter_(1, chosen, True))
+    return masks

@@ -1,0 +1,60 @@
+"""Rows of tables from what the engine gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from torch import Tensor
+
+from sifu.history import Segment, Work
+from sifu.schemas import CELLS, CURVES, Table
+from sifu.types import Status
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Which cell of the plan rows belong to."""
+
+    scenario: str
+    variant: str
+    stop: str
+    seeds: range
+    request: int
+
+    def key(self, seed: int | np.ndarray) -> dict[str, Any]:
+        return {
+            "scenario": self.scenario,
+            "variant": self.variant,
+            "stop": self.stop,
+            "seed": seed,
+            "request": self.request,
+        }
+
+
+def frame(table: Table, rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """Rows as a frame with all columns of a table; what a row leaves out is null."""
+    return pd.DataFrame(rows, columns=[column.name for column in table.columns])
+
+
+def cell_rows(status: Sequence[Status], work: Work, cell: Cell, **more: Tensor) -> pd.DataFrame:
+    """One row a seed: how it ended, what it cost, and whatever else is known of it."""
+    numbers = {"rounds": work.rounds, "client_steps": work.client_steps, "comm_floats": work.comm_floats} | more
+    rows = [
+        cell.key(seed) | {"status": status[i].value} | {name: values[i].item() for name, values in numbers.items()}
+        for i, seed in enumerate(cell.seeds)
+    ]
+    return frame(CELLS, rows)
+
+
+def curve_rows(segment: Segment, cell: Cell) -> pd.DataFrame:
+    """One row a look."""
+    rows = [
+        cell.key(cell.seeds[look.seed_row])
+        | {"round": look.round, "retain_accuracy": look.retain_accuracy, "forget_accuracy": look.forget_accuracy}
+        for look in segment.looks
+    ]
+    return frame(CURVES, rows)

@@ -1,0 +1,114 @@
+"""unlearn: a training's history and one method -> its answers to all requests, under every stop rule."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from sifu.codehash import code_hash
+from sifu.device import choose_device, device_name
+from sifu.errors import MethodRefused
+from sifu.history import Work, count_work
+from sifu.keys import Keys
+from sifu.lineage import History
+from sifu.methods.method import Footprint, Method
+from sifu.paths import stop_name
+from sifu.provenance import provenance
+from sifu.requests import draw_requests
+from sifu.scenario import Scenario
+from sifu.schemas import CELLS, CURVES
+from sifu.stages import relevant_settings, stage_modules
+from sifu.stages.block import build_engine, open_history
+from sifu.stages.rows import Cell, cell_rows, curve_rows
+from sifu.store import write_table, write_weights
+from sifu.types import Status
+from sifu.unlearning import Answer, answer_requests, budget_rule, target_rule
+
+
+def run_unlearn(
+    name: str,
+    scenario: Scenario,
+    variant: str,
+    method: Method,
+    seeds: range,
+    folder: Path,
+    *,
+    partition: Path,
+    history: Path,
+    data_root: Path,
+    device: str,
+    threads: int,
+) -> None:
+    """Writes cells, curves and the unlearned weights of a variant to `folder`."""
+    chosen = choose_device(device)
+    engine = build_engine(name, scenario, seeds, partition, data_root=data_root, device=chosen, threads=threads)
+    trained = open_history(engine, history)
+    cells, curves = [], []
+    weights: dict[str, Tensor] = {}
+    for share in (None, *scenario.budgets):
+        cell = Cell(name, variant, stop_name(share), seeds, 0)
+        for rows, looks, named in _sequence(method, trained, scenario, share, cell):
+            cells.append(rows)
+            curves.append(looks)
+            weights |= named
+    code = code_hash(*stage_modules("unlearn", scenario, method.name))
+    stamp = provenance("unlearn", relevant_settings("unlearn", scenario, method), code, device_name(chosen))
+    write_weights(folder / "weights.safetensors", weights, stamp)
+    write_table(folder / "curves.parquet", CURVES, pd.concat(curves), stamp)
+    write_table(folder / "cells.parquet", CELLS, pd.concat(cells), stamp)
+
+
+Rows = tuple[pd.DataFrame, pd.DataFrame, dict[str, Tensor]]  # cells, curves, weights of one request
+
+
+def _sequence(method: Method, history: History, scenario: Scenario, share: float | None, cell: Cell) -> list[Rows]:
+    """All requests under one stop rule."""
+    start = time.monotonic()
+    keys = Keys.of(cell.seeds, history.engine.clients.images.device)
+    leavers = draw_requests(scenario, keys)
+    training = count_work(history.segments[0], scenario.federation.local_steps)
+    rule = target_rule(scenario) if share is None else budget_rule(scenario, share, training)
+    try:
+        answers = answer_requests(method, history, leavers, scenario, rule, keys.fold("unlearn"))
+    except MethodRefused as reason:
+        print(f"{cell.variant} is refused in {cell.scenario}: {reason}", file=sys.stderr)
+        return [_refused(cell, number) for number in range(1, len(leavers) + 1)]
+    rounds = [answer.work.rounds.tolist() for answer in answers]
+    seconds = time.monotonic() - start
+    print(f"unlearn {cell.scenario} {cell.variant} {cell.stop}: rounds {rounds}, {seconds:.0f} s", file=sys.stderr)
+    footprint = _footprint(history, scenario)
+    return [_rows(answer, method.server_floats(footprint), cell) for answer in answers]
+
+
+def _footprint(history: History, scenario: Scenario) -> Footprint:
+    segment = history.segments[0]
+    return Footprint(
+        scenario.partition.num_clients, segment.start.shape[1], scenario.federation.clients_per_round, segment.rounds
+    )
+
+
+def _rows(answer: Answer, server_floats: Tensor, cell: Cell) -> Rows:
+    segment, claim, node = answer.unlearned.segment, answer.unlearned.claim, answer.unlearned.node
+    here = Cell(cell.scenario, cell.variant, cell.stop, cell.seeds, answer.request.number)
+    more = {"server_floats": server_floats, "cut_round": node.round, "branch": node.branch}
+    if claim is not None and answer.actual is not None and answer.strict_psi is not None:
+        more |= {"sigma": claim.sigma, "psi": claim.psi, "psi_star": claim.psi_star, "strict_psi": answer.strict_psi}
+        more |= {"claimed_epsilon": torch.full_like(claim.psi, claim.epsilon)}
+        more |= {"claimed_delta": torch.full_like(claim.psi, claim.delta)}
+        more |= {"actual_epsilon": answer.actual[0], "actual_delta": answer.actual[1]}
+    name = f"{here.stop}/{here.request}"
+    weights = {f"{name}/weights": segment.final, f"{name}/forget": answer.request.forget.contiguous()}
+    return cell_rows(segment.status, answer.work, here, **more), curve_rows(segment, here), weights
+
+
+def _refused(cell: Cell, number: int) -> Rows:
+    """Every planned cell has a row, also that of a method that does not apply."""
+    here = Cell(cell.scenario, cell.variant, cell.stop, cell.seeds, number)
+    nothing = torch.zeros(len(cell.seeds), dtype=torch.int64)
+    status = [Status.REFUSED] * len(cell.seeds)
+    return cell_rows(status, Work(nothing, nothing, nothing), here), pd.DataFrame(), {}

@@ -1,0 +1,19 @@
+rule verify:
+    input:
+        partition=stage_path("partition", "partition.parquet"),
+        weights=variant_files("weights.safetensors"),
+    output:
+        stage_path("verify", "metrics.parquet"),
+    log:
+        stage_path("verify", "log.txt"),
+    threads: RUN.threads
+    resources:
+        gpu=USES_GPU,
+    params:
+        settings=stage_settings("verify"),
+        code=stage_code("verify"),
+        variants=list(SUITE.variants),
+    shell:
+        "{PY:q} -m sifu verify --variants {params.variants} "
+        + BLOCK_OPTIONS
+        + DEVICE_OPTIONS
