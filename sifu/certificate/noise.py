@@ -27,7 +27,7 @@ def needed_sigma(certificate: Certificate, num_clients: int, psi: Tensor) -> Ten
 
 def actual_guarantee(epsilon: float, delta: float, psi: Tensor, sigma: Tensor) -> tuple[Tensor, Tensor]:
     """The (epsilon at the claimed delta, delta at the claimed epsilon) of noise `sigma` on a sensitivity `psi`. [S]"""
-    ratio = (psi / sigma).nan_to_num(nan=0.0)  # nothing to hide, nothing to hide it with: 0 / 0
+    ratio = (psi / sigma).nan_to_num(nan=0.0, posinf=float("inf"))  # nothing to hide, nothing to hide it with: 0 / 0
     if delta == 0.0:
         return ratio.where(ratio == 0, float("inf")), delta_at(epsilon, ratio)
     return epsilon_at(delta, ratio), delta_at(epsilon, ratio)

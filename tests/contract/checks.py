@@ -1,0 +1,140 @@
+"""What every method must do. Each check raises an AssertionError that tells the author what to change."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from sifu.errors import SifuError
+from sifu.methods.method import Footprint, Method
+from sifu.types import Clients, Status
+from tests.contract.world import World, masks
+
+DOES_NOTHING = {"original"}  # the one method that may give back the model as it is
+
+
+def finals(world: World, method: Method, leavers: list[Tensor] | None = None) -> list[Tensor]:
+    return [answer.unlearned.segment.final for answer in world.answer(method, leavers)]
+
+
+def check_shape(method: Method) -> None:
+    world = World.make()
+    for answer in world.answer(method):
+        final = answer.unlearned.segment.final
+        assert final.shape == world.history.start.shape, "give back one row of weights for each seed, [S, P]"
+        assert final.isfinite().all(), "the weights must stay finite on a harmless problem"
+        taking_part = answer.unlearned.segment.available
+        assert not (taking_part & ~answer.request.remain).any(), "train the remaining clients only: use server.recover"
+
+
+def check_deterministic(method: Method) -> None:
+    first, second = (finals(World.make(), method) for _ in range(2))
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True)), (
+        "two runs differ: draw from the `keys` that unlearn is given, never from torch's own generator"
+    )
+
+
+def check_seed_by_seed(method: Method) -> None:
+    world = World.make()
+    together, clients = finals(world, method), world.history.engine.clients
+    for s in world.seeds:
+        own = Clients(clients.images[s : s + 1], clients.labels[s : s + 1], clients.size[s : s + 1])
+        alone = finals(World.make(own, range(s, s + 1)), method)
+        for one, many in zip(alone, together, strict=True):
+            assert torch.equal(one[0], many[s]), (
+                f"seed {s} alone is not seed {s} among others: never mix values along the first axis, S"
+            )
+
+
+def check_padded_client(method: Method) -> None:
+    world = World.make()
+    clients = world.history.engine.clients
+    images, labels, size = (
+        torch.cat([part, part[:, :1]], dim=1) for part in (clients.images, clients.labels, clients.size)
+    )
+    images[:, -1] = torch.nan
+    available = torch.arange(size.shape[1]).expand_as(size) < clients.num_clients
+    padded = World.make(Clients(images, labels, size), available=available)
+    for one, other in zip(finals(world, method), finals(padded, method), strict=True):
+        assert torch.allclose(one, other, atol=1e-4), (
+            "a client that is not available changes the result: use history and request, which leave it out"
+        )
+
+
+def check_forgotten_data(method: Method) -> None:
+    if method.assumptions.forgotten_data:
+        return
+    world = World.make()
+    leavers = masks(world.history.engine.clients.num_clients, len(world.seeds))[:1]
+    images = world.history.engine.clients.images.clone()
+    images[leavers[0]] = torch.nan
+    (answer,) = world.with_images(images).answer(method, leavers)
+    segment = answer.unlearned.segment
+    assert Status.DIVERGED not in segment.status, (
+        "the data of those who left are still read: train with server.recover, or set assumptions.forgotten_data"
+    )
+
+
+def check_not_a_no_op(method: Method) -> None:
+    if method.name in DOES_NOTHING:
+        return
+    world = World.make()
+    first = finals(world, method)[0]
+    assert (first != world.history.current).any(1).all(), (
+        "the model of some seed came back unchanged: give back the segment that was trained"
+    )
+
+
+def check_sequence(method: Method) -> None:
+    world = World.make()
+    answers = world.answer(method)
+    assert [answer.request.number for answer in answers] == [1, 2, 3]
+    for number, answer in enumerate(answers):
+        node = answer.unlearned.node
+        assert (node.branch <= number).all(), "a node's branch must be one that exists already: 0 is the training"
+        assert (node.branch >= -1).all(), "before everything is branch -1: use history.nowhere"
+
+
+def check_refusals(method: Method) -> None:
+    world = World.make()
+    num_clients = world.history.engine.clients.num_clients
+    one, *_ = masks(num_clients, len(world.seeds))
+    for leavers, words in (
+        ([torch.zeros_like(one)], "is empty"),
+        ([one, one], "already left"),
+        ([torch.ones_like(one)], "leaves nobody"),
+    ):
+        with pytest.raises(SifuError, match=words):
+            world.answer(method, leavers)
+
+
+def check_declared_reads(method: Method) -> None:
+    """`answer_requests` shows a method only what it declares; this asks for what it then says."""
+    try:
+        World.make().answer(method)
+    except SifuError as error:
+        raise AssertionError(str(error)) from None
+
+
+def check_cost(method: Method) -> None:
+    """Cost is counted by the engine; what the server stores is a number for each seed."""
+    rounds = torch.tensor([10, 20, 30])
+    stored = method.server_floats(Footprint(7, 100, 3, rounds))
+    assert stored.shape == rounds.shape, "server_floats gives one number a seed, [S]"
+    assert (stored >= 0).all()
+    assert not stored.is_floating_point(), "server_floats counts: whole numbers"
+
+
+CHECKS = (
+    check_shape,
+    check_deterministic,
+    check_seed_by_seed,
+    check_padded_client,
+    check_forgotten_data,
+    check_not_a_no_op,
+    check_sequence,
+    check_refusals,
+    check_declared_reads,
+    check_cost,
+)

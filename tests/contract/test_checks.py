@@ -1,0 +1,119 @@
+"""The checks themselves: a method that is broken in each way is caught, with a sentence that helps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from sifu.keys import Keys
+from sifu.lineage import History
+from sifu.methods.fine_tuning import FineTuning
+from sifu.methods.method import Footprint, Method, Unlearned
+from sifu.requests import Request
+from sifu.server import Server
+from sifu.settings import settings
+from sifu.stop import Stop
+from tests.contract import checks
+
+
+@settings
+class NoOp(FineTuning):
+    """Gives back the model as it is."""
+
+    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
+        return Unlearned(server.hold(history.current, keys), history.end)
+
+
+@settings
+class Leak(FineTuning):
+    """Trains everybody, the leavers too."""
+
+    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
+        everyone = torch.ones_like(request.remain)
+        stop = Stop(None, 0, torch.full((len(everyone),), 4))
+        segment = history.engine.run(history.current, everyone, keys, stop)
+        return Unlearned(segment, history.end)
+
+
+@settings
+class GlobalNoise(FineTuning):
+    """Draws from torch's own generator."""
+
+    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
+        start = history.current + 0.1 * torch.randn(history.current.shape)
+        return Unlearned(server.recover(start, keys), history.end)
+
+
+@settings
+class MixedSeeds(FineTuning):
+    """Averages over seeds."""
+
+    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
+        start = history.current.mean(0, keepdim=True).expand_as(history.current).clone()
+        return Unlearned(server.recover(start, keys), history.end)
+
+
+@settings
+class CountsEverybody(FineTuning):
+    """Lets the number of clients into the result, also of those that are not there."""
+
+    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
+        start = history.current * (1 - 1 / request.remain.shape[1])
+        return Unlearned(server.recover(start, keys), history.end)
+
+
+@settings
+class Undeclared(FineTuning):
+    """Goes back to an old model without saying that it needs one."""
+
+    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
+        old = history.at(torch.zeros(len(request.remain), dtype=torch.int64))
+        return Unlearned(server.recover(old, keys), history.nowhere)
+
+
+@settings
+class NotFinite(FineTuning):
+    """Divides by zero."""
+
+    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
+        return Unlearned(server.hold(history.current / 0.0, keys), history.end)
+
+
+@settings
+class Future(FineTuning):
+    """Claims to grow from a branch that does not exist."""
+
+    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
+        end = history.end
+        return Unlearned(server.recover(history.current, keys), type(end)(end.branch + 1, end.round * 0))
+
+
+@settings
+class Shapeless(FineTuning):
+    """Stores one number for all seeds together."""
+
+    def server_floats(self, footprint: Footprint) -> torch.Tensor:
+        return footprint.rounds.sum()
+
+
+@pytest.mark.parametrize(
+    ("method", "check", "advice"),
+    [
+        (NoOp(), checks.check_not_a_no_op, "give back the segment that was trained"),
+        (Leak(), checks.check_forgotten_data, r"server\.recover"),
+        (Leak(), checks.check_shape, r"use server\.recover"),
+        (GlobalNoise(), checks.check_deterministic, "draw from the `keys`"),
+        (MixedSeeds(), checks.check_seed_by_seed, "never mix values along the first axis"),
+        (CountsEverybody(), checks.check_padded_client, "use history and request"),
+        (Undeclared(), checks.check_declared_reads, r"add Kept\.MODELS to its `keeps`"),
+        (NotFinite(), checks.check_shape, "must stay finite"),
+        (Future(), checks.check_sequence, "must be one that exists already"),
+        (Shapeless(), checks.check_cost, "one number a seed"),
+    ],
+    ids=lambda value: getattr(value, "__name__", type(value).__name__),
+)
+def test_a_broken_method_is_caught(method: Method, check: Callable[[Method], None], advice: str) -> None:
+    with pytest.raises(AssertionError, match=advice):
+        check(method)

@@ -1,0 +1,81 @@
+"""A small trained federation that methods can be tried on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from sifu.data import DATASETS
+from sifu.engine import Engine
+from sifu.keys import Keys
+from sifu.lineage import History
+from sifu.methods.method import Method
+from sifu.models.flat import build_model
+from sifu.scenario import Scenario
+from sifu.settings import build
+from sifu.stop import Stop
+from sifu.types import Clients
+from sifu.unlearning import Answer, answer_requests
+from sifu.workers import Workers
+from tests.conftest import tiny_clients
+from tests.unit.test_config import GOOD
+
+SIZES = (8, 5, 6, 8, 7, 4, 8)
+LEAVERS = ((1,), (0, 3), (5,))  # of three requests; 2, 4 and 6 stay
+SCENARIO: Scenario = build(
+    Scenario,
+    GOOD
+    | {
+        "partition": {"kind": "iid", "num_clients": len(SIZES), "examples": 4},
+        "federation": {"clients_per_round": 3, "local_steps": 2, "batch_size": 4, "client_lr": 0.02},
+        "requests": {"kind": "listed", "clients": [list(clients) for clients in LEAVERS]},
+        "certificate": {"sigma": 0.02},
+        "snapshot_every": 1,  # every model is kept: nothing has to be replayed with the data of those who left
+    },
+    "world",
+)
+
+
+def masks(num_clients: int, num_seeds: int) -> list[Tensor]:
+    found = []
+    for clients in LEAVERS:
+        mask = torch.zeros(num_seeds, num_clients, dtype=torch.bool)
+        mask[:, list(clients)] = True
+        found.append(mask)
+    return found
+
+
+@dataclass(frozen=True)
+class World:
+    """A federation, its training, and the requests that it receives."""
+
+    history: History
+    seeds: range
+    scenario: Scenario = SCENARIO
+
+    @staticmethod
+    def make(clients: Clients | None = None, seeds: range = range(3), available: Tensor | None = None) -> World:
+        clients = clients if clients is not None else tiny_clients(seeds=len(seeds), sizes=SIZES)
+        model = build_model("logistic", DATASETS["mnist"])
+        engine = Engine(model, clients, SCENARIO.federation, Workers(2))
+        keys = Keys.of(seeds)
+        everyone = torch.ones_like(clients.size, dtype=torch.bool) if available is None else available
+        stop = Stop(None, 0, torch.full((len(seeds),), 8))
+        segment = engine.run(model.init(keys), everyone, keys.fold("train"), stop, snapshot_every=1)
+        return World(History.of(engine, segment), seeds)
+
+    def answer(self, method: Method, leavers: list[Tensor] | None = None, rounds: int = 4) -> list[Answer]:
+        """The method's answers to all requests, `rounds` rounds of recovery each."""
+        engine = self.history.engine
+        leavers = leavers if leavers is not None else masks(engine.clients.num_clients, len(self.seeds))
+        keys = Keys.of(self.seeds).fold("unlearn")
+        stop = Stop(None, 0, torch.full((len(self.seeds),), rounds))
+        return answer_requests(method, self.history, leavers, self.scenario, lambda request: stop, keys)
+
+    def with_images(self, images: Tensor) -> World:
+        """The same past, other images from now on."""
+        engine = self.history.engine
+        changed = replace(engine, clients=replace(engine.clients, images=images))
+        return replace(self, history=replace(self.history, engine=changed))
