@@ -24,7 +24,7 @@ from sifu.scenario import Scenario
 from sifu.schemas import CELLS, CURVES
 from sifu.stages import relevant_settings, stage_modules
 from sifu.stages.block import build_engine, open_history
-from sifu.stages.rows import Cell, cell_rows, curve_rows
+from sifu.stages.rows import Cell, cell_rows, curve_rows, frame
 from sifu.store import write_table, write_weights
 from sifu.types import Status
 from sifu.unlearning import Answer, answer_requests, budget_rule, target_rule
@@ -111,4 +111,4 @@ def _refused(cell: Cell, number: int) -> Rows:
     here = Cell(cell.scenario, cell.variant, cell.stop, cell.seeds, number)
     nothing = torch.zeros(len(cell.seeds), dtype=torch.int64)
     status = [Status.REFUSED] * len(cell.seeds)
-    return cell_rows(status, Work(nothing, nothing, nothing), here), pd.DataFrame(), {}
+    return cell_rows(status, Work(nothing, nothing, nothing), here), frame(CURVES, []), {}

@@ -12,24 +12,23 @@ import pytest
 import torch
 
 from sifu.__main__ import main
+from sifu.methods import METHODS
 from sifu.schemas import CELLS, CURVES, PARTITION, SENSITIVITY
-from sifu.stages import train as train_stage
+from sifu.stages.block import build_engine
 from sifu.store import read_segment, read_stamp, read_table
 from tests.conftest import REPO
 
-SCENARIOS = ["--scenarios", str(REPO / "config" / "scenarios.yaml")]
+CONFIG = ["--config", str(REPO / "config")]
 
 
-def stage(name: str, folder: Path, block: str, *more: str, scenario: str = "smoke") -> int:
-    out = folder / name / block
-    return main([name, "--scenario", scenario, "--block", block, *SCENARIOS, "--out", str(out), *more])
+def stage(name: str, results: Path, block: str, *more: str, scenario: str = "smoke") -> int:
+    return main([name, "--scenario", scenario, "--block", block, *CONFIG, "--results", str(results), *more])
 
 
-def trained(folder: Path, block: str, scenario: str = "smoke") -> Path:
-    assert stage("partition", folder, block, scenario=scenario) == 0
-    partition = folder / "partition" / block / "partition.parquet"
-    assert stage("train", folder, block, "--partition", str(partition), "--device", "cpu", scenario=scenario) == 0
-    return folder / "train" / block
+def trained(results: Path, block: str, scenario: str = "smoke") -> Path:
+    assert stage("partition", results, block, scenario=scenario) == 0
+    assert stage("train", results, block, "--device", "cpu", scenario=scenario) == 0
+    return results / "train" / scenario / block
 
 
 @pytest.fixture(scope="module")
@@ -76,8 +75,8 @@ def test_a_stored_history_replays_exactly(block: Path, tmp_path: Path) -> None:
     from sifu.config import load_scenario
 
     scenario = load_scenario(REPO / "config" / "scenarios.yaml", "smoke", tmp_path)
-    partition = block.parent.parent / "partition" / "s000-002" / "partition.parquet"
-    engine = train_stage.build_engine(
+    partition = block.parents[2] / "partition" / "smoke" / "s000-002" / "partition.parquet"
+    engine = build_engine(
         "smoke", scenario, range(3), partition, data_root=tmp_path, device=torch.device("cpu"), threads=1
     )
     segment = read_segment(block / "history.safetensors")
@@ -95,15 +94,16 @@ def test_provenance_of_a_table(block: Path) -> None:
 
 def test_partition_that_had_to_move_examples_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """10 clients x 500 of the 5,000 digits at Dirichlet(1): all are needed, so every class runs out."""
-    scenarios = tmp_path / "scenarios.yaml"
     text = (REPO / "config" / "scenarios.yaml").read_text()
     start = text.index("smoke_cnn:")
-    scenarios.write_text(text[start : text.index("\nmnist:")].replace("examples: 20, alpha", "examples: 500, alpha"))
-    arguments = ["partition", "--scenario", "smoke_cnn", "--block", "s000-000", "--scenarios", str(scenarios)]
-    assert main([*arguments, "--out", str(tmp_path)]) == 0
+    changed = text[start : text.index("\nmnist:")].replace("examples: 20, alpha", "examples: 500, alpha")
+    (tmp_path / "scenarios.yaml").write_text(changed)
+    arguments = ["partition", "--scenario", "smoke_cnn", "--block", "s000-000", "--config", str(tmp_path)]
+    assert main([*arguments, "--results", str(tmp_path)]) == 0
     assert "a class ran out" in capsys.readouterr().err
-    assert json.loads(read_stamp(tmp_path / "partition.parquet")["notes"])["moved"]["0"] > 0
-    assert len(read_table(tmp_path / "partition.parquet", PARTITION)) == 5000
+    table = tmp_path / "partition" / "smoke_cnn" / "s000-000" / "partition.parquet"
+    assert json.loads(read_stamp(table)["notes"])["moved"]["0"] > 0
+    assert len(read_table(table, PARTITION)) == 5000
 
 
 @pytest.mark.parametrize(
@@ -115,9 +115,14 @@ def test_partition_that_had_to_move_examples_says_so(tmp_path: Path, capsys: pyt
             ["partition", "--scenario", "celeba", "--block", "s000-000", "--data-root", "/none"],
             "dataset celeba is missing",
         ),
-        (["train", "--scenario", "smoke", "--block", "s000-000", "--partition", "/none"], "/none does not exist: run"),
+        (
+            ["train", "--scenario", "smoke", "--block", "s000-000", "--results", "/none"],
+            "partition.parquet does not exist",
+        ),
         (["train", "--scenario", "smoke", "--block", "s000-000", "--device", "cuda"], "torch sees no CUDA device"),
         (["train", "--scenario", "smoke", "--block", "s000-000", "--threads", "0"], "--threads: 0 is refused"),
+        (["unlearn", "--scenario", "smoke", "--block", "s000-000", "--variant", "sfu"], "variants: 'sfu' is refused"),
+        (["certify", "--epsilon", "-1", "--delta", "0.1", "--sigma", "1"], "epsilon: -1.0 is refused"),
         (["bench", "--scenarios", "nothing"], "--scenarios: 'nothing' is refused; allowed: one of mnist_embedded"),
         (["bench", "--seeds", "0"], "--seeds: 0 is refused; allowed: 1 or more"),
         (["summary", "--config", "/none.yaml"], "cannot read /none.yaml: No such file"),
@@ -126,7 +131,7 @@ def test_partition_that_had_to_move_examples_says_so(tmp_path: Path, capsys: pyt
 def test_bad_input_is_one_sentence(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
     if "cuda" in arguments and torch.cuda.is_available():
         pytest.skip("there is a CUDA device here")
-    more = SCENARIOS if arguments[0] in ("partition", "train") else []
+    more = CONFIG if arguments[0] in ("partition", "train", "unlearn") else []
     assert main(arguments + more) == 2
     lines = capsys.readouterr().err.strip().splitlines()
     assert len(lines) == 1
@@ -136,17 +141,18 @@ def test_bad_input_is_one_sentence(arguments: list[str], words: str, capsys: pyt
 
 def test_a_partition_of_something_else_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stage("partition", tmp_path, "s000-000", scenario="smoke_cnn")
-    partition = str(tmp_path / "partition" / "s000-000" / "partition.parquet")
-    assert stage("train", tmp_path, "s000-000", "--partition", partition) == 2
+    (tmp_path / "partition" / "smoke_cnn").rename(tmp_path / "partition" / "smoke")
+    assert stage("train", tmp_path, "s000-000") == 2
     assert "is not a partition of scenario smoke" in capsys.readouterr().err
-    assert stage("train", tmp_path, "s000-000", "--out", partition) == 2
+    (tmp_path / "file").touch()
+    assert stage("partition", tmp_path / "file", "s000-000") == 2
     assert capsys.readouterr().err.startswith("error: ")
 
 
 def test_as_a_program() -> None:
     run = [sys.executable, "-m", "sifu"]
     helped = subprocess.run([*run, "--help"], capture_output=True, text=True, cwd=REPO, check=True).stdout
-    for command in ("partition", "train", "summary", "bench", "docs"):
+    for command in ("partition", "train", "unlearn", "verify", "alpha", "report", "certify", "methods", "audit"):
         assert command in helped
     bad = subprocess.run([*run, "train", "--scenario", "x", "--block", "y"], capture_output=True, text=True, cwd=REPO)
     assert bad.returncode == 2
@@ -156,7 +162,8 @@ def test_as_a_program() -> None:
 def test_help_and_config_need_no_torch() -> None:
     """Parsing the Snakefile, once for every cluster job, must stay cheap."""
     code = (
-        "import sys; import sifu.__main__, sifu.config, sifu.paths, sifu.stages, sifu.codehash; "
+        "import sys; import sifu.__main__, sifu.config, sifu.paths, sifu.stages, sifu.codehash, sifu.report.methods; "
+        "sifu.report.methods.method_rows(); "
         "print([name for name in ('torch', 'pandas', 'numpy', 'pyarrow', 'torchvision') if name in sys.modules])"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=REPO, check=True)
@@ -170,15 +177,38 @@ def test_the_package_does_not_know_snakemake() -> None:
 
 
 def test_summary_prints_a_row_a_scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    results = tmp_path / "results"
-    for name in ("partition", "train"):
-        (results / name / "smoke").mkdir(parents=True)
-    trained_folder = trained(tmp_path, "s000-001")
-    trained_folder.rename(results / "train" / "smoke" / "s000-001")
+    trained(tmp_path, "s000-001")
     config = tmp_path / "config.yaml"
-    config.write_text(f"scenarios: [smoke]\nresults: {results}\nnum_seeds: 2\n")
+    config.write_text(f"scenarios: [smoke]\nresults: {tmp_path}\nnum_seeds: 2\n")
     assert main(["summary", "--config", str(config)]) == 0
     assert "smoke" in capsys.readouterr().out
     config.write_text(f"scenarios: [smoke]\nresults: {tmp_path / 'empty'}\n")
     assert main(["summary", "--config", str(config)]) == 2
     assert "no results of this config under" in capsys.readouterr().err
+
+
+def test_certify_tells_the_truth(capsys: pytest.CaptureFixture[str]) -> None:
+    """Psi* 0.1609 and 0.1428 at sigma 0.05; the textbook's delta is really 0.0406."""
+    assert main(["certify", "--epsilon", "10", "--delta", "0.01", "--sigma", "0.05"]) == 0
+    shown = capsys.readouterr().out
+    for word in ("published", "released", "strict", "0.1609", "0.142818", "0.04058", "11.92"):
+        assert word in shown
+
+
+def test_methods_are_listed_with_their_assumptions(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["methods", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["method"] for row in rows] == list(METHODS)
+    by_name = {row["method"]: row for row in rows}
+    assert by_name["sifu"]["reads"] == "models, scalars"
+    assert by_name["sifu"]["non_convex"]
+    assert not by_name["fine_tuning"]["convex"]
+    assert main(["methods"]) == 0
+    assert "exact_rollback" in capsys.readouterr().out
+
+
+def test_audit_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", "--draws", "20000"]) == 0
+    assert "no contradiction" in capsys.readouterr().out
+    assert main(["audit", "--draws", "20000", "--noise", "0.5"]) == 0
+    assert "the certificate is broken" in capsys.readouterr().out

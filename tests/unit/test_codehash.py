@@ -19,7 +19,7 @@ TRAIN = ("sifu.stages.train", "sifu.data.embedded", "sifu.models.logistic")
 def test_stages_use_what_they_use() -> None:
     partition, train = used_modules(*PARTITION), used_modules(*TRAIN)
     assert {"sifu.data.partition", "sifu.keys", "sifu.store", "sifu.schemas"} <= partition
-    assert not {"sifu.engine", "sifu.models.cnn", "sifu.local.dual", "sifu.data.mnist"} & partition
+    assert not {"sifu.engine", "sifu.models.cnn", "sifu.local.dual", "sifu.data.mnist", "sifu.methods.sifu"} & partition
     assert {"sifu.engine", "sifu.local.dual", "sifu.models.logistic", "sifu.data.clients"} <= train
     assert not {"sifu.models.cnn", "sifu.bench", "sifu.docs", "sifu.__main__", "sifu.data.celeba"} & train
 

@@ -10,13 +10,16 @@ from tests.workflow.conftest import Checkout
 
 
 def test_default_config(checkout: Checkout) -> None:
-    """4 seeds in blocks of 2: 2 partitions, 2 trainings."""
-    assert checkout.plan() == {"all": 1, "partition": 2, "train": 2}
+    """4 seeds in blocks of 2, 7 variants."""
+    plan = checkout.plan()
+    assert plan == {"all": 1, "partition": 2, "train": 2, "unlearn": 14, "verify": 2, "alpha": 2, "report": 1}
+    assert sum(plan.values()) <= 60
 
 
 def test_smoke_config(checkout: Checkout) -> None:
-    """2 scenarios, 3 seeds in blocks of 2."""
-    assert checkout.plan("--configfile", "config/smoke.yaml") == {"all": 1, "partition": 4, "train": 4}
+    """2 scenarios, 3 seeds in blocks of 2, 7 variants."""
+    plan = checkout.plan("--configfile", "config/smoke.yaml")
+    assert plan == {"all": 1, "partition": 4, "train": 4, "unlearn": 28, "verify": 4, "alpha": 4, "report": 1}
 
 
 def test_paper_config(checkout: Checkout, data_root: Path) -> None:
@@ -25,14 +28,16 @@ def test_paper_config(checkout: Checkout, data_root: Path) -> None:
     assert result.returncode == 0, result.stderr
     present = 11 if (data_root / "celeba").exists() else 9
     plan = checkout.plan("--configfile", "config/paper.yaml", data_root=data_root)
-    assert plan == {"all": 1, "partition": present, "train": present}
+    each = dict.fromkeys(("partition", "train", "verify", "alpha"), present)
+    assert plan == {"all": 1, "report": 1, "unlearn": 7 * present} | each
     if present == 9:
         assert "scenario celeba is left out: dataset celeba is missing" in result.stdout + result.stderr
 
 
 def test_more_seeds_from_the_command_line(checkout: Checkout) -> None:
     plan = checkout.plan("--config", "num_seeds=10", "block_size=1")
-    assert plan == {"all": 1, "partition": 10, "train": 10}
+    assert plan["train"] == 10
+    assert plan["unlearn"] == 70
 
 
 @pytest.mark.parametrize(
@@ -70,4 +75,4 @@ def test_a_file_of_another_config_is_not_a_target(checkout: Checkout) -> None:
 def test_names_with_spaces_are_quoted(checkout: Checkout) -> None:
     result = checkout.snakemake("-n", "-p", "--config", "results='my results'")
     assert result.returncode == 0, result.stderr
-    assert "--out 'my results/partition/mnist_embedded/s000-001'" in result.stdout + result.stderr
+    assert "--results 'my results'" in result.stdout + result.stderr

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sifu.paths import TRAIN_FILES
+from sifu.paths import FILES, REPORT_FILES
 from sifu.schemas import CELLS
 from sifu.store import read_table
 from tests.workflow.conftest import Checkout
@@ -14,6 +14,8 @@ from tests.workflow.conftest import Checkout
 CONFIG = ("--configfile", "config/smoke.yaml")
 SCENARIOS = ("smoke", "smoke_cnn")
 BLOCKS = ("s000-001", "s002-002")
+AFTER_TRAIN = {"all": 1, "unlearn": 28, "verify": 4, "alpha": 4, "report": 1}
+AFTER_HALF = {"all": 1, "unlearn": 14, "verify": 2, "alpha": 2, "report": 1}
 
 
 @pytest.fixture(scope="module")
@@ -35,13 +37,14 @@ def test_every_planned_cell_has_its_files_and_rows(done: Checkout) -> None:
     for scenario in SCENARIOS:
         for block in BLOCKS:
             folder = done.root / "results" / "smoke" / "train" / scenario / block
-            assert all((folder / file).exists() for file in (*TRAIN_FILES, "log.txt", "benchmark.tsv"))
+            assert all((folder / file).exists() for file in (*FILES["train"], "log.txt", "benchmark.tsv"))
     seeds = [
         seed
         for block in BLOCKS
         for seed in read_table(Path(done.root, "results/smoke/train/smoke", block, "cells.parquet"), CELLS)["seed"]
     ]
     assert seeds == [0, 1, 2]
+    assert all((done.root / "results" / "smoke" / "report" / file).exists() for file in REPORT_FILES)
 
 
 def test_running_again_does_nothing(done: Checkout) -> None:
@@ -51,17 +54,20 @@ def test_running_again_does_nothing(done: Checkout) -> None:
 @pytest.mark.parametrize(
     ("module", "text", "plan"),
     [
-        ("engine.py", "\nEDITED = True\n", {"all": 1, "train": 4}),
-        ("models/cnn.py", "\nEDITED = True\n", {"all": 1, "train": 2}),
-        ("models/logistic.py", "\nEDITED = True\n", {"all": 1, "train": 4}),
-        ("data/partition.py", "\nEDITED = True\n", {"all": 1, "partition": 4, "train": 4}),
+        ("engine.py", "\nEDITED = True\n", AFTER_TRAIN | {"train": 4}),
+        ("models/cnn.py", "\nEDITED = True\n", AFTER_HALF | {"train": 2}),
+        ("data/partition.py", "\nEDITED = True\n", AFTER_TRAIN | {"train": 4, "partition": 4}),
+        ("methods/sifu.py", "\nEDITED = True\n", {"all": 1, "unlearn": 8, "verify": 4, "report": 1}),
+        ("methods/__init__.py", "\nEDITED = True\n", {}),
+        ("coupled.py", "\nEDITED = True\n", {"all": 1, "alpha": 4, "report": 1}),
+        ("stages/verify.py", "\nEDITED = True\n", {"all": 1, "verify": 4, "report": 1}),
+        ("report/figures.py", "\nEDITED = True\n", {"all": 1, "report": 1}),
         ("bench.py", "\nEDITED = True\n", {}),
         ("engine.py", "\n# only a comment\n", {}),
         ("data/celeba.py", "\nEDITED = True\n", {}),
     ],
 )
 def test_an_edit_reruns_the_stages_that_use_it(done: Checkout, module: str, text: str, plan: dict[str, int]) -> None:
-    """The dual trainer of logistic regression is part of every training, so that model's module is too."""
     before = append(done, module, text)
     try:
         assert done.plan(*CONFIG) == plan
@@ -75,12 +81,13 @@ def test_an_edit_reruns_the_stages_that_use_it(done: Checkout, module: str, text
         (
             "client_lr: 0.02, clip: 5.0}\n  stop: {accuracy: 0.5",
             "client_lr: 0.03, clip: 5.0}\n  stop: {accuracy: 0.5",
-            {"all": 1, "train": 2},
+            AFTER_HALF | {"train": 2},
         ),
         ("label: Smoke\n", "label: Smoke again\n", {}),
-        ("num_clients: 20, examples: 20", "num_clients: 20, examples: 25", {"all": 1, "partition": 2, "train": 2}),
+        ("size: 2}\n  watermark", "size: 1}\n  watermark", {"all": 1, "unlearn": 14, "verify": 2, "report": 1}),
+        ("num_clients: 20, examples: 20", "num_clients: 20, examples: 25", AFTER_HALF | {"partition": 2, "train": 2}),
     ],
-    ids=["learning rate", "label", "partition"],
+    ids=["learning rate", "label", "requests", "partition"],
 )
 def test_a_setting_reruns_the_stages_that_use_it(done: Checkout, old: str, new: str, plan: dict[str, int]) -> None:
     path = done.root / "config" / "scenarios.yaml"

@@ -1,0 +1,204 @@
+"""From a trained block to a report, stage by stage, on the smoke scenario; and a new method on that way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from sifu.config import load_scenario
+from sifu.errors import MethodRefused
+from sifu.keys import Keys
+from sifu.lineage import History
+from sifu.methods import METHODS, build_method
+from sifu.methods.fine_tuning import FineTuning
+from sifu.methods.method import Unlearned
+from sifu.report.statistics import bootstrap_interval
+from sifu.requests import Request
+from sifu.scenario import Scenario
+from sifu.schemas import ALPHA, CELLS, CURVES, METRICS, STATISTICS
+from sifu.server import Server
+from sifu.settings import settings
+from sifu.stages.alpha import run_alpha
+from sifu.stages.partition import run_partition
+from sifu.stages.report import run_report
+from sifu.stages.train import run_train
+from sifu.stages.unlearn import run_unlearn
+from sifu.stages.verify import run_verify
+from sifu.store import read_table, read_weights
+from tests.conftest import REPO
+
+BLOCK, SEEDS = "s000-001", range(2)
+LABELS = {"scratch": "Scratch", "sifu": "SIFU", "dummy": "Dummy", "refusing": "Refusing"}
+
+
+@settings
+class Dummy(FineTuning):
+    """Halve the weights, then train on: 10 lines, and it is in every table and figure."""
+
+    name = "dummy"
+
+    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
+        return Unlearned(server.recover(history.current / 2, keys), history.end)
+
+
+@settings
+class Refusing(FineTuning):
+    """A method that does not apply here."""
+
+    name = "refusing"
+
+    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
+        raise MethodRefused("it needs a strongly convex loss")
+
+
+@dataclass(frozen=True)
+class Results:
+    root: Path
+    scenario: Scenario
+
+    def folder(self, stage: str, variant: str = "") -> Path:
+        return self.root / stage / "smoke" / variant / BLOCK
+
+    def table(self, stage: str, name: str, schema: object, variant: str = "") -> pd.DataFrame:
+        return read_table(self.folder(stage, variant) / f"{name}.parquet", schema)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    root = tmp_path_factory.mktemp("results")
+    scenario = load_scenario(REPO / "config" / "scenarios.yaml", "smoke", root)
+    made = Results(root, scenario)
+    run_partition("smoke", scenario, SEEDS, made.folder("partition"), data_root=root)
+    shared = {
+        "partition": made.folder("partition") / "partition.parquet",
+        "data_root": root,
+        "device": "cpu",
+        "threads": 2,
+    }
+    run_train("smoke", scenario, SEEDS, made.folder("train"), **shared)  # type: ignore[arg-type]
+    history = made.folder("train") / "history.safetensors"
+    with pytest.MonkeyPatch.context() as patch:
+        for added in (Dummy, Refusing):
+            patch.setitem(METHODS, added.name, f"{__name__}:{added.__name__}")
+            patch.setattr("sifu.stages.unlearn.stage_modules", lambda *_: ("sifu.stages.unlearn",))
+        methods = {"dummy": Dummy(), "refusing": Refusing()}
+        methods |= {name: build_method(name, {}, scenario.certificate) for name in ("scratch", "sifu")}  # type: ignore[dict-item]
+        for name in LABELS:
+            folder = made.folder("unlearn", name)
+            run_unlearn("smoke", scenario, name, methods[name], SEEDS, folder, history=history, **shared)  # type: ignore[arg-type]
+    weights = {name: made.folder("unlearn", name) / "weights.safetensors" for name in LABELS}
+    run_verify("smoke", scenario, SEEDS, made.folder("verify"), variants=weights, **shared)  # type: ignore[arg-type]
+    run_alpha("smoke", scenario, SEEDS, made.folder("alpha"), history=history, **shared)  # type: ignore[arg-type]
+    run_report(root, root / "report", ["smoke"], [BLOCK], LABELS)
+    return made
+
+
+def test_every_planned_cell_has_a_row(results: Results) -> None:
+    for variant in LABELS:
+        cells = results.table("unlearn", "cells", CELLS, variant)
+        planned = {(stop, seed, request) for stop in ("target", "budget_50") for seed in SEEDS for request in (1, 2, 3)}
+        assert set(cells[["stop", "seed", "request"]].itertuples(index=False, name=None)) == planned
+        expected = {"refused"} if variant == "refusing" else {"done", "not_reached"}
+        assert set(cells["status"]) <= expected
+
+
+def test_budgets_are_kept(results: Results) -> None:
+    """Half of the training's client steps, whole rounds of 10 clients x 5 steps."""
+    training = results.table("train", "cells", CELLS).set_index("seed")["client_steps"]
+    for variant in ("scratch", "sifu", "dummy"):
+        cells = results.table("unlearn", "cells", CELLS, variant)
+        limited = cells[cells["stop"] == "budget_50"]
+        allowed = limited["seed"].map(training) * 0.5
+        assert (limited["client_steps"] <= allowed).all()
+        assert (limited["client_steps"] > allowed - 50).all()
+
+
+def test_metrics_are_what_the_weights_say(results: Results) -> None:
+    metrics = results.table("verify", "metrics", METRICS)
+    key = ["variant", "stop", "seed", "request", "metric", "subset"]
+    value = metrics.set_index(key)["value"]
+    curves = results.table("unlearn", "curves", CURVES, "sifu")
+    last = curves.sort_values("round").groupby(["stop", "seed", "request"]).last()
+    for (stop, seed, request), row in last.iterrows():  # the engine's last look saw the same model
+        assert value["sifu", stop, seed, request, "accuracy", "retain"] == pytest.approx(row["retain_accuracy"])
+        assert value["sifu", stop, seed, request, "accuracy", "forgotten"] == pytest.approx(row["forget_accuracy"])
+    own, reference = (value[name, "target", 1, 2, "accuracy", "forget"] for name in ("dummy", "scratch"))
+    assert value["dummy", "target", 1, 2, "gap_to_scratch", "forget"] == pytest.approx(abs(own - reference))
+    same = value["scratch"].xs("gap_to_scratch_same_stop", level="metric")
+    assert (same == 0).all()
+    spread = value.xs("client_std", level="metric")
+    assert ((spread >= 0) & (spread <= 0.5)).all()
+
+
+def test_scratch_has_forgotten_the_class(results: Results) -> None:
+    metrics = results.table("verify", "metrics", METRICS)
+    rows = metrics.query("variant == 'scratch' and stop == 'target' and metric == 'accuracy' and subset == 'forgotten'")
+    assert rows["value"].max() == 0.0
+
+
+def test_alpha_starts_at_zero_beside_its_bounds(results: Results) -> None:
+    alpha = results.table("alpha", "alpha", ALPHA)
+    rounds = results.table("train", "cells", CELLS).set_index("seed")["rounds"]
+    assert alpha.groupby("seed")["client"].nunique().tolist() == [3, 3]
+    assert (alpha.groupby("seed")["round"].max() == rounds).all()
+    start = alpha[alpha["round"] == 0]
+    assert (start[["alpha", "psi_published", "psi_strict"]] == 0).all().all()
+    assert alpha["alpha"].max() > 0
+    after = alpha[alpha["psi_strict"] > 0]
+    # 20 equal clients, cohorts of 10: odds 1/19 by share, 1/9 in the cohort
+    assert np.allclose(after["psi_strict"] / after["psi_published"], 19 / 9)
+    assert (alpha["psi_released"] == alpha["psi_published"]).all()
+
+
+def test_the_report_shows_every_method_and_says_what_is_missing(results: Results) -> None:
+    report = results.root / "report"
+    statistics = read_table(report / "tables" / "statistics.parquet", STATISTICS)
+    assert set(statistics["variant"]) == set(LABELS)
+    assert (statistics["low"] <= statistics["mean"] + 1e-12).all()
+    assert (statistics["mean"] <= statistics["high"] + 1e-12).all()
+    headline = (report / "tables" / "headline.md").read_text()
+    assert "| smoke | Dummy | 1 |" in headline
+    assert "| smoke | Refusing | 1 | 0 [0, 0] | 0.000 [0.000, 0.000] | - | - |" in headline
+    for name in ("requests", "budgets", "alpha"):
+        assert (report / "figures" / f"{name}.png").stat().st_size > 5_000
+        assert (report / "figures" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_the_report_is_made_the_same_again(results: Results, tmp_path: Path) -> None:
+    run_report(results.root, tmp_path, ["smoke"], [BLOCK], LABELS)
+    for path in sorted((results.root / "report").rglob("*")):
+        if path.is_file():
+            assert path.read_bytes() == (tmp_path / path.relative_to(results.root / "report")).read_bytes(), path.name
+
+
+def test_rounds_relative_to_scratch_are_paired(results: Results) -> None:
+    own, scratch = (
+        results.table("unlearn", "cells", CELLS, name).query("stop == 'target' and request == 1").set_index("seed")
+        for name in ("sifu", "scratch")
+    )
+    expected = (own["rounds"] / scratch["rounds"]).mean()
+    statistics = read_table(results.root / "report" / "tables" / "statistics.parquet", STATISTICS)
+    row = statistics.query("variant == 'sifu' and request == 1 and quantity == 'rounds_to_scratch'")
+    assert float(row["mean"].iloc[0]) == pytest.approx(expected)
+
+
+def test_weights_are_those_of_every_stop_and_request(results: Results) -> None:
+    tensors = read_weights(results.folder("unlearn", "sifu") / "weights.safetensors")
+    assert len(tensors) == 2 * 2 * 3  # weights and leavers, two stop rules, three requests
+    assert tensors["target/1/weights"].shape == (2, 7850)
+    assert tensors["target/1/forget"][0].nonzero().flatten().tolist() == [0, 10]
+    assert all(tensor.isfinite().all() for tensor in tensors.values() if tensor.dtype == torch.float32)
+
+
+def test_bootstrap_interval() -> None:
+    """Of 400 standard normal draws: about mean +- 1.96 / 20."""
+    values = np.random.default_rng(1).normal(size=400)
+    low, high = bootstrap_interval(values)
+    assert low == pytest.approx(values.mean() - 0.098, abs=0.015)
+    assert high == pytest.approx(values.mean() + 0.098, abs=0.015)
+    assert bootstrap_interval(np.array([0.3])) == (0.3, 0.3)
