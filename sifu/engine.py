@@ -5,7 +5,7 @@ Who may take part and when a seed is done are masks over S. A seed's result does
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -112,6 +112,15 @@ class Engine:
         if bool((rounds >= segment.rounds).any()):
             raise StoreError(f"there is no round {rounds.tolist()} in a history of {segment.rounds.tolist()} rounds")
         return self._again(segment, self.replay(segment, rounds), torch.arange(len(rounds)), rounds)
+
+    def walk(self, segment: Segment) -> Iterator[tuple[int, Tensor, Round]]:
+        """A whole segment once more: each round's number, the seeds that took it [R], and what they did."""
+        weights = segment.start.clone().to(self.clients.images.device)
+        for number in range(segment.trace.cohort.shape[1]):
+            rows = torch.nonzero(segment.rounds > number).flatten()
+            result = self._again(segment, weights[rows], rows, torch.full_like(rows, number))
+            weights[rows] = result.weights
+            yield number, rows, result
 
     def _again(self, segment: Segment, weights: Tensor, seeds: Tensor, rounds: Tensor) -> Round:
         """A recorded round once more, compared with what was recorded."""

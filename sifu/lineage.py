@@ -155,11 +155,9 @@ class History:
         v = client_weights(segment, size, weight).where(sampled(leavers, segment.trace.cohort), 0.0)  # [S, T, m]
         rest = 1 - leaving_weight(segment, size, leavers, weight)  # [S, T]
         moved = torch.zeros_like(rest)
-        for number in range(v.shape[1]):
-            rows = torch.nonzero(segment.rounds > number).flatten()
-            result = self.engine.updates(segment, torch.full_like(segment.rounds, number).minimum(segment.rounds - 1))
-            pull = (result.local - result.weights.unsqueeze(1)).double().cpu()  # [S, m, P]
-            moved[rows, number] = (pull * v[:, number, :, None]).sum(1).norm(dim=1)[rows]
+        for number, rows, result in self.engine.walk(segment):
+            pull = (result.local - result.weights.unsqueeze(1)).double().cpu()  # [R, m, P]
+            moved[rows, number] = (pull * v[rows, number][..., None]).sum(1).norm(dim=1)
         return torch.where(rest < 1e-12, segment.trace.step_norm.double(), moved / rest.clamp(min=1e-12))
 
     def _read(self, what: Kept) -> None:

@@ -79,25 +79,49 @@ def _legend(figure: Figure) -> None:
         figure.legend(list(handles.values()), list(handles), loc="outside right upper", frameon=False, fontsize=8)
 
 
+_BOUNDS = (("psi_published", "published"), ("psi_strict", "strict"))
+
+
 def alpha_figure(alpha: pd.DataFrame) -> Figure:
-    """Psi over alpha, round by round: a bound holds where its points lie above the line (paper, figure 8)."""
+    """Measured alpha(n, c) and its bounds: over rounds (median of clients and seeds), and point by point.
+
+    A bound holds where its points lie above the line (paper, figure 8).
+    """
     scenarios = sorted(alpha["scenario"].unique()) or ["nothing yet"]
-    figure = Figure(figsize=(3.4 * len(scenarios) + 1.4, 3.0), layout="constrained")
-    axes = figure.subplots(1, len(scenarios), squeeze=False)[0]
-    colours = sns.color_palette("colorblind", 10)
-    for axis, scenario in zip(axes, scenarios, strict=True):
-        part = alpha[(alpha["scenario"] == scenario) & (alpha["alpha"] > 0)]
-        for place, (column, label) in enumerate((("psi_published", "published"), ("psi_strict", "strict"))):
-            held = (part[column] >= part["alpha"]).mean() if len(part) else float("nan")
-            text = f"{label}: {held:.0%} hold"
-            axis.plot(part["alpha"], part[column], ".", ms=2, alpha=0.4, color=colours[place], label=text)
-        if len(part):
-            ends = [part["alpha"].min(), part["alpha"].max()]
-            axis.plot(ends, ends, color="black", linewidth=0.8)
-            axis.set(xscale="log", yscale="log")
-            axis.xaxis.set_minor_formatter(NullFormatter())
-        axis.set(title=scenario, xlabel="measured alpha(n, c)")
-        axis.legend(frameon=False, fontsize=7, markerscale=4)
-        sns.despine(ax=axis)
-    axes[0].set_ylabel("bound Psi(n, c)")
+    figure = Figure(figsize=(3.4 * len(scenarios) + 1.4, 5.4), layout="constrained")
+    axes = figure.subplots(2, len(scenarios), squeeze=False)
+    for j, scenario in enumerate(scenarios):
+        part = alpha[alpha["scenario"] == scenario]
+        _alpha_curves(axes[0, j], part)
+        _alpha_points(axes[1, j], part[part["alpha"] > 0])
+        axes[0, j].set(title=scenario, xlabel="round n")
+        axes[1, j].set(xlabel="measured alpha(n, c)")
+    axes[0, 0].set_ylabel("median over clients and seeds")
+    axes[1, 0].set_ylabel("bound Psi(n, c)")
     return figure
+
+
+def _alpha_curves(axis: Axes, part: pd.DataFrame) -> None:
+    colours = sns.color_palette("colorblind", 10)
+    middle = part.groupby("round")[["alpha", *(column for column, _ in _BOUNDS)]].median()
+    axis.plot(middle.index, middle["alpha"], color="black", label="measured alpha")
+    for place, (column, label) in enumerate(_BOUNDS):
+        axis.plot(middle.index, middle[column], color=colours[place], label=f"Psi, {label}")
+    axis.set_yscale("symlog", linthresh=1e-2)
+    axis.legend(frameon=False, fontsize=7)
+    sns.despine(ax=axis)
+
+
+def _alpha_points(axis: Axes, part: pd.DataFrame) -> None:
+    colours = sns.color_palette("colorblind", 10)
+    for place, (column, label) in enumerate(_BOUNDS):
+        held = (part[column] >= part["alpha"]).mean() if len(part) else float("nan")
+        text = f"{label}: holds for {held:.0%}"
+        axis.plot(part["alpha"], part[column], ".", ms=2, alpha=0.4, color=colours[place], label=text, rasterized=True)
+    if len(part):
+        ends = [part["alpha"].min(), part["alpha"].max()]
+        axis.plot(ends, ends, color="black", linewidth=0.8)
+        axis.set(xscale="log", yscale="log")
+        axis.xaxis.set_minor_formatter(NullFormatter())
+    axis.legend(frameon=False, fontsize=7, markerscale=4)
+    sns.despine(ax=axis)

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from sifu.codehash import code_hash
-from sifu.provenance import Provenance, provenance
+from sifu.provenance import provenance
 from sifu.report import figures, statistics, tables
 from sifu.schemas import ALPHA, CELLS, METRICS, STATISTICS, Table
 from sifu.store import read_table, write_figure, write_table, write_text
@@ -31,8 +31,9 @@ def run_report(results: Path, folder: Path, scenarios: list[str], blocks: list[s
     numbers = statistics.over_seeds(statistics.long_form(cells, metrics))
     stamp = provenance("report", {"scenarios": scenarios, "blocks": blocks}, code_hash("sifu.stages.report"), "cpu")
     write_table(folder / "tables" / "statistics.parquet", STATISTICS, numbers, stamp)
-    _write_people_table(folder / "tables", "headline", tables.headline(numbers, labels), stamp)
-    _write_people_table(folder / "tables", "budgets", tables.budgets(numbers, labels), stamp)
+    write_text(folder / "tables" / "statistics.csv", numbers.to_csv(index=False))
+    _write_people_table(folder / "tables", "headline", tables.headline(numbers, labels))
+    _write_people_table(folder / "tables", "budgets", tables.budgets(numbers, labels))
     drawings: dict[str, Callable[[], Figure]] = {
         "requests": lambda: figures.requests_figure(numbers, labels),
         "budgets": lambda: figures.budgets_figure(numbers, labels),
@@ -46,6 +47,6 @@ def _all(paths: list[Path], table: Table) -> pd.DataFrame:
     return pd.concat([read_table(path, table) for path in paths], ignore_index=True)
 
 
-def _write_people_table(folder: Path, name: str, table: pd.DataFrame, stamp: Provenance) -> None:
+def _write_people_table(folder: Path, name: str, table: pd.DataFrame) -> None:
     write_text(folder / f"{name}.csv", table.to_csv(index=False))
     write_text(folder / f"{name}.md", tables.markdown(table, CAPTIONS[name]))

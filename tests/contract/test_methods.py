@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
+import torch
 
 from sifu.methods import METHODS, build_method
 from sifu.methods.method import Method
 from tests.contract.checks import CHECKS
-from tests.contract.world import SCENARIO
-
-PRESETS = ("published", "released", "strict")
+from tests.contract.world import SCENARIO, World
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
@@ -26,3 +26,15 @@ def test_a_method_is_named_as_it_is_registered(name: str) -> None:
     assert method.name == name
     assert method.assumptions.stores
     assert method.assumptions.reference
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("sets", ["max", "bound", "exact"])
+@pytest.mark.parametrize("name", list(METHODS))
+def test_a_gpu_gives_the_same_answers(name: str, sets: str) -> None:
+    method = build_method(name, {}, replace(SCENARIO.certificate, sets=sets))
+    on_cpu, on_gpu = (World.make(device=device).answer(method) for device in ("cpu", "cuda"))
+    for cpu, gpu in zip(on_cpu, on_gpu, strict=True):
+        assert torch.equal(cpu.unlearned.node.round, gpu.unlearned.node.round)
+        torch.testing.assert_close(gpu.unlearned.segment.final, cpu.unlearned.segment.final, rtol=1e-2, atol=1e-3)

@@ -56,11 +56,18 @@ class World:
     scenario: Scenario = SCENARIO
 
     @staticmethod
-    def make(clients: Clients | None = None, seeds: range = range(3), available: Tensor | None = None) -> World:
+    def make(
+        clients: Clients | None = None,
+        seeds: range = range(3),
+        available: Tensor | None = None,
+        device: str = "cpu",
+    ) -> World:
         clients = clients if clients is not None else tiny_clients(seeds=len(seeds), sizes=SIZES)
+        clients = clients.to(torch.device(device))
         model = build_model("logistic", DATASETS["mnist"])
-        engine = Engine(model, clients, SCENARIO.federation, Workers(2))
-        keys = Keys.of(seeds)
+        model.module.to(device)
+        engine = Engine(model, clients, SCENARIO.federation, Workers(2) if device == "cpu" else None)
+        keys = Keys.of(seeds, device)
         everyone = torch.ones_like(clients.size, dtype=torch.bool) if available is None else available
         stop = Stop(None, 0, torch.full((len(seeds),), 8))
         segment = engine.run(model.init(keys), everyone, keys.fold("train"), stop, snapshot_every=1)
@@ -70,7 +77,7 @@ class World:
         """The method's answers to all requests, `rounds` rounds of recovery each."""
         engine = self.history.engine
         leavers = leavers if leavers is not None else masks(engine.clients.num_clients, len(self.seeds))
-        keys = Keys.of(self.seeds).fold("unlearn")
+        keys = Keys.of(self.seeds, engine.clients.images.device).fold("unlearn")
         stop = Stop(None, 0, torch.full((len(self.seeds),), rounds))
         return answer_requests(method, self.history, leavers, self.scenario, lambda request: stop, keys)
 

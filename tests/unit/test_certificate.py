@@ -280,6 +280,19 @@ def test_the_audit_never_exceeds_a_true_claim_and_catches_a_lie(epsilon: float, 
     assert halved > epsilon
 
 
+def test_the_audit_of_a_trained_pair_stays_below_its_strict_claim() -> None:
+    """Gaussian noise looks the same from every side: of the two models only their distance matters to the attack."""
+    engine, keys = tiny_engine(clients=tiny_clients(seeds=1)), Keys.of([0])
+    everyone = torch.ones(1, 4, dtype=torch.bool)
+    segment = engine.run(engine.model.init(keys), everyone, keys, Stop(None, 0, torch.tensor([5])))
+    alpha = float(measure_alpha(engine, segment, torch.tensor([0]), torch.tensor([0]))[0, -1])
+    psi = float(single_client_psi(segment, engine.clients.size, "cohort", 1.0)[0, -1, 0])
+    certificate = Certificate(epsilon=2.0, delta=0.02, sigma=1.0, preset="strict")
+    sigma = float(needed_sigma(certificate, 4, torch.tensor([psi], dtype=torch.float64)))
+    theta, phi = torch.zeros(2, dtype=torch.float64), torch.tensor([alpha, 0.0], dtype=torch.float64)
+    assert audit_models(theta, phi, sigma, 0.02, 20_000, Keys.of([1]).rows(0)) <= 2.0
+
+
 def test_clopper_pearson_by_hand() -> None:
     """0 of 10: the upper end is 1 - 0.025^(1/10); 10 of 10 mirrors it."""
     end = 1 - 0.025**0.1

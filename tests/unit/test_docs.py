@@ -6,13 +6,17 @@ import re
 
 import pytest
 
-from sifu.docs import config_page, results_page
+from sifu.docs import config_page, readme_page, results_page
 from tests.conftest import REPO
 
 
 @pytest.mark.parametrize(("path", "page"), [("config/README.md", config_page), ("docs/results.md", results_page)])
 def test_generated_pages_are_current(path: str, page: object) -> None:
     assert (REPO / path).read_text() == page(), f"{path} is out of date: run `make docs`"  # type: ignore[operator]
+
+
+def test_the_readmes_table_is_that_of_the_run() -> None:
+    assert (REPO / "README.md").read_text() == readme_page(REPO), "README.md is out of date: run `make docs`"
 
 
 def test_every_make_target_has_a_help_line() -> None:

@@ -61,6 +61,14 @@ def test_client_updates_of_any_round_come_back() -> None:
         torch.testing.assert_close(update.norm(dim=-1), segment.trace.update_norm[:, number])
 
 
+def test_a_whole_history_can_be_walked_again() -> None:
+    engine, segment, saved = trained("logistic")
+    seen = [(number, rows.tolist()) for number, rows, _ in engine.walk(segment)]
+    assert seen == [(n, [0, 1] if n < ROUNDS[1] else [0]) for n in range(ROUNDS[0])]
+    for number, rows, result in engine.walk(segment):
+        assert torch.equal(result.weights, saved[rows, number + 1])
+
+
 def test_snapshots_are_sparse() -> None:
     _, segment, _ = trained("logistic", snapshot_every=3)
     assert segment.snapshots.shape[:2] == (2, 2)  # after rounds 3 and 6
