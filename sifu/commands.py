@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sifu.config import block_seeds, default_data_root, load_scenario, load_variant, method_of
 from sifu.errors import ConfigError
@@ -13,6 +13,7 @@ from sifu.paths import stage_folder
 
 if TYPE_CHECKING:
     from sifu.scenario import Scenario
+    from sifu.stages.block import Block
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 Command = Callable[[argparse.Namespace], None]
@@ -67,11 +68,14 @@ def _folder(parsed: argparse.Namespace, stage: str, variant: str = "") -> Path:
     return stage_folder(parsed.results, stage, parsed.scenario, parsed.block, variant)
 
 
-def _inputs(parsed: argparse.Namespace, root: Path) -> dict[str, Any]:
-    """What every stage after `partition` reads."""
+def _block(parsed: argparse.Namespace) -> Block:
+    """What every stage after `partition` works on."""
+    from sifu.stages.block import Block
+
     at_least_one("--threads", parsed.threads)
-    partition = _folder(parsed, "partition") / "partition.parquet"
-    return {"partition": partition, "data_root": root, "device": parsed.device, "threads": parsed.threads}
+    scenario, root = _scenario(parsed)
+    partition, seeds = _folder(parsed, "partition") / "partition.parquet", block_seeds(parsed.block)
+    return Block(parsed.scenario, scenario, seeds, partition, root, parsed.device, parsed.threads)
 
 
 def run_partition(parsed: argparse.Namespace) -> None:
@@ -85,36 +89,27 @@ def run_partition(parsed: argparse.Namespace) -> None:
 def run_train(parsed: argparse.Namespace) -> None:
     from sifu.stages.train import run_train
 
-    scenario, root = _scenario(parsed)
-    seeds, folder = block_seeds(parsed.block), _folder(parsed, "train")
-    run_train(parsed.scenario, scenario, seeds, folder, **_inputs(parsed, root))
+    run_train(_block(parsed), _folder(parsed, "train"))
 
 
 def run_unlearn(parsed: argparse.Namespace) -> None:
     from sifu.stages.unlearn import run_unlearn
 
-    scenario, root = _scenario(parsed)
     variant = load_variant(parsed.config / "variants.yaml", parsed.variant)
-    method = method_of(parsed.variant, variant, scenario)
-    seeds, folder = block_seeds(parsed.block), _folder(parsed, "unlearn", parsed.variant)
-    history = _folder(parsed, "train") / "history.safetensors"
-    inputs = _inputs(parsed, root)
-    run_unlearn(parsed.scenario, scenario, parsed.variant, method, seeds, folder, history=history, **inputs)
+    block = _block(parsed)
+    method = method_of(parsed.variant, variant, block.scenario)
+    folder, history = _folder(parsed, "unlearn", parsed.variant), _folder(parsed, "train") / "history.safetensors"
+    run_unlearn(block, parsed.variant, method, folder, history=history)
 
 
 def run_verify(parsed: argparse.Namespace) -> None:
     from sifu.stages.verify import run_verify
 
-    scenario, root = _scenario(parsed)
     variants = {name: _folder(parsed, "unlearn", name) / "weights.safetensors" for name in parsed.variants}
-    seeds, folder = block_seeds(parsed.block), _folder(parsed, "verify")
-    run_verify(parsed.scenario, scenario, seeds, folder, variants=variants, **_inputs(parsed, root))
+    run_verify(_block(parsed), _folder(parsed, "verify"), variants=variants)
 
 
 def run_alpha(parsed: argparse.Namespace) -> None:
     from sifu.stages.alpha import run_alpha
 
-    scenario, root = _scenario(parsed)
-    seeds, folder = block_seeds(parsed.block), _folder(parsed, "alpha")
-    history = _folder(parsed, "train") / "history.safetensors"
-    run_alpha(parsed.scenario, scenario, seeds, folder, history=history, **_inputs(parsed, root))
+    run_alpha(_block(parsed), _folder(parsed, "alpha"), history=_folder(parsed, "train") / "history.safetensors")

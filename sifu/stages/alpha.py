@@ -10,66 +10,37 @@ from torch import Tensor
 
 from sifu.certificate.rules import PRESETS
 from sifu.certificate.sensitivity import accumulate, client_increments, spread_clients
-from sifu.codehash import code_hash
 from sifu.coupled import measure_alpha
-from sifu.device import choose_device, device_name
 from sifu.history import Segment
 from sifu.keys import Keys
-from sifu.provenance import provenance
-from sifu.scenario import Scenario
 from sifu.schemas import ALPHA
-from sifu.stages import relevant_settings, stage_modules
-from sifu.stages.block import build_engine, open_history
+from sifu.stages.block import Block, open_history
 from sifu.store import write_table
 
 
-def run_alpha(
-    name: str,
-    scenario: Scenario,
-    seeds: range,
-    folder: Path,
-    *,
-    partition: Path,
-    history: Path,
-    data_root: Path,
-    device: str,
-    threads: int,
-) -> None:
+def run_alpha(block: Block, folder: Path, *, history: Path) -> None:
     """Writes `folder`/alpha.parquet for `alpha_clients` clients of each seed, drawn at random."""
-    chosen = choose_device(device)
-    engine = build_engine(name, scenario, seeds, partition, data_root=data_root, device=chosen, threads=threads)
+    engine = block.engine()
     segment = open_history(engine, history).segments[0]
-    count = min(scenario.alpha_clients, scenario.partition.num_clients)
-    drawn = Keys.of(seeds).fold("alpha").permutation(scenario.partition.num_clients)[:, :count]  # [S, k]
-    rows = torch.arange(len(seeds)).repeat_interleave(count)  # [S * k]
-    alpha = measure_alpha(engine, segment, rows, drawn.flatten())  # [S * k, T + 1]
-    table = _frame(name, scenario, seeds, segment, engine.clients.size.cpu(), rows, drawn.flatten(), alpha)
-    code = code_hash(*stage_modules("alpha", scenario))
-    stamp = provenance("alpha", relevant_settings("alpha", scenario), code, device_name(chosen))
-    write_table(folder / "alpha.parquet", ALPHA, table, stamp)
+    num_clients = block.scenario.partition.num_clients
+    count = min(block.scenario.alpha_clients, num_clients)
+    clients = Keys.of(block.seeds).fold("alpha").permutation(num_clients)[:, :count].flatten()  # [S * k]
+    rows = torch.arange(len(block.seeds)).repeat_interleave(count)  # [S * k]
+    columns = {"alpha": measure_alpha(engine, segment, rows, clients)}  # [S * k, T + 1] each
+    factor = block.scenario.certificate.contraction**block.scenario.federation.local_steps
+    for preset, rules in PRESETS.items():
+        psi = single_client_psi(segment, engine.clients.size.cpu(), rules.weight, factor)  # [S, T + 1, C]
+        columns[f"psi_{preset}"] = psi[rows, :, clients]
+    write_table(folder / "alpha.parquet", ALPHA, _frame(block, segment, rows, clients, columns), block.stamp("alpha"))
 
 
-def _frame(
-    name: str,
-    scenario: Scenario,
-    seeds: range,
-    segment: Segment,
-    size: Tensor,
-    rows: Tensor,
-    clients: Tensor,
-    alpha: Tensor,
-) -> pd.DataFrame:
-    factor = scenario.certificate.contraction**scenario.federation.local_steps
-    psi = {
-        preset: single_client_psi(segment, size, rules.weight, factor)[rows, :, clients]  # [S * k, T + 1]
-        for preset, rules in PRESETS.items()
-    }
-    happened = torch.arange(alpha.shape[1]) <= segment.rounds[rows, None]  # [S * k, T + 1]
-    pair, number = happened.nonzero(as_tuple=True)
-    columns = {"round": number, "alpha": alpha[happened]}
-    columns |= {f"psi_{preset}": values[happened] for preset, values in psi.items()}
-    first = {"scenario": name, "seed": (rows[pair] + seeds[0]).numpy(), "client": clients[pair].numpy()}
-    return pd.DataFrame(first | {key: values.numpy() for key, values in columns.items()})
+def _frame(block: Block, segment: Segment, rows: Tensor, clients: Tensor, columns: dict[str, Tensor]) -> pd.DataFrame:
+    """A row for each pair and each round that happened."""
+    nodes = columns["alpha"].shape[1]
+    pair, number = (torch.arange(nodes) <= segment.rounds[rows, None]).nonzero(as_tuple=True)
+    key = {"seed": rows[pair] + block.seeds[0], "client": clients[pair], "round": number}
+    values = {name: column[pair, number] for name, column in columns.items()}
+    return pd.DataFrame({"scenario": block.name} | {name: part.numpy() for name, part in (key | values).items()})
 
 
 def single_client_psi(segment: Segment, size: Tensor, weight: str, factor: float) -> Tensor:

@@ -2,42 +2,55 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
+from sifu.codehash import code_hash
 from sifu.data import DATASETS
 from sifu.data.clients import load_clients
 from sifu.data.dataset import load_images
-from sifu.device import workers_for
+from sifu.device import choose_device, device_name, workers_for
 from sifu.engine import Engine
 from sifu.errors import StoreError
 from sifu.lineage import History
+from sifu.methods.method import Method
 from sifu.models.flat import build_model
+from sifu.provenance import Provenance, provenance
 from sifu.scenario import Scenario
 from sifu.schemas import PARTITION
+from sifu.stages import relevant_settings, stage_modules
 from sifu.store import read_segment, read_table
 
 
-def build_engine(
-    name: str,
-    scenario: Scenario,
-    seeds: range,
-    partition: Path,
-    *,
-    data_root: Path,
-    device: torch.device,
-    threads: int,
-) -> Engine:
-    """The engine of a block of seeds, with all its data."""
-    table = read_table(partition, PARTITION)
-    if set(table["scenario"]) != {name}:
-        raise StoreError(f"{partition} is not a partition of scenario {name}")
-    images = load_images(scenario.dataset, data_root)
-    clients = load_clients(scenario, images, table, seeds).to(device)
-    model = build_model(scenario.model, DATASETS[scenario.dataset.name])
-    model.module.to(device)
-    return Engine(model, clients, scenario.federation, workers_for(device, threads))
+@dataclass(frozen=True)
+class Block:
+    """Seeds of a scenario that are done together, and where and with what."""
+
+    name: str  # of the scenario
+    scenario: Scenario
+    seeds: range
+    partition: Path
+    data_root: Path
+    device: str = "cpu"
+    threads: int = 2
+
+    def engine(self) -> Engine:
+        """The engine of the block, with all its data."""
+        device = choose_device(self.device)
+        table = read_table(self.partition, PARTITION)
+        if set(table["scenario"]) != {self.name}:
+            raise StoreError(f"{self.partition} is not a partition of scenario {self.name}")
+        images = load_images(self.scenario.dataset, self.data_root)
+        clients = load_clients(self.scenario, images, table, self.seeds).to(device)
+        model = build_model(self.scenario.model, DATASETS[self.scenario.dataset.name])
+        model.module.to(device)
+        return Engine(model, clients, self.scenario.federation, workers_for(device, self.threads))
+
+    def stamp(self, stage: str, method: Method | None = None) -> Provenance:
+        """Where the results of a stage come from."""
+        code = code_hash(*stage_modules(stage, self.scenario, method.name if method else None))
+        device = device_name(choose_device(self.device))
+        return provenance(stage, relevant_settings(stage, self.scenario, method), code, device)
 
 
 def open_history(engine: Engine, path: Path) -> History:

@@ -9,17 +9,13 @@ import torch
 from torch import Tensor
 
 from sifu.certificate.sensitivity import accumulate, client_increments, spread_clients
-from sifu.codehash import code_hash
-from sifu.device import choose_device, device_name
 from sifu.engine import Engine
 from sifu.history import Segment, count_work
 from sifu.keys import Keys
 from sifu.progress import show_progress
-from sifu.provenance import provenance
 from sifu.scenario import Scenario
 from sifu.schemas import CELLS, CURVES, SENSITIVITY
-from sifu.stages import relevant_settings, stage_modules
-from sifu.stages.block import build_engine
+from sifu.stages.block import Block
 from sifu.stages.rows import Cell, cell_rows, curve_rows
 from sifu.stop import Stop
 from sifu.store import write_segment, write_table
@@ -27,29 +23,16 @@ from sifu.store import write_segment, write_table
 VARIANT = "train"  # its rows stand beside those of the methods
 
 
-def run_train(
-    name: str,
-    scenario: Scenario,
-    seeds: range,
-    folder: Path,
-    *,
-    partition: Path,
-    data_root: Path,
-    device: str,
-    threads: int,
-) -> None:
+def run_train(block: Block, folder: Path) -> None:
     """Writes history, sensitivity, curves and cells to `folder`."""
-    chosen = choose_device(device)
-    engine = build_engine(name, scenario, seeds, partition, data_root=data_root, device=chosen, threads=threads)
-    segment = train(engine, scenario, seeds, name)
-    stamp = provenance(
-        "train", relevant_settings("train", scenario), code_hash(*stage_modules("train", scenario)), device_name(chosen)
-    )
-    size, cell = engine.clients.size.cpu(), Cell(name, VARIANT, "target", seeds, 0)
+    engine = block.engine()
+    segment = train(engine, block.scenario, block.seeds, block.name)
+    stamp, cell = block.stamp("train"), Cell(block.name, VARIANT, "target", block.seeds, 0)
     write_segment(folder / "history.safetensors", segment, stamp)
-    write_table(folder / "sensitivity.parquet", SENSITIVITY, _sensitivity(cell, scenario, segment, size), stamp)
+    rows = _sensitivity(cell, block.scenario, segment, engine.clients.size.cpu())
+    write_table(folder / "sensitivity.parquet", SENSITIVITY, rows, stamp)
     write_table(folder / "curves.parquet", CURVES, curve_rows(segment, cell), stamp)
-    work = count_work(segment, scenario.federation.local_steps)
+    work = count_work(segment, block.scenario.federation.local_steps)
     write_table(folder / "cells.parquet", CELLS, cell_rows(segment.status, work, cell), stamp)
 
 

@@ -10,54 +10,34 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from sifu.codehash import code_hash
-from sifu.device import choose_device, device_name
 from sifu.errors import MethodRefused
 from sifu.history import Work, count_work
 from sifu.keys import Keys
 from sifu.lineage import History
 from sifu.methods.method import Footprint, Method
 from sifu.paths import stop_name
-from sifu.provenance import provenance
 from sifu.requests import draw_requests
 from sifu.scenario import Scenario
 from sifu.schemas import CELLS, CURVES
-from sifu.stages import relevant_settings, stage_modules
-from sifu.stages.block import build_engine, open_history
+from sifu.stages.block import Block, open_history
 from sifu.stages.rows import Cell, cell_rows, curve_rows, frame
 from sifu.store import write_table, write_weights
 from sifu.types import Status
 from sifu.unlearning import Answer, answer_requests, budget_rule, target_rule
 
 
-def run_unlearn(
-    name: str,
-    scenario: Scenario,
-    variant: str,
-    method: Method,
-    seeds: range,
-    folder: Path,
-    *,
-    partition: Path,
-    history: Path,
-    data_root: Path,
-    device: str,
-    threads: int,
-) -> None:
+def run_unlearn(block: Block, variant: str, method: Method, folder: Path, *, history: Path) -> None:
     """Writes cells, curves and the unlearned weights of a variant to `folder`."""
-    chosen = choose_device(device)
-    engine = build_engine(name, scenario, seeds, partition, data_root=data_root, device=chosen, threads=threads)
-    trained = open_history(engine, history)
+    trained = open_history(block.engine(), history)
     cells, curves = [], []
     weights: dict[str, Tensor] = {}
-    for share in (None, *scenario.budgets):
-        cell = Cell(name, variant, stop_name(share), seeds, 0)
-        for rows, looks, named in _sequence(method, trained, scenario, share, cell):
+    for share in (None, *block.scenario.budgets):
+        cell = Cell(block.name, variant, stop_name(share), block.seeds, 0)
+        for rows, looks, named in _sequence(method, trained, block.scenario, share, cell):
             cells.append(rows)
             curves.append(looks)
             weights |= named
-    code = code_hash(*stage_modules("unlearn", scenario, method.name))
-    stamp = provenance("unlearn", relevant_settings("unlearn", scenario, method), code, device_name(chosen))
+    stamp = block.stamp("unlearn", method)
     write_weights(folder / "weights.safetensors", weights, stamp)
     write_table(folder / "curves.parquet", CURVES, pd.concat(curves), stamp)
     write_table(folder / "cells.parquet", CELLS, pd.concat(cells), stamp)

@@ -14,7 +14,7 @@ import torch
 from sifu.__main__ import main
 from sifu.methods import METHODS
 from sifu.schemas import CELLS, CURVES, PARTITION, SENSITIVITY
-from sifu.stages.block import build_engine
+from sifu.stages.block import Block
 from sifu.store import read_segment, read_stamp, read_table
 from tests.conftest import REPO
 
@@ -76,9 +76,7 @@ def test_a_stored_history_replays_exactly(block: Path, tmp_path: Path) -> None:
 
     scenario = load_scenario(REPO / "config" / "scenarios.yaml", "smoke", tmp_path)
     partition = block.parents[2] / "partition" / "smoke" / "s000-002" / "partition.parquet"
-    engine = build_engine(
-        "smoke", scenario, range(3), partition, data_root=tmp_path, device=torch.device("cpu"), threads=1
-    )
+    engine = Block("smoke", scenario, range(3), partition, tmp_path, threads=1).engine()
     segment = read_segment(block / "history.safetensors")
     assert torch.equal(engine.replay(segment, segment.rounds), segment.final)
 

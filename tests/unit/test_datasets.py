@@ -12,7 +12,6 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from sifu.data import DATASETS
 from sifu.data.clients import load_clients
 from sifu.data.dataset import Images, array_split, load_images
 from sifu.data.idx import read_idx
@@ -21,7 +20,7 @@ from sifu.errors import DataError
 from sifu.keys import Keys
 from sifu.scenario import Dataset, Natural, Scenario
 from sifu.settings import build
-from tests.trees import RANDOM, png, write_celeba, write_cifar10, write_idx, write_mnist, write_parquet
+from tests.trees import png, write_celeba, write_cifar10, write_idx, write_mnist, write_parquet
 from tests.unit.test_config import GOOD
 
 
@@ -278,25 +277,3 @@ def test_download_without_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(torchvision().datasets, "MNIST", refuse)
     with pytest.raises(DataError, match=r"MNIST could not be downloaded .*no route to host"):
         load_images(Dataset(name="mnist"), tmp_path, download=True)
-
-
-@pytest.mark.parametrize("name", ["mnist", "fashionmnist", "cifar10", "cifar100", "mnist_by_writer"])
-def test_real_datasets(name: str, data_root: Path) -> None:
-    spec = DATASETS[name]
-    images = load_images(Dataset(name=name), data_root)
-    assert images.test is not None
-    assert len(np.unique(images.train.labels)) == spec.num_classes
-    rows = RANDOM.choice(len(images.train.labels), 1000, replace=False)
-    pixels = images.train.pixels(rows) / 255
-    assert pixels.shape[1:] == spec.shape
-    assert pixels.mean((0, 2, 3)) == pytest.approx(spec.mean, abs=0.02)
-    assert pixels.std((0, 2, 3)) == pytest.approx(spec.std, abs=0.02)
-
-
-def test_real_writers(data_root: Path) -> None:
-    """539 writers in MNIST's train set, 538 of them with at least 20 digits (QMNIST's own count)."""
-    groups = load_images(Dataset(name="mnist_by_writer"), data_root).train.groups
-    assert groups is not None
-    counts = np.unique(groups, return_counts=True)[1]
-    assert len(counts) == 539
-    assert (counts >= 20).sum() == 538

@@ -16,7 +16,7 @@ from sifu.keys import Keys
 from sifu.lineage import History
 from sifu.methods import METHODS, build_method
 from sifu.methods.fine_tuning import FineTuning
-from sifu.methods.method import Unlearned
+from sifu.methods.method import Method, Unlearned
 from sifu.report.statistics import bootstrap_interval
 from sifu.requests import Request
 from sifu.scenario import Scenario
@@ -24,6 +24,7 @@ from sifu.schemas import ALPHA, CELLS, CURVES, METRICS, STATISTICS
 from sifu.server import Server
 from sifu.settings import settings
 from sifu.stages.alpha import run_alpha
+from sifu.stages.block import Block
 from sifu.stages.partition import run_partition
 from sifu.stages.report import run_report
 from sifu.stages.train import run_train
@@ -74,26 +75,19 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     scenario = load_scenario(REPO / "config" / "scenarios.yaml", "smoke", root)
     made = Results(root, scenario)
     run_partition("smoke", scenario, SEEDS, made.folder("partition"), data_root=root)
-    shared = {
-        "partition": made.folder("partition") / "partition.parquet",
-        "data_root": root,
-        "device": "cpu",
-        "threads": 2,
-    }
-    run_train("smoke", scenario, SEEDS, made.folder("train"), **shared)  # type: ignore[arg-type]
+    block = Block("smoke", scenario, SEEDS, made.folder("partition") / "partition.parquet", root)
+    run_train(block, made.folder("train"))
     history = made.folder("train") / "history.safetensors"
+    methods: dict[str, Method] = {"dummy": Dummy(), "refusing": Refusing()}
+    methods |= {name: build_method(name, {}, scenario.certificate) for name in ("scratch", "sifu")}
     with pytest.MonkeyPatch.context() as patch:
-        for added in (Dummy, Refusing):
-            patch.setitem(METHODS, added.name, f"{__name__}:{added.__name__}")
-            patch.setattr("sifu.stages.unlearn.stage_modules", lambda *_: ("sifu.stages.unlearn",))
-        methods = {"dummy": Dummy(), "refusing": Refusing()}
-        methods |= {name: build_method(name, {}, scenario.certificate) for name in ("scratch", "sifu")}  # type: ignore[dict-item]
+        for added in (Dummy, Refusing):  # the one line that registers a method
+            patch.setitem(METHODS, added.name, "sifu.methods.fine_tuning:FineTuning")
         for name in LABELS:
-            folder = made.folder("unlearn", name)
-            run_unlearn("smoke", scenario, name, methods[name], SEEDS, folder, history=history, **shared)  # type: ignore[arg-type]
+            run_unlearn(block, name, methods[name], made.folder("unlearn", name), history=history)
     weights = {name: made.folder("unlearn", name) / "weights.safetensors" for name in LABELS}
-    run_verify("smoke", scenario, SEEDS, made.folder("verify"), variants=weights, **shared)  # type: ignore[arg-type]
-    run_alpha("smoke", scenario, SEEDS, made.folder("alpha"), history=history, **shared)  # type: ignore[arg-type]
+    run_verify(block, made.folder("verify"), variants=weights)
+    run_alpha(block, made.folder("alpha"), history=history)
     run_report(root, root / "report", ["smoke"], [BLOCK], LABELS)
     return made
 

@@ -1,0 +1,36 @@
+"""The real datasets, where they are there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sifu.data import DATASETS
+from sifu.data.dataset import load_images
+from sifu.scenario import Dataset
+
+RANDOM = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("name", ["mnist", "fashionmnist", "cifar10", "cifar100", "mnist_by_writer"])
+def test_real_datasets(name: str, data_root: Path) -> None:
+    spec = DATASETS[name]
+    images = load_images(Dataset(name=name), data_root)
+    assert images.test is not None
+    assert len(np.unique(images.train.labels)) == spec.num_classes
+    rows = RANDOM.choice(len(images.train.labels), 1000, replace=False)
+    pixels = images.train.pixels(rows) / 255
+    assert pixels.shape[1:] == spec.shape
+    assert pixels.mean((0, 2, 3)) == pytest.approx(spec.mean, abs=0.02)
+    assert pixels.std((0, 2, 3)) == pytest.approx(spec.std, abs=0.02)
+
+
+def test_real_writers(data_root: Path) -> None:
+    """539 writers in MNIST's train set, 538 of them with at least 20 digits (QMNIST's own count)."""
+    groups = load_images(Dataset(name="mnist_by_writer"), data_root).train.groups
+    assert groups is not None
+    counts = np.unique(groups, return_counts=True)[1]
+    assert len(counts) == 539
+    assert (counts >= 20).sum() == 538
