@@ -41,7 +41,7 @@ smoke: $(VENV)/.ok  ## the default job's graph in under a minute
 mnist: $(VENV)/.ok  ## MNIST with the paper's settings, and from it the README's table; data from SIFU_DATA_ROOT
 	$(MAKE) run CONFIG=config/mnist.yaml
 	mkdir -p docs/mnist
-	cp results/mnist/report/tables/headline.* results/mnist/report/tables/budgets.* results/mnist/report/figures/*.png docs/mnist/
+	cp results/mnist/report/tables/*.md results/mnist/report/tables/headline.csv results/mnist/report/figures/*.png docs/mnist/
 	$(MAKE) docs
 
 paper: $(VENV)/.ok  ## the paper's grid; datasets from SIFU_DATA_ROOT

@@ -6,12 +6,12 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sifu import __version__
 from sifu.commands import add_stages, at_least_one
 from sifu.config import Run, load_suite, read_yaml
-from sifu.errors import SifuError
+from sifu.errors import ConfigError, SifuError
 from sifu.settings import build
 
 if TYPE_CHECKING:
@@ -74,6 +74,9 @@ def _add_certify(commands: Commands) -> None:
     parser.add_argument("--delta", type=float, required=True)
     parser.add_argument("--sigma", type=float, required=True, help="standard deviation of the noise on each weight")
     parser.add_argument("--num-clients", type=int, default=100, help="the released code's delta is 1 over it")
+    parser.add_argument("--beta", type=float, help="smoothness of the loss: print B for it, too")
+    parser.add_argument("--mu", type=float, default=0.0, help="strong convexity of the loss (default: 0)")
+    parser.add_argument("--client-lr", type=float, default=0.01, help="step size of the clients (default: %(default)s)")
     parser.set_defaults(command=_certify)
 
 
@@ -108,15 +111,26 @@ def _report(parsed: argparse.Namespace) -> None:
     from sifu.stages.report import run_report
 
     if parsed.plan is not None:
-        plan = json.loads(parsed.plan)
+        plan = _read_plan(parsed.plan)
     else:
         suite = load_suite(read_yaml(parsed.config), parsed.config.parent)
         labels = {name: variant.label for name, variant in suite.variants.items()}
-        names = {"scenarios": list(suite.scenarios), "blocks": suite.blocks, "labels": labels}
-        plan = {"results": suite.run.results} | names
+        names = {"blocks": suite.blocks, "labels": labels}
+        titles = {name: scenario.label for name, scenario in suite.scenarios.items()}
+        plan = {"results": suite.run.results, "titles": titles} | names
     results = Path(plan["results"])
-    run_report(results, results / "report", plan["scenarios"], plan["blocks"], plan["labels"])
+    run_report(results, results / "report", plan["titles"], plan["blocks"], plan["labels"])
     print(f"report: {results / 'report'}")
+
+
+def _read_plan(text: str) -> dict[str, Any]:
+    try:
+        plan: dict[str, Any] = json.loads(text)
+        if set(plan) == {"results", "titles", "blocks", "labels"}:
+            return plan
+    except (json.JSONDecodeError, TypeError):
+        pass
+    raise ConfigError("--plan", text, "JSON with the keys results, titles, blocks, labels")
 
 
 def _summary(parsed: argparse.Namespace) -> None:
@@ -132,15 +146,17 @@ def _methods(parsed: argparse.Namespace) -> None:
 
 
 def _certify(parsed: argparse.Namespace) -> None:
-    from sifu.certificate.table import print_certificates
+    from sifu.certificate.table import print_certificates, print_contraction
 
+    at_least_one("--num-clients", parsed.num_clients - 1)
     print_certificates(parsed.epsilon, parsed.delta, parsed.sigma, parsed.num_clients)
+    if parsed.beta is not None:
+        print_contraction(parsed.beta, parsed.mu, parsed.client_lr)
 
 
 def _audit(parsed: argparse.Namespace) -> None:
     from sifu.certificate.audit import print_audit
 
-    at_least_one("--draws", parsed.draws)
     print_audit(parsed.epsilon, parsed.delta, parsed.noise, parsed.draws)
 
 

@@ -28,7 +28,7 @@ class Run:
     """What to run, and where. Nothing here changes a seed's result, but for the rounding of another device."""
 
     scenarios: tuple[str, ...] = setting("names of scenarios.yaml")
-    variants: tuple[str, ...] = setting("names of variants.yaml", default=())
+    variants: tuple[str, ...] = setting("names of variants.yaml; `scratch`, the reference of every gap, among them")
     num_seeds: int = setting("how many seeds", from_to(1, 100_000), default=3)
     first_seed: int = setting("the seeds are first_seed, first_seed + 1, ...", from_to(0, 10**9), default=0)
     block_size: int = setting(
@@ -154,6 +154,11 @@ def load_suite(raw: Mapping[str, Any], folder: Path, environ: Mapping[str, str] 
     chosen = {name: _look_up(scenarios, name, "scenarios") for name in run.scenarios}
     found, skipped = _with_data(chosen, run, default_data_root(run, environ))
     picked = {name: _look_up(variants, name, "variants") for name in run.variants}
+    if "scratch" not in picked:
+        raise ConfigError("variants", list(run.variants), "scratch among them: it is the reference of every gap")
+    labels = [variant.label for variant in picked.values()]
+    if len(set(labels)) < len(labels):
+        raise ConfigError("variants", list(run.variants), "variants with different labels")
     for scenario in chosen.values():
         for name, variant in variants.items():
             method_of(name, variant, scenario)  # refuses nonsense

@@ -162,8 +162,8 @@ class _Run:
         self.stop, self.recorder, self.progress = stop, recorder, progress
         self.weights = start.clone()
         num_seeds, device = len(start), start.device
-        self.active = torch.ones(num_seeds, dtype=torch.bool, device=device)
-        self.diverged = torch.zeros(num_seeds, dtype=torch.bool, device=device)
+        self.active = start.isfinite().all(1)
+        self.diverged = ~self.active
         self.rounds = torch.zeros(num_seeds, dtype=torch.int64, device=device)
         self.seeds = torch.arange(num_seeds, device=device)
         self.status = [Status.DONE if stop.target is None else Status.NOT_REACHED] * num_seeds

@@ -72,6 +72,15 @@ class History:
         """Before everything: what grows from here shares nothing with the past."""
         return Node(torch.full_like(self.kept[0], -1), torch.zeros_like(self.kept[0]))
 
+    @property
+    def num_clients(self) -> int:
+        """Clients of the training."""
+        return int(self.segments[0].available.sum(1).max())
+
+    def shown_to(self, keeps: frozenset[Kept]) -> History:
+        """The history as a method sees it that keeps only `keeps`: the rest is blanked out."""
+        return replace(self, segments=tuple(_blank(segment, keeps) for segment in self.segments), readable=keeps)
+
     def grow(self, node: Node, segment: Segment) -> History:
         """The lineage that goes to `node` and on with a new branch."""
         kept = [
@@ -163,3 +172,16 @@ class History:
     def _read(self, what: Kept) -> None:
         if what not in self.readable:
             raise SifuError(f"this method reads {what.value} without declaring it: add Kept.{what.name} to its `keeps`")
+
+
+def _blank(segment: Segment, keeps: frozenset[Kept]) -> Segment:
+    """A segment without what is not kept. To go back to a model, its rounds must be known as well."""
+    trace, nan = segment.trace, torch.nan
+    if Kept.SCALARS not in keeps:
+        trace = replace(trace, distance=torch.full_like(trace.distance, nan), step_norm=trace.step_norm * nan)
+    if Kept.MODELS not in keeps:
+        hidden = {"snapshots": torch.full_like(segment.snapshots, nan), "key_state": segment.key_state * 0}
+        segment = replace(segment, **hidden)  # type: ignore[arg-type]
+        if not keeps:
+            trace = replace(trace, cohort=torch.full_like(trace.cohort, -1), update_norm=trace.update_norm * nan)
+    return replace(segment, trace=trace)

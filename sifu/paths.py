@@ -12,7 +12,11 @@ FILES = {
     "alpha": ("alpha.parquet",),
 }
 
-_TABLES = ("statistics.parquet", "statistics.csv", "headline.csv", "headline.md", "budgets.csv", "budgets.md")
+_TABLES = (
+    "statistics.parquet",
+    "statistics.csv",
+    *(f"{name}.{kind}" for name in ("headline", "budgets", "bounds") for kind in ("csv", "md")),
+)
 _FIGURES = tuple(f"{name}.{kind}" for name in ("requests", "budgets", "alpha") for kind in ("pdf", "png"))
 REPORT_FILES = (*(f"tables/{name}" for name in _TABLES), *(f"figures/{name}" for name in _FIGURES))
 

@@ -14,6 +14,9 @@ def refuse_scenario(scenario: Scenario) -> None:
     _refuse_model(scenario)
     _refuse_partition(scenario)
     _refuse_requests(scenario)
+    percents = [share * 100 for share in scenario.budgets]
+    if any(abs(p - round(p)) > 1e-6 for p in percents) or len({round(p) for p in percents}) < len(percents):
+        raise ConfigError("budgets", list(scenario.budgets), "different shares in whole per cents, such as 0.25")
 
 
 def _refuse_sizes(scenario: Scenario) -> None:

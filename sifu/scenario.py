@@ -118,8 +118,8 @@ class Target:
 class Certificate:
     """The (epsilon, delta) that is asked for, and the noise that pays for it."""
 
-    epsilon: float = setting("epsilon of the unlearning certificate", above(0), default=10.0)
-    delta: float = setting("delta of the unlearning certificate", inside(0, 1), default=0.01)
+    epsilon: float = setting("epsilon of the unlearning certificate", from_to(0.001, 1000), default=10.0)
+    delta: float = setting("delta of the unlearning certificate", inside(1e-12, 1), default=0.01)
     sigma: float = setting("standard deviation of the noise on each weight", at_least(0))
     contraction: float = setting("B(f, eta) of the sensitivity bound: 1 is the convex case", above(0), default=1.0)
     preset: str = setting(

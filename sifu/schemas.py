@@ -79,8 +79,8 @@ CELLS = Table(
         Column("psi_star", _REAL, "sensitivity that the noise can hide", nullable=True),
         Column("claimed_epsilon", _REAL, "epsilon that is promised", nullable=True),
         Column("claimed_delta", _REAL, "delta that is promised", nullable=True),
-        Column("actual_epsilon", _REAL, "epsilon that holds at the claimed delta, strictly counted", nullable=True),
-        Column("actual_delta", _REAL, "delta that holds at the claimed epsilon, strictly counted", nullable=True),
+        Column("actual_epsilon", _REAL, "epsilon at the claimed delta, strictly counted (if B holds)", nullable=True),
+        Column("actual_delta", _REAL, "delta at the claimed epsilon, strictly counted (if B holds)", nullable=True),
     ),
 )
 

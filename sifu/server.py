@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from sifu.certificate.rules import round_factor
 from sifu.engine import Engine
 from sifu.history import Segment
 from sifu.keys import Keys
 from sifu.requests import Request
-from sifu.scenario import Certificate
+from sifu.scenario import Scenario
 from sifu.stop import Stop
 
 
@@ -22,20 +23,21 @@ class Server:
     engine: Engine
     request: Request
     stop: Stop
-    snapshot_every: int
+    scenario: Scenario
 
-    def contraction(self, certificate: Certificate) -> float:
-        """B^K: what a round does to a distance that is there already."""
-        return certificate.contraction**self.engine.federation.local_steps
+    @property
+    def round_factor(self) -> float:
+        """B^K of the scenario: what a round does to a distance that is there already."""
+        return round_factor(self.scenario)
 
     def recover(self, start: Tensor, keys: Keys) -> Segment:
         """FedAvg on the remaining clients from `start` [S, P]."""
         return self._run(start, keys, self.stop)
 
     def hold(self, start: Tensor, keys: Keys) -> Segment:
-        """The model as it is, without a single round."""
-        return self._run(start, keys, Stop(None, 0, torch.zeros_like(self.stop.max_rounds)))
+        """The model as it is, without a single round; `done` where it meets the target as it is."""
+        return self._run(start, keys, Stop(self.stop.target, 0, torch.zeros_like(self.stop.max_rounds)))
 
     def _run(self, start: Tensor, keys: Keys, stop: Stop) -> Segment:
         remain = self.request.remain.to(start.device)
-        return self.engine.run(start, remain, keys.fold("recovery"), stop, snapshot_every=self.snapshot_every)
+        return self.engine.run(start, remain, keys.fold("recovery"), stop, snapshot_every=self.scenario.snapshot_every)

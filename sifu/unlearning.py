@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from sifu.certificate.noise import actual_guarantee
-from sifu.certificate.rules import PRESETS
+from sifu.certificate.rules import PRESETS, round_factor
 from sifu.history import Work, count_work
 from sifu.keys import Keys
-from sifu.lineage import History, Node
+from sifu.lineage import History
 from sifu.methods.method import Method, Unlearned
 from sifu.requests import Request
-from sifu.scenario import Certificate, Scenario
+from sifu.scenario import Scenario
 from sifu.server import Server
 from sifu.stop import Stop
 
@@ -29,7 +29,7 @@ class Answer:
     request: Request
     unlearned: Unlearned
     work: Work
-    actual: tuple[Tensor, Tensor] | None  # (epsilon, delta) that hold, strictly counted; None: nothing is promised
+    actual: tuple[Tensor, Tensor] | None  # (epsilon, delta) strictly counted; None: nothing is promised
     strict_psi: Tensor | None  # [S] strict sensitivity of the model that was perturbed
 
 
@@ -41,8 +41,8 @@ def answer_requests(
     available = history.segments[0].available
     for number, forget in enumerate(leavers, start=1):
         request = Request.of(number, forget, available)
-        server = Server(history.engine, request, stop_rule(request), scenario.snapshot_every)
-        shown = replace(history, readable=method.keeps)
+        server = Server(history.engine, request, stop_rule(request), scenario)
+        shown = history.shown_to(method.keeps)
         unlearned = method.unlearn(shown, request, server, keys.fold("request", number))
         answers.append(_answer(method, history, request, unlearned, scenario))
         history, available = history.grow(unlearned.node, unlearned.segment), request.remain
@@ -54,16 +54,10 @@ def _answer(method: Method, history: History, request: Request, unlearned: Unlea
     if unlearned.claim is None:
         return Answer(request, unlearned, work, None, None)
     claim = unlearned.claim
-    psi = strict_sensitivity(history, request, unlearned.node, scenario.certificate, scenario.federation.local_steps)
+    psi = history.value_at(
+        history.sensitivity(request.forget, PRESETS["strict"], round_factor(scenario)), unlearned.node
+    )
     return Answer(request, unlearned, work, actual_guarantee(claim.epsilon, claim.delta, psi, claim.sigma), psi)
-
-
-def strict_sensitivity(
-    history: History, request: Request, node: Node, certificate: Certificate, local_steps: int
-) -> Tensor:
-    """Psi of a node for the leavers together, with the weights that the aggregation really used. [S]"""
-    factor = certificate.contraction**local_steps
-    return history.value_at(history.sensitivity(request.forget, PRESETS["strict"], factor), node)
 
 
 def target_rule(scenario: Scenario) -> StopRule:

@@ -12,7 +12,13 @@ import math
 import torch
 from torch import Tensor
 
+from sifu.certificate.gaussian import largest_ratio
+from sifu.errors import ConfigError
 from sifu.keys import Keys
+from sifu.scenario import Certificate
+from sifu.settings import build
+
+_THRESHOLDS = 9
 
 
 def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
@@ -32,12 +38,19 @@ def epsilon_lower_bound(with_client: Tensor, without_client: Tensor, delta: floa
     of them together at `confidence`.
     """
     half = len(with_client) // 2
-    thresholds = torch.quantile(without_client[:half], torch.linspace(0.5, 0.999, 9, dtype=with_client.dtype))
-    each = 1 - (1 - confidence) / len(thresholds)
+    ranks = 1 - torch.logspace(-0.3, -math.log10(max(half, 4) / 2), _THRESHOLDS, dtype=with_client.dtype)
+    thresholds = torch.quantile(without_client[:half], ranks)  # from the middle deep into the tail
+    each = 1 - (1 - confidence) / _THRESHOLDS
     hits = [int((with_client[half:] > t).sum()) for t in thresholds]
     alarms = [int((without_client[half:] > t).sum()) for t in thresholds]
     trials = len(with_client) - half
     return max(_epsilon(hit, alarm, trials, delta, each) for hit, alarm in zip(hits, alarms, strict=True))
+
+
+def most_provable(draws: int, delta: float, confidence: float = 0.95) -> float:
+    """The epsilon that this many draws could prove of a mechanism that hides nothing."""
+    trials = draws - draws // 2
+    return _epsilon(trials, 0, trials, delta, 1 - (1 - confidence) / _THRESHOLDS)
 
 
 def _epsilon(hits: int, alarms: int, trials: int, delta: float, confidence: float) -> float:
@@ -62,12 +75,16 @@ def audit_models(theta: Tensor, phi: Tensor, sigma: float, delta: float, draws: 
 
 def print_audit(epsilon: float, delta: float, noise: float, draws: int) -> None:
     """Audit noise that is calibrated exactly for two models at distance 1, or a share of that noise."""
-    from sifu.certificate.gaussian import largest_ratio
-
-    sigma = noise / largest_ratio(epsilon, delta, "analytic")
+    certificate = build(Certificate, {"epsilon": epsilon, "delta": delta, "sigma": noise}, "audit")
+    if draws < 100 or noise <= 0:
+        raise ConfigError("--draws and --noise", (draws, noise), "at least 100 draws, and noise above 0")
+    sigma = noise / largest_ratio(certificate.epsilon, certificate.delta, "analytic")
     theta = torch.zeros(8, dtype=torch.float64)
     phi = theta.clone()
     phi[0] = 1.0
     proved = audit_models(theta, phi, sigma, delta, draws, Keys.of([0]).rows(0))
+    limit = most_provable(draws, delta)
     verdict = "the certificate is broken" if proved > epsilon else "no contradiction"
+    if limit <= epsilon:
+        verdict = f"cannot tell: {draws} draws prove at most {limit:.2f}"
     print(f"claimed epsilon {epsilon:g} at delta {delta:g}; proved by {draws} draws: {proved:.3f} ({verdict})")

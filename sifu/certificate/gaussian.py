@@ -1,7 +1,8 @@
 """The Gaussian mechanism: how much noise hides how large a difference, by the textbook and exactly.
 
 Everything depends on the ratio of sensitivity to noise, Psi / sigma. The textbook formula is a theorem for epsilon < 1
-only; at epsilon = 10 and delta = 0.01 it promises a delta that is really 0.0406.
+only; at epsilon = 10 and delta = 0.01 it promises a delta that is really 0.0406. Meant for epsilon from 0.001 and delta
+from 1e-12, which settings keep to: far below, differences of near-equal numbers cancel.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def epsilon_at(delta: float, ratio: Tensor) -> Tensor:
     at_most = ratio**2 / 2 + ratio * math.sqrt(2 * math.log(1 / delta))  # from the tail bound of the privacy loss
     high = at_most.nan_to_num(posinf=0.0)
     found = _bisect(lambda epsilon: delta_at(epsilon, ratio) > delta, torch.zeros_like(ratio), high)
-    return torch.where(ratio.isinf(), torch.inf, torch.where(delta_at(0.0, ratio) <= delta, 0.0, found))
+    return torch.where(at_most.isinf(), torch.inf, torch.where(delta_at(0.0, ratio) <= delta, 0.0, found))
 
 
 def largest_ratio(epsilon: float, delta: float, mechanism: str) -> float:
@@ -43,7 +44,7 @@ def largest_ratio(epsilon: float, delta: float, mechanism: str) -> float:
 
 
 def _bisect(goes_up: Callable[[Tensor], Tensor], low: Tensor, high: Tensor) -> Tensor:
-    """The point between `low` and `high` where `goes_up` turns false; 200 halvings leave no bit to gain."""
+    """The point between `low` and `high` where `goes_up` turns false, by 200 halvings."""
     for _ in range(200):
         middle = (low + high) / 2
         up = goes_up(middle)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from sifu.certificate.gaussian import delta_at, epsilon_at, largest_ratio
@@ -27,7 +28,8 @@ def needed_sigma(certificate: Certificate, num_clients: int, psi: Tensor) -> Ten
 
 def actual_guarantee(epsilon: float, delta: float, psi: Tensor, sigma: Tensor) -> tuple[Tensor, Tensor]:
     """The (epsilon at the claimed delta, delta at the claimed epsilon) of noise `sigma` on a sensitivity `psi`. [S]"""
-    ratio = (psi / sigma).nan_to_num(nan=0.0, posinf=float("inf"))  # nothing to hide, nothing to hide it with: 0 / 0
+    ratio = (psi / sigma).nan_to_num(nan=float("inf"), posinf=float("inf"))  # what is not a number promises nothing
+    ratio = torch.where(psi == 0, 0.0, ratio)  # nothing to hide needs nothing to hide it with
     if delta == 0.0:
         return ratio.where(ratio == 0, float("inf")), delta_at(epsilon, ratio)
     return epsilon_at(delta, ratio), delta_at(epsilon, ratio)

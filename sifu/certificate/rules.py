@@ -2,14 +2,17 @@
 
 `published`  the paper: shares of all clients, the worst client of a set, Psi along the whole lineage, textbook noise
 `released`   its code: the same, but Psi starts at zero on every branch, and delta is one over the number of clients
-`strict`     what holds: the weights that the aggregation really used, a whole set at once, exact noise
+`strict`     the weights that the aggregation really used, a whole set at once, exact noise: what holds if B does
+
+B, the contraction of a local step, is the scenario's. B = 1 is a theorem for convex losses, full batches and no
+momentum; elsewhere it is an assumption, and the `alpha` stage measures how often Psi is a bound in fact.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sifu.scenario import Certificate
+from sifu.scenario import Certificate, Scenario
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,11 @@ def rules_of(certificate: Certificate) -> Rules:
         certificate.branches or preset.branches,
         certificate.mechanism or preset.mechanism,
     )
+
+
+def round_factor(scenario: Scenario) -> float:
+    """B^K: what a round does to a distance that is there already."""
+    return scenario.certificate.contraction**scenario.federation.local_steps
 
 
 def delta_of(certificate: Certificate, num_clients: int) -> float:

@@ -69,7 +69,7 @@ def spread_clients(increments: Tensor, cohort: Tensor, num_clients: int) -> Tens
 
 def accumulate(increments: Tensor, factor: float, start: Tensor | None = None) -> Tensor:
     """Psi(n) = factor Psi(n - 1) + increment(n), factor = B^K, at the nodes 0..T. [S, T, ...] -> [S, T + 1, ...]"""
-    first = torch.zeros_like(increments[:, 0]) if start is None else start  # [S, ...]
+    first = increments.new_zeros(increments.shape[:1] + increments.shape[2:]) if start is None else start  # [S, ...]
     if increments.shape[1] == 0:
         return first.unsqueeze(1)
     if factor == 1.0:
@@ -78,3 +78,9 @@ def accumulate(increments: Tensor, factor: float, start: Tensor | None = None) -
     for step in increments.unbind(1):
         nodes.append(factor * nodes[-1] + step)
     return torch.stack(nodes, dim=1)
+
+
+def single_client_psi(segment: Segment, size: Tensor, weight: str, factor: float) -> Tensor:
+    """Psi(n, c) of every client alone, at the nodes 0..T of a segment (equation 6). [S, T + 1, C]"""
+    increments = client_increments(segment, size, weight)
+    return accumulate(spread_clients(increments, segment.trace.cohort, size.shape[1]), factor)

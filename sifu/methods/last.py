@@ -43,8 +43,8 @@ class Last:
 
         certificate = self.certificate
         assert certificate is not None
-        num_clients, current = request.forget.shape[1], history.current
-        psi = history.sensitivity(request.forget, rules_of(certificate), server.contraction(certificate))
+        num_clients, current = history.num_clients, history.current
+        psi = history.sensitivity(request.forget, rules_of(certificate), server.round_factor)
         worth = history.value_at(psi, history.end)  # [S]
         sigma = needed_sigma(certificate, num_clients, worth)
         noise = keys.fold("noise").normal(current.shape[1])
@@ -53,4 +53,5 @@ class Last:
         return Unlearned(server.recover(blurred, keys), history.end, claim)
 
     def server_floats(self, footprint: Footprint) -> Tensor:
-        return footprint.rounds * footprint.num_clients
+        updates = footprint.updates if Kept.UPDATES in self.keeps else 0
+        return footprint.rounds * footprint.num_clients + updates

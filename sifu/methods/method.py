@@ -56,7 +56,7 @@ class Unlearned:
 
 def exact_claim(request: Request) -> Claim:
     """The certificate of a method whose result does not depend on the leavers at all."""
-    zero = request.forget.sum(1) * 0.0  # [S]
+    zero = request.forget.sum(1).double() * 0  # [S]
     return Claim(0.0, 0.0, sigma=zero, psi=zero, psi_star=zero)
 
 
@@ -67,6 +67,11 @@ class Footprint(NamedTuple):
     num_weights: int
     cohort: int
     rounds: Tensor  # [S]
+
+    @property
+    def updates(self) -> Tensor:
+        """Floats of every client's update of every round. [S]"""
+        return self.rounds * self.cohort * self.num_weights
 
 
 class Method(Protocol):

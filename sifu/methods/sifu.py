@@ -43,9 +43,9 @@ class Sifu:
 
         certificate = self.certificate
         assert certificate is not None
-        num_clients = request.forget.shape[1]
+        num_clients = history.num_clients
         limit = psi_star(certificate, num_clients)
-        psi = history.sensitivity(request.forget, rules_of(certificate), server.contraction(certificate))
+        psi = history.sensitivity(request.forget, rules_of(certificate), server.round_factor)
         node = history.last_at_most(psi, limit)  # zeta_u, T_u
         kept = history.at(node.round, node.branch)  # [S, P]
         noise = keys.fold("noise").normal(kept.shape[1]).to(kept.dtype)
@@ -62,4 +62,5 @@ class Sifu:
 
     def server_floats(self, footprint: Footprint) -> Tensor:
         checkpoints = footprint.rounds.clamp(max=footprint.num_clients)
-        return footprint.rounds * footprint.num_clients + checkpoints * footprint.num_weights
+        updates = footprint.updates if Kept.UPDATES in self.keeps else 0
+        return footprint.rounds * footprint.num_clients + checkpoints * footprint.num_weights + updates

@@ -13,7 +13,7 @@ from matplotlib.ticker import NullFormatter
 
 matplotlib.use("Agg")
 
-Labels = dict[str, str]  # variant -> name in figures
+Labels = dict[str, str]  # variant or scenario -> name in figures
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*", "<", ">")
 
 
@@ -24,32 +24,39 @@ def style(labels: Labels, variant: str) -> dict[str, Any]:
     return {"color": colours[place % 10], "marker": _MARKERS[place % 10], "label": labels[variant], "markersize": 5}
 
 
-def requests_figure(statistics: pd.DataFrame, labels: Labels) -> Figure:
+def requests_figure(statistics: pd.DataFrame, labels: Labels, titles: Labels) -> Figure:
     """Rounds, and accuracy on those forgotten so far, after each request: a column a scenario (paper, figure 3)."""
     rows = (("rounds", "", "aggregation rounds"), ("accuracy", "forgotten", "accuracy on the forgotten"))
     to_target = statistics[statistics["stop"] == "target"]
-    return _grid(to_target, rows, labels, "request", "request")
+    return _grid(to_target, rows, labels, titles, "request", "request")
 
 
-def budgets_figure(statistics: pd.DataFrame, labels: Labels) -> Figure:
+def budgets_figure(statistics: pd.DataFrame, labels: Labels, titles: Labels) -> Figure:
     """Gaps to scratch on retain and forget sets after the first request, under each budget (paper, figure 1)."""
     limited = statistics[(statistics["stop"] != "target") & (statistics["request"] == 1)]
     limited = limited.assign(budget=limited["stop"].str.removeprefix("budget_").astype(int))
     rows = (("gap_to_scratch", "retain", "gap on retain"), ("gap_to_scratch", "forget", "gap on forget"))
-    return _grid(limited, rows, labels, "budget", "budget, % of the training's client steps")
+    return _grid(limited, rows, labels, titles, "budget", "budget, % of the training's client steps")
 
 
 def _grid(
-    statistics: pd.DataFrame, rows: tuple[tuple[str, str, str], ...], labels: Labels, x: str, x_title: str
+    statistics: pd.DataFrame,
+    rows: tuple[tuple[str, str, str], ...],
+    labels: Labels,
+    titles: Labels,
+    x: str,
+    x_title: str,
 ) -> Figure:
-    scenarios = sorted(statistics["scenario"].unique()) or ["nothing yet"]
+    scenarios = [name for name in titles if name in set(statistics["scenario"])] or ["nothing yet"]
     figure = Figure(figsize=(3.2 * len(scenarios) + 1.6, 2.5 * len(rows)), layout="constrained")
     axes = figure.subplots(len(rows), len(scenarios), squeeze=False)
     for i, (quantity, subset, title) in enumerate(rows):
         part = statistics[(statistics["quantity"] == quantity) & (statistics["subset"] == subset)]
         for j, scenario in enumerate(scenarios):
             _lines(axes[i, j], part[part["scenario"] == scenario], labels, x)
-            axes[i, j].set(title=scenario if i == 0 else "", xlabel=x_title if i + 1 == len(rows) else "")
+            axes[i, j].set(
+                title=titles.get(scenario, scenario) if i == 0 else "", xlabel=x_title if i + 1 == len(rows) else ""
+            )
             axes[i, j].set_xticks(sorted(part[x].unique()))
         axes[i, 0].set_ylabel(title)
     _legend(figure)
@@ -82,19 +89,19 @@ def _legend(figure: Figure) -> None:
 _BOUNDS = (("psi_published", "published"), ("psi_strict", "strict"))
 
 
-def alpha_figure(alpha: pd.DataFrame) -> Figure:
+def alpha_figure(alpha: pd.DataFrame, titles: Labels) -> Figure:
     """Measured alpha(n, c) and its bounds: over rounds (median of clients and seeds), and point by point.
 
     A bound holds where its points lie above the line (paper, figure 8).
     """
-    scenarios = sorted(alpha["scenario"].unique()) or ["nothing yet"]
+    scenarios = [name for name in titles if name in set(alpha["scenario"])] or ["nothing yet"]
     figure = Figure(figsize=(3.4 * len(scenarios) + 1.4, 5.4), layout="constrained")
     axes = figure.subplots(2, len(scenarios), squeeze=False)
     for j, scenario in enumerate(scenarios):
         part = alpha[alpha["scenario"] == scenario]
         _alpha_curves(axes[0, j], part)
         _alpha_points(axes[1, j], part[part["alpha"] > 0])
-        axes[0, j].set(title=scenario, xlabel="round n")
+        axes[0, j].set(title=titles.get(scenario, scenario), xlabel="round n")
         axes[1, j].set(xlabel="measured alpha(n, c)")
     axes[0, 0].set_ylabel("median over clients and seeds")
     axes[1, 0].set_ylabel("bound Psi(n, c)")

@@ -7,17 +7,25 @@ import pandas as pd
 from numpy.typing import NDArray
 
 _CELL = ["scenario", "variant", "stop", "request"]
-_NUMBERS = ("rounds", "client_steps", "cut_round", "sigma", "claimed_delta", "actual_delta", "actual_epsilon")
+_NUMBERS = ("rounds", "client_steps", "sigma", "claimed_delta", "actual_delta", "actual_epsilon")
 _RESAMPLES = 10_000
 REFERENCE = "scratch"
+FINISHED = ("done", "not_reached")  # cells whose cost and certificate mean something
 
 
 def long_form(cells: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
     """Every number of every seed, a row each: columns of `cells`, the ratio of rounds, metrics."""
-    numbers = cells.melt(id_vars=[*_CELL, "seed"], value_vars=list(_NUMBERS), var_name="quantity")
+    finished = cells[cells["status"].isin(FINISHED)]
+    numbers = finished.melt(id_vars=[*_CELL, "seed"], value_vars=list(_NUMBERS), var_name="quantity")
     numbers["subset"] = ""
     measured = metrics.rename(columns={"metric": "quantity"})
-    return pd.concat([numbers.dropna(subset="value"), _relative_rounds(cells), measured], ignore_index=True)
+    return pd.concat([numbers.dropna(subset="value"), _done(cells), _relative_rounds(finished), measured])
+
+
+def _done(cells: pd.DataFrame) -> pd.DataFrame:
+    """Which seeds met their stop rule: its mean is a share."""
+    met = (cells["status"] == "done").astype(float)
+    return cells[[*_CELL, "seed"]].assign(quantity="done", subset="", value=met)
 
 
 def _relative_rounds(cells: pd.DataFrame) -> pd.DataFrame:
@@ -49,3 +57,16 @@ def bootstrap_interval(values: NDArray[np.float64], level: float = 0.95) -> tupl
     tail = (1 - level) / 2
     low, high = np.quantile(values[draws].mean(1), [tail, 1 - tail])
     return float(low), float(high)
+
+
+def bounds_that_hold(alpha: pd.DataFrame) -> pd.DataFrame:
+    """How often Psi is a bound in fact: the share of points with alpha <= Psi, and the worst alpha / Psi."""
+    rows = []
+    for scenario, group in alpha[alpha["alpha"] > 0].groupby("scenario"):
+        for column in ("psi_published", "psi_strict"):
+            ratio = group["alpha"] / group[column]
+            holds = {"rule": column.removeprefix("psi_"), "alpha <= Psi": f"{(ratio <= 1 + 1e-4).mean():.1%}"}
+            rows.append(
+                {"scenario": scenario} | holds | {"worst alpha / Psi": f"{ratio.max():.2f}", "points": len(ratio)}
+            )
+    return pd.DataFrame(rows, columns=["scenario", "rule", "alpha <= Psi", "worst alpha / Psi", "points"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 HEADLINE = (
+    ("done", "", "target met"),
     ("rounds", "", "rounds"),
     ("rounds_to_scratch", "", "rounds / scratch"),
     ("accuracy", "retain", "retain accuracy"),
@@ -36,7 +37,8 @@ def _wide(
 ) -> pd.DataFrame:
     """One row a key, a column for each quantity as `mean [low, high]`; a cell that is missing says so."""
     order = {label: place for place, label in enumerate(labels.values())}
-    rows = statistics.assign(method=statistics["variant"].map(labels))
+    rows = statistics[statistics["variant"].isin(list(labels))]
+    rows = rows.assign(method=rows["variant"].map(labels))
     found = []
     for quantity, subset, title in columns:
         part = rows[(rows["quantity"] == quantity) & (rows["subset"] == subset)]
@@ -56,6 +58,8 @@ def _wide(
 
 def _text(row: pd.Series) -> str:
     digits = 0 if row["quantity"] == "rounds" else 3
+    if row["quantity"] == "done":
+        return f"{round(row['mean'] * row['seeds'])} of {row['seeds']}"
     if row["quantity"] in ("claimed_delta", "actual_delta"):
         return f"{row['mean']:.2g}"
     return f"{row['mean']:.{digits}f} [{row['low']:.{digits}f}, {row['high']:.{digits}f}]"

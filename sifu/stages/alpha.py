@@ -8,8 +8,8 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from sifu.certificate.rules import PRESETS
-from sifu.certificate.sensitivity import accumulate, client_increments, spread_clients
+from sifu.certificate.rules import PRESETS, round_factor
+from sifu.certificate.sensitivity import single_client_psi
 from sifu.coupled import measure_alpha
 from sifu.history import Segment
 from sifu.keys import Keys
@@ -27,7 +27,7 @@ def run_alpha(block: Block, folder: Path, *, history: Path) -> None:
     clients = Keys.of(block.seeds).fold("alpha").permutation(num_clients)[:, :count].flatten()  # [S * k]
     rows = torch.arange(len(block.seeds)).repeat_interleave(count)  # [S * k]
     columns = {"alpha": measure_alpha(engine, segment, rows, clients)}  # [S * k, T + 1] each
-    factor = block.scenario.certificate.contraction**block.scenario.federation.local_steps
+    factor = round_factor(block.scenario)
     for preset, rules in PRESETS.items():
         psi = single_client_psi(segment, engine.clients.size.cpu(), rules.weight, factor)  # [S, T + 1, C]
         columns[f"psi_{preset}"] = psi[rows, :, clients]
@@ -36,14 +36,9 @@ def run_alpha(block: Block, folder: Path, *, history: Path) -> None:
 
 def _frame(block: Block, segment: Segment, rows: Tensor, clients: Tensor, columns: dict[str, Tensor]) -> pd.DataFrame:
     """A row for each pair and each round that happened."""
-    nodes = columns["alpha"].shape[1]
-    pair, number = (torch.arange(nodes) <= segment.rounds[rows, None]).nonzero(as_tuple=True)
+    alpha = columns["alpha"]
+    happened = torch.arange(alpha.shape[1]) <= segment.rounds[rows, None]
+    pair, number = (happened & alpha.isfinite()).nonzero(as_tuple=True)  # a run that diverges ends there
     key = {"seed": rows[pair] + block.seeds[0], "client": clients[pair], "round": number}
     values = {name: column[pair, number] for name, column in columns.items()}
     return pd.DataFrame({"scenario": block.name} | {name: part.numpy() for name, part in (key | values).items()})
-
-
-def single_client_psi(segment: Segment, size: Tensor, weight: str, factor: float) -> Tensor:
-    """Psi(n, c) of every client alone, at the nodes 0..T. [S, T + 1, C]"""
-    increments = client_increments(segment, size, weight)
-    return accumulate(spread_clients(increments, segment.trace.cohort, size.shape[1]), factor)

@@ -15,15 +15,20 @@ from sifu.schemas import ALPHA, CELLS, METRICS, STATISTICS, Table
 from sifu.store import read_table, write_figure, write_table, write_text
 
 CAPTIONS = {
-    "headline": "After each request, recovered to the target accuracy: mean over seeds and its 95% bootstrap interval. "
-    "`actual delta` counts all leavers together, with the weights that the aggregation used, and the noise exactly.",
+    "headline": "After each request, recovered to the target accuracy: mean over seeds and its 95% bootstrap interval "
+    "(with few seeds such intervals are too narrow). `claimed delta` is the method's own, at its claimed epsilon; "
+    "`actual delta` counts all who leave with this request together, with the weights that the aggregation used, and "
+    "the noise exactly; it holds if the contraction B does (table `bounds`).",
     "budgets": "Absolute gaps of accuracy to scratch (run to its own target) when recovery may take a share of the "
     "training's client steps: mean over seeds and its 95% bootstrap interval.",
+    "bounds": "Is Psi a bound? The share of measured points (round, client, seed) where alpha(n, c) <= Psi(n, c) with "
+    "the scenario's B, and the worst ratio.",
 }
 
 
-def run_report(results: Path, folder: Path, scenarios: list[str], blocks: list[str], labels: dict[str, str]) -> None:
-    """Writes statistics, tables and figures of a plan to `folder`."""
+def run_report(results: Path, folder: Path, titles: dict[str, str], blocks: list[str], labels: dict[str, str]) -> None:
+    """Writes statistics, tables and figures of a plan (scenarios and variants with their names) to `folder`."""
+    scenarios = list(titles)
     per_variant = [(s, v, b) for s in scenarios for v in labels for b in blocks]
     cells = _all([results / "unlearn" / s / v / b / "cells.parquet" for s, v, b in per_variant], CELLS)
     metrics = _all([results / "verify" / s / b / "metrics.parquet" for s in scenarios for b in blocks], METRICS)
@@ -34,10 +39,11 @@ def run_report(results: Path, folder: Path, scenarios: list[str], blocks: list[s
     write_text(folder / "tables" / "statistics.csv", numbers.to_csv(index=False))
     _write_people_table(folder / "tables", "headline", tables.headline(numbers, labels))
     _write_people_table(folder / "tables", "budgets", tables.budgets(numbers, labels))
+    _write_people_table(folder / "tables", "bounds", statistics.bounds_that_hold(alpha))
     drawings: dict[str, Callable[[], Figure]] = {
-        "requests": lambda: figures.requests_figure(numbers, labels),
-        "budgets": lambda: figures.budgets_figure(numbers, labels),
-        "alpha": lambda: figures.alpha_figure(alpha),
+        "requests": lambda: figures.requests_figure(numbers, labels, titles),
+        "budgets": lambda: figures.budgets_figure(numbers, labels, titles),
+        "alpha": lambda: figures.alpha_figure(alpha, titles),
     }
     for name, draw in drawings.items():
         write_figure(folder / "figures" / name, draw())

@@ -8,7 +8,8 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from sifu.certificate.sensitivity import accumulate, client_increments, spread_clients
+from sifu.certificate.rules import round_factor
+from sifu.certificate.sensitivity import client_increments, single_client_psi
 from sifu.engine import Engine
 from sifu.history import Segment, count_work
 from sifu.keys import Keys
@@ -53,8 +54,7 @@ def _sensitivity(cell: Cell, scenario: Scenario, segment: Segment, size: Tensor)
     """One row for each round, seed and sampled client."""
     trace = segment.trace
     increments = client_increments(segment, size, "share")  # [S, T, m]
-    factor = scenario.certificate.contraction**scenario.federation.local_steps
-    psi = accumulate(spread_clients(increments, trace.cohort, size.shape[1]), factor)  # [S, T + 1, C]
+    psi = single_client_psi(segment, size, "share", round_factor(scenario))  # [S, T + 1, C]
     kept = (trace.cohort >= 0) & segment.happened()[..., None]  # [S, T, m]
     seed_row, round_, place = kept.nonzero(as_tuple=True)
     client = trace.cohort[seed_row, round_, place]

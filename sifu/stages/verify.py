@@ -93,7 +93,7 @@ def _test_clients(block: Block, engine: Engine) -> Clients | None:
     if test is None:
         return None
     labels = torch.from_numpy(test.labels)
-    chunk = 100
+    chunk = min(100, len(labels))
     count = len(labels) // chunk * chunk
     images = normalise(test.pixels(torch.arange(count).numpy()), block.scenario)
     pieces = images.unflatten(0, (1, -1, chunk)), labels[:count].view(1, -1, chunk)

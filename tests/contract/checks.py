@@ -63,27 +63,32 @@ def check_padded_client(method: Method) -> None:
 
 
 def check_forgotten_data(method: Method) -> None:
+    """Other data of the leavers, even none that is a number, must not be noticed."""
     if method.assumptions.forgotten_data:
         return
     world = World.make()
     leavers = masks(world.history.engine.clients.num_clients, len(world.seeds))[:1]
-    images = world.history.engine.clients.images.clone()
-    images[leavers[0]] = torch.nan
-    (answer,) = world.with_images(images).answer(method, leavers)
-    segment = answer.unlearned.segment
-    assert Status.DIVERGED not in segment.status, (
-        "the data of those who left are still read: train with server.recover, or set assumptions.forgotten_data"
-    )
+    (expected,) = finals(world, method, leavers)
+    for value in (torch.nan, 0.5):
+        images = world.history.engine.clients.images.clone()
+        images[leavers[0]] = value
+        (answer,) = world.with_images(images).answer(method, leavers)
+        segment = answer.unlearned.segment
+        assert Status.DIVERGED not in segment.status and torch.equal(segment.final, expected), (  # noqa: PT018
+            "the data of those who left are still read: train with server.recover, or set assumptions.forgotten_data"
+        )
 
 
 def check_not_a_no_op(method: Method) -> None:
     if method.name in DOES_NOTHING:
         return
     world = World.make()
-    first = finals(world, method)[0]
-    assert (first != world.history.current).any(1).all(), (
-        "the model of some seed came back unchanged: give back the segment that was trained"
-    )
+    before = world.history.current
+    for number, after in enumerate(finals(world, method), start=1):
+        assert (after != before).any(1).all(), (
+            f"the model of some seed came back unchanged from request {number}: give back the segment that was trained"
+        )
+        before = after
 
 
 def check_sequence(method: Method) -> None:
@@ -117,6 +122,21 @@ def check_declared_reads(method: Method) -> None:
         raise AssertionError(str(error)) from None
 
 
+def check_claim(method: Method) -> None:
+    """A certificate is about a model of the past plus noise: the new branch must start there, with that much noise."""
+    world = World.make()
+    history = world.history
+    for answer in world.answer(method):
+        claim, node, segment = answer.unlearned.claim, answer.unlearned.node, answer.unlearned.segment
+        if claim is not None:
+            at = history.start if bool((node.branch < 0).all()) else history.at(node.round, node.branch)
+            moved = (segment.start - at).double().norm(dim=1) / at.shape[1] ** 0.5  # [S] the noise on each weight
+            assert torch.allclose(moved, claim.sigma, rtol=0.05, atol=1e-7), (
+                "the branch does not start at the node that is claimed, plus noise of the sigma that is claimed"
+            )
+        history = history.grow(node, segment)
+
+
 def check_cost(method: Method) -> None:
     """Cost is counted by the engine; what the server stores is a number for each seed."""
     rounds = torch.tensor([10, 20, 30])
@@ -136,5 +156,6 @@ CHECKS = (
     check_sequence,
     check_refusals,
     check_declared_reads,
+    check_claim,
     check_cost,
 )

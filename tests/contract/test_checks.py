@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ import torch
 from sifu.keys import Keys
 from sifu.lineage import History
 from sifu.methods.fine_tuning import FineTuning
-from sifu.methods.method import Footprint, Method, Unlearned
+from sifu.methods.method import Footprint, Method, Unlearned, exact_claim
 from sifu.requests import Request
 from sifu.server import Server
 from sifu.settings import settings
@@ -91,6 +92,51 @@ class Future(FineTuning):
 
 
 @settings
+class Peek(FineTuning):
+    """Looks at the leavers' data without training on them."""
+
+    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
+        own = history.engine.clients.images.mean((2, 3, 4, 5)) * request.forget  # [S, C]
+        return Unlearned(server.recover(history.current + own.sum(1, keepdim=True), keys), history.end)
+
+
+@settings
+class Tired(FineTuning):
+    """Works once, then gives back what it was given."""
+
+    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
+        train = server.recover if request.number == 1 else server.hold
+        return Unlearned(train(history.current, keys), history.end)
+
+
+@settings
+class Sneak(FineTuning):
+    """Takes an old model from where it was not offered."""
+
+    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
+        return Unlearned(server.recover(history.segments[0].snapshots[:, 0], keys), history.end)
+
+
+@settings
+class Pretender(FineTuning):
+    """Goes on from the model in use and claims to have started from scratch."""
+
+    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
+        return Unlearned(server.recover(history.current, keys), history.nowhere, exact_claim(request))
+
+
+@settings
+class HalfNoise(FineTuning):
+    """Adds half of the noise that it claims."""
+
+    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
+        claim = exact_claim(request)
+        noise = 0.05 * keys.fold("noise").normal(history.current.shape[1])
+        claimed = replace(claim, sigma=claim.sigma + 0.1)
+        return Unlearned(server.recover(history.current + noise.float(), keys), history.end, claimed)
+
+
+@settings
 class Shapeless(FineTuning):
     """Stores one number for all seeds together."""
 
@@ -103,6 +149,11 @@ class Shapeless(FineTuning):
     [
         (NoOp(), checks.check_not_a_no_op, "give back the segment that was trained"),
         (Leak(), checks.check_forgotten_data, r"server\.recover"),
+        (Peek(), checks.check_forgotten_data, r"server\.recover"),
+        (Tired(), checks.check_not_a_no_op, "unchanged from request 2"),
+        (Sneak(), checks.check_shape, "must stay finite"),
+        (Pretender(), checks.check_claim, "does not start at the node that is claimed"),
+        (HalfNoise(), checks.check_claim, "plus noise of the sigma that is claimed"),
         (Leak(), checks.check_shape, r"use server\.recover"),
         (GlobalNoise(), checks.check_deterministic, "draw from the `keys`"),
         (MixedSeeds(), checks.check_seed_by_seed, "never mix values along the first axis"),

@@ -10,6 +10,7 @@ import torch
 
 from sifu.methods import METHODS, build_method
 from sifu.methods.method import Method
+from tests.contract import checks
 from tests.contract.checks import CHECKS
 from tests.contract.world import SCENARIO, World
 
@@ -18,6 +19,13 @@ from tests.contract.world import SCENARIO, World
 @pytest.mark.parametrize("name", list(METHODS))
 def test_contract(name: str, check: Callable[[Method], None]) -> None:
     check(build_method(name, {}, SCENARIO.certificate))
+
+
+@pytest.mark.parametrize("check", [checks.check_seed_by_seed, checks.check_padded_client, checks.check_claim])
+@pytest.mark.parametrize("changes", [{"preset": "released"}, {"preset": "strict"}, {"sets": "exact"}])
+@pytest.mark.parametrize("name", ["sifu", "last"])
+def test_contract_under_every_rule(name: str, changes: dict[str, str], check: Callable[[Method], None]) -> None:
+    check(build_method(name, {}, replace(SCENARIO.certificate, **changes)))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", list(METHODS))

@@ -11,11 +11,16 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from sifu.certificate.sensitivity import accumulate, client_increments, set_increments, spread_clients
+from sifu.certificate.sensitivity import (
+    accumulate,
+    client_increments,
+    set_increments,
+    single_client_psi,
+    spread_clients,
+)
 from sifu.coupled import leave_out, measure_alpha
 from sifu.history import Segment, Trace
 from sifu.keys import Keys
-from sifu.stages.alpha import single_client_psi
 from sifu.stop import Stop
 from sifu.types import Status
 from tests import reference

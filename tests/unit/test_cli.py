@@ -121,6 +121,18 @@ def test_partition_that_had_to_move_examples_says_so(tmp_path: Path, capsys: pyt
         (["train", "--scenario", "smoke", "--block", "s000-000", "--threads", "0"], "--threads: 0 is refused"),
         (["unlearn", "--scenario", "smoke", "--block", "s000-000", "--variant", "sfu"], "variants: 'sfu' is refused"),
         (["certify", "--epsilon", "-1", "--delta", "0.1", "--sigma", "1"], "epsilon: -1.0 is refused"),
+        (["certify", "--epsilon", "1", "--delta", "0.1", "--sigma", "inf"], "sigma: inf is refused"),
+        (["certify", "--epsilon", "1", "--delta", "0.1", "--sigma", "1", "--num-clients", "1"], "--num-clients"),
+        (
+            ["certify", "--epsilon", "1", "--delta", "0.1", "--sigma", "1", "--num-clients", "9", "--beta", "0"],
+            "--beta",
+        ),
+        (["audit", "--delta", "0"], "delta: 0.0 is refused"),
+        (["audit", "--epsilon", "-1"], "epsilon: -1.0 is refused"),
+        (["audit", "--draws", "1"], "at least 100 draws"),
+        (["audit", "--noise", "nan"], "sigma: nan is refused"),
+        (["report", "--plan", "{"], "--plan: '{' is refused; allowed: JSON with the keys"),
+        (["report", "--plan", "{}"], "--plan: '{}' is refused"),
         (["bench", "--scenarios", "nothing"], "--scenarios: 'nothing' is refused; allowed: one of mnist_embedded"),
         (["bench", "--seeds", "0"], "--seeds: 0 is refused; allowed: 1 or more"),
         (["summary", "--config", "/none.yaml"], "cannot read /none.yaml: No such file"),
@@ -177,10 +189,10 @@ def test_the_package_does_not_know_snakemake() -> None:
 def test_summary_prints_a_row_a_scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trained(tmp_path, "s000-001")
     config = tmp_path / "config.yaml"
-    config.write_text(f"scenarios: [smoke]\nresults: {tmp_path}\nnum_seeds: 2\n")
+    config.write_text(f"scenarios: [smoke]\nvariants: [scratch]\nresults: {tmp_path}\nnum_seeds: 2\n")
     assert main(["summary", "--config", str(config)]) == 0
     assert "smoke" in capsys.readouterr().out
-    config.write_text(f"scenarios: [smoke]\nresults: {tmp_path / 'empty'}\n")
+    config.write_text(f"scenarios: [smoke]\nvariants: [scratch]\nresults: {tmp_path / 'empty'}\n")
     assert main(["summary", "--config", str(config)]) == 2
     assert "no results of this config under" in capsys.readouterr().err
 
@@ -191,6 +203,16 @@ def test_certify_tells_the_truth(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     for word in ("published", "released", "strict", "0.1609", "0.142818", "0.04058", "11.92"):
         assert word in shown
+
+
+def test_certify_prints_the_contraction(capsys: pytest.CaptureFixture[str]) -> None:
+    """eta 0.1, beta 2, mu 0.5: 1.2, 1 and 0.96; eta 2 is too long for the convex case."""
+    usual = ["certify", "--epsilon", "10", "--delta", "0.01", "--sigma", "0.05", "--beta", "2", "--mu", "0.5"]
+    assert main([*usual, "--client-lr", "0.1"]) == 0
+    shown = capsys.readouterr().out
+    assert "B, smooth: 1.2\nB, convex: 1\nB, strongly convex: 0.96" in shown
+    assert main([*usual, "--client-lr", "2"]) == 0
+    assert "B, convex: none (at most 2 / beta = 1 for a convex loss)" in capsys.readouterr().out
 
 
 def test_methods_are_listed_with_their_assumptions(capsys: pytest.CaptureFixture[str]) -> None:
@@ -210,3 +232,5 @@ def test_audit_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None
     assert "no contradiction" in capsys.readouterr().out
     assert main(["audit", "--draws", "20000", "--noise", "0.5"]) == 0
     assert "the certificate is broken" in capsys.readouterr().out
+    assert main(["audit", "--draws", "2000", "--epsilon", "10"]) == 0
+    assert "cannot tell: 2000 draws prove at most" in capsys.readouterr().out

@@ -71,8 +71,8 @@ BAD_SCENARIOS: list[tuple[str, Any, str]] = [
     ("stop.accuracy", 93, "stop.accuracy: 93.0 is refused"),
     ("stop.max_rounds", 10, "stop.min_rounds: 50 is refused; allowed: at most max_rounds (10)"),
     ("certificate.sigma", -0.1, "certificate.sigma: -0.1 is refused; allowed: 0 or more"),
-    ("certificate.delta", 1.0, "certificate.delta: 1.0 is refused; allowed: above 0, below 1"),
-    ("certificate.epsilon", 0, "certificate.epsilon: 0.0 is refused; allowed: above 0"),
+    ("certificate.delta", 1.0, "certificate.delta: 1.0 is refused; allowed: above 1e-12, below 1"),
+    ("certificate.epsilon", 0, "certificate.epsilon: 0.0 is refused; allowed: 0.001 to 1000"),
     ("dataset.name", "mnits", "dataset.name: 'mnits' is refused; allowed: mnist | "),
     ("dataset.source", "web", "dataset.source: 'web' is refused; allowed: auto | torchvision"),
     ("dataset", {"name": "fashionmnist", "source": "embedded"}, "dataset.source: 'embedded' is refused"),
@@ -97,6 +97,8 @@ BAD_SCENARIOS: list[tuple[str, Any, str]] = [
     ("watermark", {"pixels": 785}, "watermark.pixels: 785 is refused; allowed: 1 to 784"),
     ("watermark", {"per": "class"}, "watermark.per: 'class' is refused; allowed: client | group"),
     ("budgets", [0.5, 1.5], "budgets: 1.5 is refused; allowed: above 0, at most 1"),
+    ("budgets", [0.333], "budgets: [0.333] is refused; allowed: different shares in whole per cents"),
+    ("budgets", [0.25, 0.25], "budgets: [0.25, 0.25] is refused"),
     ("snapshot_every", 0, "snapshot_every: 0 is refused; allowed: 1 or more"),
 ]
 
@@ -130,6 +132,8 @@ BAD_RUNS: list[tuple[dict[str, Any], str]] = [
     ({"scenarios": ["mnits"]}, "scenarios: 'mnits' is refused; allowed: one of mnist_embedded"),
     ({"scenarios": "smoke"}, "scenarios: 'smoke' is refused; allowed: a list"),
     ({"variants": ["sfu"]}, "variants: 'sfu' is refused; allowed: one of original"),
+    ({"variants": []}, "variants: [] is refused; allowed: scratch among them"),
+    ({"variants": ["sifu"]}, "variants: ['sifu'] is refused; allowed: scratch among them"),
     ({"scenarios": ["celeba"]}, "scenarios.celeba: dataset celeba is missing: looked for"),
     ({"block_size": None}, "block_size: None is refused; allowed: a whole number"),
 ]

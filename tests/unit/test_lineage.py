@@ -9,7 +9,7 @@ import torch
 
 from sifu.certificate.rules import PRESETS, Rules
 from sifu.errors import SifuError
-from sifu.history import Segment
+from sifu.history import Segment, Trace
 from sifu.kept import Kept
 from sifu.lineage import History, Node
 from sifu.methods import build_method
@@ -42,6 +42,39 @@ def test_the_papers_figure() -> None:
     history = history.grow(node(1, 2), branch(3))
     assert kept(history) == [4, 2, -1, 3]
     assert int(history.end.branch) == 3
+
+
+def measured(distances: list[float], available: torch.Tensor) -> Segment:
+    """A segment in which client 0 takes part alone with client 6 in every round, at the given distances."""
+    rounds = len(distances)
+    whole = World.make(seeds=range(1)).history.segments[0]
+    cohort = torch.tensor([0, 6, -1]).expand(1, rounds, 3)
+    far = torch.tensor(distances).view(1, rounds, 1) * torch.tensor([1.0, 0.0, 0.0])
+    trace = Trace(cohort, far, far, far.unsqueeze(-1), far.sum(2))
+    return replace(whole, rounds=torch.tensor([rounds]), trace=trace, available=available)
+
+
+def test_the_papers_figure_from_its_sensitivities() -> None:
+    """Client 0 among 7 (8 of 46 examples): odds 8/38 a unit of distance.
+
+    Psi in such units: branch 0: 0 1 2 3 4; branch 1 (from T_1 = 2): 2 2.5 3 3.5; branch 2 (from T_2 = 2): 3 6. Then
+    Psi* = 2.7 cuts branch 1 after T_3 = 1 and drops branch 2.
+    """
+    world = World.make(seeds=range(1))
+    everyone = torch.ones(1, 7, dtype=torch.bool)
+    leaver = torch.arange(7).unsqueeze(0) == 0
+    first, second, third = (measured(d, everyone) for d in ([1.0] * 4, [0.5] * 3, [3.0]))
+    history = History(world.history.engine, (first,), (first.rounds,)).grow(node(0, 2), second).grow(node(1, 2), third)
+    unit = 8 / 38
+    psi = history.sensitivity(leaver, PRESETS["published"], 1.0)
+    for found, expected in zip(psi, ([0, 1, 2, 3, 4], [2, 2.5, 3, 3.5], [3, 6]), strict=True):
+        torch.testing.assert_close(found[0], unit * torch.tensor(expected, dtype=torch.float64), rtol=1e-6, atol=0)
+    cut = history.last_at_most(psi, 2.7 * unit)
+    assert (int(cut.branch), int(cut.round)) == (1, 1)
+    grown_on = history.grow(cut, third)
+    assert kept(grown_on) == [2, 1, -1, 1]
+    last = grown_on.sensitivity(leaver, PRESETS["published"], 1.0)[3]  # goes on from 2.5, not from the dropped branch
+    torch.testing.assert_close(last[0], unit * torch.tensor([2.5, 5.5], dtype=torch.float64), rtol=1e-6, atol=0)
 
 
 def test_the_cut_is_the_last_node_that_fits() -> None:
@@ -131,6 +164,15 @@ def test_only_declared_traces_can_be_read() -> None:
         history.visits(masks(7, 3)[0])
     with pytest.raises(SifuError, match=r"Kept\.UPDATES"):
         history.sensitivity(masks(7, 3)[0], Rules("share", "exact", "accumulate", "classical"), 1.0)
+
+
+def test_what_is_not_kept_is_blanked_out() -> None:
+    shown = World.make().history.shown_to(frozenset())
+    segment = shown.segments[0]
+    assert segment.snapshots.isnan().all()
+    assert segment.trace.distance.isnan().all()
+    assert (segment.trace.cohort == -1).all()
+    assert torch.equal(shown.current, World.make().history.current)
 
 
 def certificate(sigma: float, **changes: object) -> Certificate:

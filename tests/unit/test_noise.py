@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sifu.certificate import contraction
-from sifu.certificate.audit import audit_models, clopper_pearson
+from sifu.certificate.audit import audit_models, clopper_pearson, most_provable
 from sifu.certificate.gaussian import delta_at, epsilon_at, largest_ratio
 from sifu.certificate.noise import actual_guarantee, needed_sigma, psi_star
 from sifu.certificate.rules import PRESETS, Rules, delta_of, rules_of
+from sifu.certificate.sensitivity import single_client_psi
 from sifu.coupled import measure_alpha
 from sifu.errors import ConfigError
 from sifu.keys import Keys
 from sifu.scenario import Certificate
-from sifu.stages.alpha import single_client_psi
 from sifu.stop import Stop
 from tests.conftest import tiny_clients, tiny_engine
 
@@ -90,6 +90,14 @@ def test_nothing_to_hide_and_nothing_to_hide_it_with() -> None:
         assert delta.tolist() == [0.0, 0.0, 1.0]
 
 
+def test_what_is_not_a_number_promises_nothing() -> None:
+    psi = torch.tensor([math.inf, math.nan, 1e160], dtype=torch.float64)
+    sigma = torch.tensor([math.inf, 1.0, 1.0], dtype=torch.float64)
+    epsilon, delta = actual_guarantee(10.0, 0.01, psi, sigma)
+    assert epsilon.tolist() == [math.inf] * 3
+    assert delta.tolist() == [1.0] * 3
+
+
 def test_presets_and_single_switches() -> None:
     assert rules_of(Certificate(sigma=1.0)) == PRESETS["published"]
     changed = rules_of(Certificate(sigma=1.0, preset="strict", sets="exact"))
@@ -133,6 +141,13 @@ def test_the_audit_of_a_trained_pair_stays_below_its_strict_claim() -> None:
     sigma = float(needed_sigma(certificate, 4, torch.tensor([psi], dtype=torch.float64)))
     theta, phi = torch.zeros(2, dtype=torch.float64), torch.tensor([alpha, 0.0], dtype=torch.float64)
     assert audit_models(theta, phi, sigma, 0.02, 20_000, Keys.of([1]).rows(0)) <= 2.0
+
+
+def test_the_audit_knows_what_it_cannot_prove() -> None:
+    """100,000 draws, half of them judged, none of 50,000 alarms: at most about ln(50,000 / 5.2) = 9.1."""
+    assert 8.5 < most_provable(100_000, 0.01) < 9.5
+    theta, phi = torch.zeros(1, dtype=torch.float64), torch.full((1,), 50.0, dtype=torch.float64)
+    assert audit_models(phi, theta, 1.0, 0.01, 100_000, Keys.of([0]).rows(0)) > 8
 
 
 def test_clopper_pearson_by_hand() -> None:

@@ -88,7 +88,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     weights = {name: made.folder("unlearn", name) / "weights.safetensors" for name in LABELS}
     run_verify(block, made.folder("verify"), variants=weights)
     run_alpha(block, made.folder("alpha"), history=history)
-    run_report(root, root / "report", ["smoke"], [BLOCK], LABELS)
+    run_report(root, root / "report", {"smoke": "Smoke"}, [BLOCK], LABELS)
     return made
 
 
@@ -157,14 +157,15 @@ def test_the_report_shows_every_method_and_says_what_is_missing(results: Results
     assert (statistics["mean"] <= statistics["high"] + 1e-12).all()
     headline = (report / "tables" / "headline.md").read_text()
     assert "| smoke | Dummy | 1 |" in headline
-    assert "| smoke | Refusing | 1 | 0 [0, 0] | 0.000 [0.000, 0.000] | - | - |" in headline
+    assert "| smoke | Refusing | 1 | 0 of 2 | - | - | - | - | - | - |" in headline
+    assert "| smoke | published |" in (report / "tables" / "bounds.md").read_text()
     for name in ("requests", "budgets", "alpha"):
         assert (report / "figures" / f"{name}.png").stat().st_size > 5_000
         assert (report / "figures" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_the_report_is_made_the_same_again(results: Results, tmp_path: Path) -> None:
-    run_report(results.root, tmp_path, ["smoke"], [BLOCK], LABELS)
+    run_report(results.root, tmp_path, {"smoke": "Smoke"}, [BLOCK], LABELS)
     for path in sorted((results.root / "report").rglob("*")):
         if path.is_file():
             assert path.read_bytes() == (tmp_path / path.relative_to(results.root / "report")).read_bytes(), path.name

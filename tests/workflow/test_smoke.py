@@ -83,7 +83,7 @@ def test_an_edit_reruns_the_stages_that_use_it(done: Checkout, module: str, text
             "client_lr: 0.03, clip: 5.0}\n  stop: {accuracy: 0.5",
             AFTER_HALF | {"train": 1},
         ),
-        ("label: Smoke\n", "label: Smoke again\n", {}),
+        ("label: Smoke\n", "label: Smoke again\n", {"all": 1, "report": 1}),
         ("size: 2}\n  watermark", "size: 1}\n  watermark", {"all": 1, "unlearn": 7, "verify": 1, "report": 1}),
         ("num_clients: 20, examples: 20", "num_clients: 20, examples: 25", AFTER_HALF | {"partition": 1, "train": 1}),
     ],

@@ -2,6 +2,7 @@ rule alpha:
     input:
         partition=stage_path("partition", "partition.parquet"),
         history=stage_path("train", "history.safetensors"),
+        data=dataset_files,
     output:
         stage_path("alpha", "alpha.parquet"),
     log:

@@ -126,10 +126,11 @@ def report_files():
 
 def report_plan():
     labels = {name: variant.label for name, variant in SUITE.variants.items()}
+    titles = {name: scenario.label for name, scenario in SUITE.scenarios.items()}
     return json.dumps(
         {
             "results": RUN.results,
-            "scenarios": list(SUITE.scenarios),
+            "titles": titles,
             "blocks": SUITE.blocks,
             "labels": labels,
         }

@@ -2,6 +2,7 @@ rule unlearn:
     input:
         partition=stage_path("partition", "partition.parquet"),
         history=stage_path("train", "history.safetensors"),
+        data=dataset_files,
     output:
         [stage_path("unlearn", file) for file in paths.FILES["unlearn"]],
     log:

@@ -2,6 +2,7 @@ rule verify:
     input:
         partition=stage_path("partition", "partition.parquet"),
         weights=variant_files("weights.safetensors"),
+        data=dataset_files,
     output:
         stage_path("verify", "metrics.parquet"),
     log:
