@@ -85,10 +85,14 @@ def test_bad_files_are_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="is not a table curves"):
         store.read_table(tmp_path / "p.parquet", CURVES)
     (tmp_path / "junk.safetensors").write_text("junk")
-    with pytest.raises(StoreError, match="not a readable history"):
+    with pytest.raises(StoreError, match="not a readable safetensors file"):
         store.read_segment(tmp_path / "junk.safetensors")
-    with pytest.raises(StoreError, match="run the train stage first"):
+    with pytest.raises(StoreError, match="run the stage that makes it first"):
         store.read_segment(tmp_path / "none.safetensors")
+    store.write_weights(tmp_path / "w.safetensors", {"a": torch.zeros(2)}, STAMP)
+    assert torch.equal(store.read_weights(tmp_path / "w.safetensors")["a"], torch.zeros(2))
+    with pytest.raises(StoreError, match="holds weights, not a history"):
+        store.read_segment(tmp_path / "w.safetensors")
 
 
 def test_results_of_other_rules_are_not_mixed(tmp_path: Path) -> None:
