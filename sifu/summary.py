@@ -48,7 +48,7 @@ def _print_headline(report: Path) -> None:
     table = Table(*rows.columns, title="Unlearning, to the target accuracy: means")
     for row in rows.itertuples(index=False):
         table.add_row(*row)
-    Console(width=max(130, Console().width)).print(table)
+    Console(width=max(150, Console().width)).print(table)
     print(f"report: {report}/tables/*.md, {report}/figures/*.png")
 
 

@@ -17,9 +17,9 @@ def test_default_config(checkout: Checkout) -> None:
 
 
 def test_smoke_config(checkout: Checkout) -> None:
-    """2 scenarios, a block of 2 seeds, 7 variants."""
+    """2 scenarios, a block of 2 seeds, 3 variants."""
     plan = checkout.plan("--configfile", "config/smoke.yaml")
-    assert plan == {"all": 1, "partition": 2, "train": 2, "unlearn": 14, "verify": 2, "alpha": 2, "report": 1}
+    assert plan == {"all": 1, "partition": 2, "train": 2, "unlearn": 6, "verify": 2, "alpha": 2, "report": 1}
 
 
 def test_paper_config(checkout: Checkout, data_root: Path) -> None:
