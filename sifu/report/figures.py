@@ -11,6 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
+from sifu.report.statistics import ROUNDING
+
 matplotlib.use("Agg")
 
 Labels = dict[str, str]  # variant or scenario -> name in figures
@@ -122,8 +124,8 @@ def _alpha_curves(axis: Axes, part: pd.DataFrame) -> None:
 def _alpha_points(axis: Axes, part: pd.DataFrame) -> None:
     colours = sns.color_palette("colorblind", 10)
     for place, (column, label) in enumerate(_BOUNDS):
-        held = (part[column] >= part["alpha"]).mean() if len(part) else float("nan")
-        text = f"{label}: holds for {held:.0%}"
+        held = (part["alpha"] <= part[column] * (1 + ROUNDING)).mean() if len(part) else float("nan")
+        text = f"{label}: holds for {held:.1%}"
         axis.plot(part["alpha"], part[column], ".", ms=2, alpha=0.4, color=colours[place], label=text, rasterized=True)
     if len(part):
         ends = [part["alpha"].min(), part["alpha"].max()]
