@@ -24,7 +24,7 @@ SIZES = {
 EVERY_MODEL = pytest.mark.parametrize("name", list(MODELS))
 
 
-@EVERY_MODEL
+@pytest.mark.parametrize("name", list(SIZES))
 def test_number_of_weights(name: str) -> None:
     assert build_model(name, DATASETS[DATASET_OF[name]]).num_weights == SIZES[name]
 
