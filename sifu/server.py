@@ -12,7 +12,7 @@ from sifu.engine import Engine
 from sifu.history import Segment
 from sifu.keys import Keys
 from sifu.requests import Request
-from sifu.scenario import Scenario
+from sifu.scenario import Certificate, Scenario
 from sifu.stop import Stop
 
 
@@ -25,10 +25,9 @@ class Server:
     stop: Stop
     scenario: Scenario
 
-    @property
-    def round_factor(self) -> float:
-        """B^K of the scenario: what a round does to a distance that is there already."""
-        return round_factor(self.scenario)
+    def round_factor(self, certificate: Certificate) -> float:
+        """B^K by a method's own certificate: what a round does to a distance that is there already."""
+        return round_factor(certificate, self.engine.federation)
 
     def recover(self, start: Tensor, keys: Keys) -> Segment:
         """FedAvg on the remaining clients from `start` [S, P]."""

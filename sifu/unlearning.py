@@ -55,7 +55,8 @@ def _answer(method: Method, history: History, request: Request, unlearned: Unlea
         return Answer(request, unlearned, work, None, None)
     claim = unlearned.claim
     psi = history.value_at(
-        history.sensitivity(request.forget, PRESETS["strict"], round_factor(scenario)), unlearned.node
+        history.sensitivity(request.forget, PRESETS["strict"], round_factor(scenario.certificate, scenario.federation)),
+        unlearned.node,
     )
     return Answer(request, unlearned, work, actual_guarantee(claim.epsilon, claim.delta, psi, claim.sigma), psi)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sifu.scenario import Certificate, Scenario
+from sifu.scenario import Certificate, Federation
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ def rules_of(certificate: Certificate) -> Rules:
     )
 
 
-def round_factor(scenario: Scenario) -> float:
+def round_factor(certificate: Certificate, federation: Federation) -> float:
     """B^K: what a round does to a distance that is there already."""
-    return scenario.certificate.contraction**scenario.federation.local_steps
+    return certificate.contraction**federation.local_steps
 
 
 def delta_of(certificate: Certificate, num_clients: int) -> float:

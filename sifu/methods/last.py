@@ -44,7 +44,7 @@ class Last:
         certificate = self.certificate
         assert certificate is not None
         num_clients, current = history.num_clients, history.current
-        psi = history.sensitivity(request.forget, rules_of(certificate), server.round_factor)
+        psi = history.sensitivity(request.forget, rules_of(certificate), server.round_factor(certificate))
         worth = history.value_at(psi, history.end)  # [S]
         sigma = needed_sigma(certificate, num_clients, worth)
         noise = keys.fold("noise").normal(current.shape[1])

@@ -45,7 +45,7 @@ class Sifu:
         assert certificate is not None
         num_clients = history.num_clients
         limit = psi_star(certificate, num_clients)
-        psi = history.sensitivity(request.forget, rules_of(certificate), server.round_factor)
+        psi = history.sensitivity(request.forget, rules_of(certificate), server.round_factor(certificate))
         node = history.last_at_most(psi, limit)  # zeta_u, T_u
         kept = history.at(node.round, node.branch)  # [S, P]
         noise = keys.fold("noise").normal(kept.shape[1]).to(kept.dtype)

@@ -27,7 +27,7 @@ def run_alpha(block: Block, folder: Path, *, history: Path) -> None:
     clients = Keys.of(block.seeds).fold("alpha").permutation(num_clients)[:, :count].flatten()  # [S * k]
     rows = torch.arange(len(block.seeds)).repeat_interleave(count)  # [S * k]
     columns = {"alpha": measure_alpha(engine, segment, rows, clients)}  # [S * k, T + 1] each
-    factor = round_factor(block.scenario)
+    factor = round_factor(block.scenario.certificate, block.scenario.federation)
     for preset, rules in PRESETS.items():
         psi = single_client_psi(segment, engine.clients.size.cpu(), rules.weight, factor)  # [S, T + 1, C]
         columns[f"psi_{preset}"] = psi[rows, :, clients]

@@ -54,7 +54,9 @@ def _sensitivity(cell: Cell, scenario: Scenario, segment: Segment, size: Tensor)
     """One row for each round, seed and sampled client."""
     trace = segment.trace
     increments = client_increments(segment, size, "share")  # [S, T, m]
-    psi = single_client_psi(segment, size, "share", round_factor(scenario))  # [S, T + 1, C]
+    psi = single_client_psi(
+        segment, size, "share", round_factor(scenario.certificate, scenario.federation)
+    )  # [S, T + 1, C]
     kept = (trace.cohort >= 0) & segment.happened()[..., None]  # [S, T, m]
     seed_row, round_, place = kept.nonzero(as_tuple=True)
     client = trace.cohort[seed_row, round_, place]

@@ -222,6 +222,19 @@ def test_sifu_as_the_paper_says() -> None:
     torch.testing.assert_close(answer.unlearned.segment.start, expected)
 
 
+def test_a_methods_own_contraction_counts() -> None:
+    """B = 0.5, K = 2: older rounds count a quarter each, so Psi and with it the noise of `last` are smaller."""
+    world = World.make()
+    psi = {}
+    for contraction in (1.0, 0.5):
+        (answer, *_) = world.answer(build_method("last", {}, certificate(0.0, contraction=contraction)))
+        assert answer.unlearned.claim is not None
+        expected = world.history.sensitivity(answer.request.forget, PRESETS["published"], contraction**2)
+        torch.testing.assert_close(answer.unlearned.claim.psi, expected[0][:, -1])
+        psi[contraction] = answer.unlearned.claim.psi
+    assert (psi[0.5] < psi[1.0]).all()
+
+
 def test_last_takes_the_noise_that_its_sensitivity_needs() -> None:
     world = World.make()
     (answer, *_) = world.answer(build_method("last", {}, certificate(0.0)))
