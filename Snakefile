@@ -1,4 +1,4 @@
-# From a config to results, one direction: partition -> train -> unlearn -> verify -> report.
+# From a config to results, one direction: partition (-> search) -> train -> unlearn -> verify -> report.
 #
 # results/<stage>/<scenario>[/<variant>]/<block>/<table>.parquet    tables, see docs/results.md
 # results/<stage>/<scenario>[/<variant>]/<block>/log.txt            what the stage printed
@@ -16,10 +16,12 @@ configfile: "config/config.yaml"
 
 include: "workflow/rules/common.smk"
 include: "workflow/rules/partition.smk"
+include: "workflow/rules/search.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/unlearn.smk"
 include: "workflow/rules/verify.smk"
 include: "workflow/rules/alpha.smk"
+include: "workflow/rules/null_space.smk"
 include: "workflow/rules/report.smk"
 
 

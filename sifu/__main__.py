@@ -40,6 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     add_stages(commands)
     _add_report(commands)
+    _add_null_space(commands)
     _add_methods(commands)
     _add_certify(commands)
     _add_audit(commands)
@@ -65,6 +66,13 @@ def _add_methods(commands: Commands) -> None:
     parser = commands.add_parser("methods", help=text, description=text)
     parser.add_argument("--json", action="store_true", help="print a list of rows instead of a table")
     parser.set_defaults(command=_methods)
+
+
+def _add_null_space(commands: Commands) -> None:
+    text = "The paper's appendix A: fine-tuning an under-determined linear regression never forgets."
+    parser = commands.add_parser("null-space", help=text, description=text)
+    parser.add_argument("--results", default="results", help="folder of all results (default: %(default)s)")
+    parser.set_defaults(command=_null_space)
 
 
 def _add_certify(commands: Commands) -> None:
@@ -117,26 +125,35 @@ def _report(parsed: argparse.Namespace) -> None:
         labels = {name: variant.label for name, variant in suite.variants.items()}
         names = {"blocks": suite.blocks, "labels": labels}
         titles = {name: scenario.label for name, scenario in suite.scenarios.items()}
-        plan = {"results": suite.run.results, "titles": titles} | names
+        searches = {name: variant.search.block for name, variant in suite.variants.items() if variant.search}
+        plan = {"results": suite.run.results, "titles": titles, "searches": searches} | names
     results = Path(plan["results"])
-    run_report(results, results / "report", plan["titles"], plan["blocks"], plan["labels"])
+    run_report(results, results / "report", plan["titles"], plan["blocks"], plan["labels"], plan["searches"])
     print(f"report: {results / 'report'}")
 
 
 def _read_plan(text: str) -> dict[str, Any]:
     try:
         plan: dict[str, Any] = json.loads(text)
-        if set(plan) == {"results", "titles", "blocks", "labels"}:
+        if set(plan) == {"results", "titles", "blocks", "labels", "searches"}:
             return plan
     except (json.JSONDecodeError, TypeError):
         pass
-    raise ConfigError("--plan", text, "JSON with the keys results, titles, blocks, labels")
+    raise ConfigError("--plan", text, "JSON with the keys results, titles, blocks, labels, searches")
 
 
 def _summary(parsed: argparse.Namespace) -> None:
     from sifu.summary import print_summary
 
     print_summary(build(Run, read_yaml(parsed.config), ""))
+
+
+def _null_space(parsed: argparse.Namespace) -> None:
+    from sifu.stages.null_space import run_null_space
+
+    folder = Path(parsed.results) / "null_space"
+    run_null_space(folder)
+    print(f"wrote {folder / 'null_space.parquet'}")
 
 
 def _methods(parsed: argparse.Namespace) -> None:

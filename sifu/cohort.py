@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
 from sifu.keys import Keys
+from sifu.scenario import Federation
 
 _LAST = torch.iinfo(torch.int64).max
 
@@ -22,6 +25,29 @@ def sample_cohort(keys: Keys, rounds: Tensor, available: Tensor, count: int) -> 
     chosen = priority.masked_fill(~available, _LAST).topk(count, dim=1, largest=False).indices  # [R, m]
     chosen = torch.where(available.gather(1, chosen), chosen, num_clients).sort(dim=1).values
     return torch.where(chosen < num_clients, chosen, -1)
+
+
+def cohort_places(federation: Federation, num_clients: int) -> int:
+    """How many clients a round has room for. A Poisson sample of more (8 standard deviations) loses the last ones."""
+    expected = federation.clients_per_round
+    if federation.sampling == "fixed":
+        return expected
+    return min(num_clients, expected + math.ceil(8 * math.sqrt(expected)) + 2)
+
+
+def draw_cohort(keys: Keys, rounds: Tensor, available: Tensor, federation: Federation) -> Tensor:
+    """The clients of a round, by the federation's way of sampling. [R, places]"""
+    places = cohort_places(federation, available.shape[1])
+    if federation.sampling == "poisson":
+        available = poisson_sample(keys, rounds, available, federation.clients_per_round)
+    return sample_cohort(keys, rounds, available, places)
+
+
+def poisson_sample(keys: Keys, rounds: Tensor, available: Tensor, expected: int) -> Tensor:
+    """Each available client alone, with the chance `expected` / (number of available ones). [R, C] bool"""
+    numbers = torch.arange(available.shape[1], device=available.device)
+    draw = keys.fold("poisson", rounds).each(numbers).uniform(1).squeeze(-1)  # [R, C]
+    return available & (draw < expected / available.sum(1, keepdim=True))
 
 
 def cohort_sizes(cohort: Tensor, size: Tensor) -> Tensor:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sifu.config import block_seeds, default_data_root, load_scenario, load_variant, method_of
 from sifu.errors import ConfigError
+from sifu.methods.method import OwnTraining
 from sifu.paths import stage_folder
 
 if TYPE_CHECKING:
+    from sifu.methods.method import Method
     from sifu.scenario import Scenario
     from sifu.stages.block import Block
 
@@ -23,7 +26,12 @@ def add_stages(commands: Commands) -> None:
     """One sub-command a stage, in the order of the data's way."""
     partition = _add(commands, "partition", "Decide who holds which example.", run_partition)
     partition.add_argument("--download", action="store_true", help="let torchvision download a missing dataset")
-    _with_device(_add(commands, "train", "Train a federation and keep its history.", run_train))
+    search = _add(commands, "search", "Try values of a setting of a method that trains by itself.", run_search)
+    search.add_argument("--variant", required=True, help="name in variants.yaml, with a `search`")
+    _with_device(search)
+    train = _add(commands, "train", "Train a federation and keep its history.", run_train)
+    train.add_argument("--variant", help="train for this variant alone: one whose method has a training of its own")
+    _with_device(train)
     unlearn = _add(commands, "unlearn", "Answer every request with one method.", run_unlearn)
     unlearn.add_argument("--variant", required=True, help="name in variants.yaml")
     _with_device(unlearn)
@@ -86,20 +94,52 @@ def run_partition(parsed: argparse.Namespace) -> None:
     run_partition(parsed.scenario, scenario, seeds, folder, data_root=root, download=parsed.download)
 
 
+def run_search(parsed: argparse.Namespace) -> None:
+    from sifu.stages.search import run_search
+
+    variant = load_variant(parsed.config / "variants.yaml", parsed.variant)
+    if variant.search is None:
+        raise ConfigError("--variant", parsed.variant, "a variant with a `search` in variants.yaml")
+    block = _block(parsed)
+    methods = {value: method_of(parsed.variant, variant, block.scenario, value) for value in variant.search.values}
+    run_search(block, parsed.variant, variant.search, methods, _folder(parsed, "search", parsed.variant))
+
+
+def _method(parsed: argparse.Namespace, scenario: Scenario) -> Method:
+    """The variant's method, with the value that its search found if it has one."""
+    variant = load_variant(parsed.config / "variants.yaml", parsed.variant)
+    if variant.search is None:
+        return method_of(parsed.variant, variant, scenario)
+    from sifu.stages.search import chosen_value
+
+    folder = stage_folder(parsed.results, "search", parsed.scenario, variant.search.block, parsed.variant)
+    return method_of(parsed.variant, variant, scenario, chosen_value(folder / "search.parquet"))
+
+
 def run_train(parsed: argparse.Namespace) -> None:
     from sifu.stages.train import run_train
 
-    run_train(_block(parsed), _folder(parsed, "train"))
+    block = _block(parsed)
+    if parsed.variant is None:
+        run_train(block, _folder(parsed, "train"))
+        return
+    method = _method(parsed, block.scenario)
+    if not isinstance(method, OwnTraining):
+        raise ConfigError("--variant", parsed.variant, "a variant whose method has a training of its own")
+    block = replace(block, scenario=method.training(block.scenario))
+    run_train(block, _folder(parsed, "train", parsed.variant), variant=parsed.variant, method=method)
 
 
 def run_unlearn(parsed: argparse.Namespace) -> None:
     from sifu.stages.unlearn import run_unlearn
 
-    variant = load_variant(parsed.config / "variants.yaml", parsed.variant)
-    block = _block(parsed)
-    method = method_of(parsed.variant, variant, block.scenario)
-    folder, history = _folder(parsed, "unlearn", parsed.variant), _folder(parsed, "train") / "history.safetensors"
-    run_unlearn(block, parsed.variant, method, folder, history=history)
+    block, trained = _block(parsed), _folder(parsed, "train")
+    method = _method(parsed, block.scenario)
+    if isinstance(method, OwnTraining):
+        block = replace(block, scenario=method.training(block.scenario))
+        trained = _folder(parsed, "train", parsed.variant)
+    folder = _folder(parsed, "unlearn", parsed.variant)
+    run_unlearn(block, parsed.variant, method, folder, history=trained / "history.safetensors")
 
 
 def run_verify(parsed: argparse.Namespace) -> None:

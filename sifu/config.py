@@ -18,7 +18,7 @@ import yaml
 from sifu.data import resolve_source
 from sifu.errors import ConfigError, DataError, SifuError
 from sifu.methods import METHODS, build_method
-from sifu.methods.method import Method
+from sifu.methods.method import Method, OwnTraining
 from sifu.scenario import Certificate, Scenario
 from sifu.settings import at_least, build, from_to, one_of, setting, settings, to_plain
 
@@ -51,6 +51,24 @@ class Run:
 
 
 @settings
+class Search:
+    """Values of a setting to try on seeds of their own, each with the same budget; the best one is used.
+
+    Best is what reaches the target on most seeds, then in the fewest client steps; where none does, the most accurate.
+    """
+
+    key: str = setting("which of the method's settings")
+    values: tuple[float, ...] = setting("what to try")
+    rounds: int = setting("rounds that a training may take", at_least(1), default=500)
+    num_seeds: int = setting("how many seeds", at_least(1), default=2)
+    first_seed: int = setting("the first of them: none of the seeds that are reported", at_least(0), default=1_000_000)
+
+    @property
+    def block(self) -> str:
+        return block_name(range(self.first_seed, self.first_seed + self.num_seeds))
+
+
+@settings
 class Variant:
     """A method with its settings."""
 
@@ -60,14 +78,37 @@ class Variant:
     certificate: dict[str, Any] | None = setting(
         "keys of the scenario's certificate that this variant changes", default=None
     )
+    search: Search | None = setting("look for the best value of a setting; null: as it is given", default=None)
 
 
-def method_of(name: str, variant: Variant, scenario: Scenario) -> Method:
-    """The variant's method in a scenario, with the scenario's certificate as the variant changes it."""
+def method_of(name: str, variant: Variant, scenario: Scenario, searched: float | None = None) -> Method:
+    """The variant's method in a scenario, with the scenario's certificate as the variant changes it.
+
+    `searched` is a value of the setting that the variant searches for.
+    """
     path = f"variants.{name}"
     changed = to_plain(scenario.certificate) | (variant.certificate or {})
     certificate = build(Certificate, changed, f"{path}.certificate")
-    return build_method(variant.method, variant.settings or {}, certificate, f"{path}.settings")
+    settings = dict(variant.settings or {})
+    if variant.search is not None and searched is not None:
+        settings[variant.search.key] = searched
+    return build_method(variant.method, settings, certificate, f"{path}.settings")
+
+
+def _refuse_search(name: str, variant: Variant, scenario: Scenario, seeds: range) -> None:
+    """A search must be of a setting that exists, for a method that is trained alone, on seeds that are not reported."""
+    search = variant.search
+    if search is None:
+        return
+    path = f"variants.{name}.search"
+    if not search.values:
+        raise ConfigError(f"{path}.values", [], "at least one value")
+    if not isinstance(method_of(name, variant, scenario), OwnTraining):
+        raise ConfigError(path, variant.method, "only for a method with a training of its own, such as dp_fedavg")
+    for value in search.values:
+        method_of(name, variant, scenario, value)
+    if set(seeds) & set(block_seeds(search.block)):
+        raise ConfigError(f"{path}.first_seed", search.first_seed, f"seeds other than those reported ({seeds})")
 
 
 @dataclass(frozen=True)
@@ -162,6 +203,7 @@ def load_suite(raw: Mapping[str, Any], folder: Path, environ: Mapping[str, str] 
     for scenario in chosen.values():
         for name, variant in variants.items():
             method_of(name, variant, scenario)  # refuses nonsense
+            _refuse_search(name, variant, scenario, range(run.first_seed, run.first_seed + run.num_seeds))
     return Suite(run, found, picked, skipped)
 
 

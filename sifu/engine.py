@@ -13,7 +13,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from sifu.cohort import cohort_sizes, cohort_weights, sample_cohort
+from sifu.aggregation import mean, private_mean
+from sifu.cohort import cohort_places, cohort_sizes, cohort_weights, draw_cohort
 from sifu.errors import StoreError
 from sifu.evaluation import Evaluator, share
 from sifu.history import Look, Segment
@@ -65,15 +66,41 @@ class Engine:
 
     def round(self, weights: Tensor, seeds: Tensor, rounds: Tensor, available: Tensor, keys: Keys) -> Round:
         """One round from `weights` [R, P]; `seeds` [R] are rows of the clients' data, `rounds` [R] its numbers."""
-        cohort = sample_cohort(keys, rounds, available, self.federation.clients_per_round)
+        cohort = draw_cohort(keys, rounds, available, self.federation)
         return self.train_cohort(weights, seeds, rounds, cohort, keys)
 
-    def train_cohort(self, weights: Tensor, seeds: Tensor, rounds: Tensor, cohort: Tensor, keys: Keys) -> Round:
-        """The round of a given `cohort` [R, m] (-1: nobody, standing last)."""
+    def train_cohort(
+        self,
+        weights: Tensor,
+        seeds: Tensor,
+        rounds: Tensor,
+        cohort: Tensor,
+        keys: Keys,
+        local_steps: int | None = None,
+    ) -> Round:
+        """The round of a given `cohort` [R, m] (-1: nobody, standing last); `local_steps`: only the first of its K."""
         sizes = cohort_sizes(cohort, self.clients.size[seeds])  # [R, m]
         batches = self.batcher.draw(keys, rounds, cohort, sizes)
+        batches = batches if local_steps is None else batches.first(local_steps)
         local = self.trainer(weights, seeds, cohort, batches)
-        return Round(cohort, local, _average(weights, local, cohort_weights(sizes, local.dtype)))
+        return Round(cohort, local, self.aggregate(weights, local, sizes, rounds, keys))
+
+    def aggregate(self, weights: Tensor, local: Tensor, sizes: Tensor, rounds: Tensor, keys: Keys) -> Tensor:
+        """The new global model of clients' weights `local` [R, m, P] with `sizes` [R, m] examples. [R, P]"""
+        if self.federation.privacy is None:
+            return mean(weights, local, cohort_weights(sizes, local.dtype))
+        noise = keys.fold("privacy", rounds).normal(weights.shape[1])
+        return private_mean(weights, local, noise, self.federation)
+
+    def weighted_mean(self, weights: Tensor, local: Tensor, cohort: Tensor) -> Tensor:
+        """FedAvg's mean of clients' weights `local` [S, m, P], by their examples; `weights` [S, P] if nobody came."""
+        sizes = cohort_sizes(cohort, self.clients.size)
+        return mean(weights, local, cohort_weights(sizes, local.dtype))
+
+    @property
+    def places(self) -> int:
+        """How many clients a round has room for."""
+        return cohort_places(self.federation, self.clients.num_clients)
 
     def run(
         self,
@@ -92,7 +119,7 @@ class Engine:
             available,
             keys,
             stop,
-            Recorder(self.model, len(start), self.federation.clients_per_round, snapshot_every),
+            Recorder(self.model, len(start), self.places, snapshot_every),
             progress,
         ).finish()
 
@@ -129,20 +156,20 @@ class Engine:
         )
         rows, numbers, available, state = there
         result = self.round(weights, rows, numbers, available, Keys(state))
-        moved = (result.local - weights.unsqueeze(1)).norm(dim=-1).cpu()  # [R, m]
-        recorded = segment.trace.update_norm[seeds, rounds]
-        same = torch.allclose(moved, recorded, rtol=_REPLAY_TOLERANCE, atol=_REPLAY_TOLERANCE)
-        if not same or not torch.equal(result.cohort.cpu(), segment.trace.cohort[seeds, rounds]):
-            raise StoreError("the history was not made with these clients and keys: its rounds differ on replay")
+        refuse_other_updates(weights, result.local, segment.trace.update_norm[seeds, rounds])
+        if not torch.equal(result.cohort.cpu(), segment.trace.cohort[seeds, rounds]):
+            raise StoreError(_OTHER)
         return result
 
 
-def _average(old: Tensor, local: Tensor, weight: Tensor) -> Tensor:
-    """The weighted mean over m, one client after another: its rounding does not depend on the batch. [R, P]"""
-    total = torch.zeros_like(old)
-    for j in range(local.shape[1]):
-        total.addcmul_(local[:, j], weight[:, j, None])
-    return torch.where(weight.sum(1, keepdim=True) > 0, total, old)  # nobody came: nothing changes
+_OTHER = "the history was not made with these clients and keys: its rounds differ on replay"
+
+
+def refuse_other_updates(weights: Tensor, local: Tensor, recorded: Tensor) -> None:
+    """Refuse clients' weights `local` [R, m, P] that did not move from `weights` [R, P] as far as recorded [R, m]."""
+    moved = (local - weights.unsqueeze(1)).norm(dim=-1).cpu()  # [R, m]
+    if not torch.allclose(moved, recorded, rtol=_REPLAY_TOLERANCE, atol=_REPLAY_TOLERANCE):
+        raise StoreError(_OTHER)
 
 
 class _Run:

@@ -53,6 +53,11 @@ class Segment:
         weights[later] = self.snapshots[later, number[later] - 1]
         return number * self.snapshot_every, weights
 
+    def snapshot_after(self, number: int) -> Tensor | None:
+        """The weights after round `number` (0: the first) if they were kept. [S, P]"""
+        kept, rest = divmod(number + 1, self.snapshot_every)
+        return self.snapshots[:, kept - 1] if rest == 0 else None
+
     def happened(self) -> Tensor:
         """Which rounds of the trace are a seed's own, not padding. [S, T] bool"""
         return torch.arange(self.trace.cohort.shape[1]) < self.rounds[:, None]
@@ -66,8 +71,18 @@ class Work:
     client_steps: Tensor  # local optimiser steps, over all clients
     comm_floats: Tensor  # floats moved, down and up
 
+    @staticmethod
+    def of(rounds: Tensor, visits: Tensor, local_steps: int, num_weights: int) -> Work:
+        """`rounds` [S] in which clients were asked `visits` [S] times in all: a model down and one up each time."""
+        return Work(rounds, visits * local_steps, visits * 2 * num_weights)
+
+    def __add__(self, other: Work) -> Work:
+        return Work(
+            self.rounds + other.rounds, self.client_steps + other.client_steps, self.comm_floats + other.comm_floats
+        )
+
 
 def count_work(segment: Segment, local_steps: int) -> Work:
     """The cost of a segment from its own trace."""
     visits = ((segment.trace.cohort >= 0) & segment.happened()[..., None]).sum((1, 2))  # [S]
-    return Work(segment.rounds, visits * local_steps, visits * 2 * segment.start.shape[1])
+    return Work.of(segment.rounds, visits, local_steps, segment.start.shape[1])

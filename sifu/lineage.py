@@ -6,7 +6,9 @@ after it, and grows a new branch. A node has the paper's coordinates: branch u (
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -21,10 +23,12 @@ from sifu.certificate.sensitivity import (
     set_increments,
     spread_clients,
 )
-from sifu.engine import Engine
+from sifu.engine import Engine, Round, refuse_other_updates
 from sifu.errors import SifuError
 from sifu.history import Segment
 from sifu.kept import Kept
+from sifu.keys import Keys
+from sifu.past import Past
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,10 @@ class Node:
 
     branch: Tensor  # [S] int64
     round: Tensor  # [S] int64
+
+    def moved(self, branch: int, number: int, which: Tensor) -> Node:
+        """The node (branch, number) for the seeds `which` [S] bool, this one for the others."""
+        return Node(torch.where(which, branch, self.branch), torch.where(which, number, self.round))
 
 
 Psi = list[Tensor]  # for each branch the sensitivity at its nodes 0..T: [S, T + 1]
@@ -43,7 +51,7 @@ class History:
     """The segments so far, and how much of each is still part of the lineage."""
 
     engine: Engine
-    segments: tuple[Segment, ...]
+    whole: tuple[Segment, ...]  # a method reads `segments`, where what it does not keep is blanked out
     kept: tuple[Tensor, ...]  # [S] int64 each: rounds that are left of it; -1: not even its start
     readable: frozenset[Kept] = frozenset(Kept)
 
@@ -51,6 +59,11 @@ class History:
     def of(engine: Engine, segment: Segment) -> History:
         """The history of a training."""
         return History(engine, (segment,), (segment.rounds,))
+
+    @cached_property
+    def segments(self) -> tuple[Segment, ...]:
+        """The segments as far as they are readable."""
+        return tuple(_blank(segment, self.readable) for segment in self.whole)
 
     @property
     def start(self) -> Tensor:
@@ -72,6 +85,10 @@ class History:
         """Before everything: what grows from here shares nothing with the past."""
         return Node(torch.full_like(self.kept[0], -1), torch.zeros_like(self.kept[0]))
 
+    def early(self, rounds: int) -> Node:
+        """The training after its first rounds, or as many of them as are left."""
+        return Node(torch.zeros_like(self.kept[0]), self.kept[0].clamp(min=0, max=rounds))
+
     @property
     def num_clients(self) -> int:
         """Clients of the training."""
@@ -79,7 +96,7 @@ class History:
 
     def shown_to(self, keeps: frozenset[Kept]) -> History:
         """The history as a method sees it that keeps only `keeps`: the rest is blanked out."""
-        return replace(self, segments=tuple(_blank(segment, keeps) for segment in self.segments), readable=keeps)
+        return replace(self, readable=keeps)
 
     def grow(self, node: Node, segment: Segment) -> History:
         """The lineage that goes to `node` and on with a new branch."""
@@ -87,14 +104,14 @@ class History:
             torch.where(node.branch > u, rounds, torch.where(node.branch == u, node.round, -1))
             for u, rounds in enumerate(self.kept)
         ]
-        return replace(self, segments=(*self.segments, segment), kept=(*kept, segment.rounds))
+        return replace(self, whole=(*self.whole, segment), kept=(*kept, segment.rounds))
 
     def at(self, rounds: Tensor, branch: Tensor | None = None) -> Tensor:
         """The model after `rounds` [S] rounds of `branch` [S] (the training, if none is given). [S, P]"""
         self._read(Kept.MODELS)
         branch = torch.zeros_like(rounds) if branch is None else branch
         weights = self.start.clone()
-        for u, (segment, kept) in enumerate(zip(self.segments, self.kept, strict=True)):
+        for u, (segment, kept) in enumerate(zip(self.whole, self.kept, strict=True)):
             here = branch == u
             if bool((here & (rounds > kept)).any()):
                 raise SifuError(f"round {rounds.tolist()} of branch {u} is no longer part of the lineage")
@@ -105,15 +122,61 @@ class History:
     def sensitivity(self, leavers: Tensor, rules: Rules, factor: float) -> Psi:
         """Psi(n, W) at every node of every branch, for the clients `leavers` [S, C]; factor = B^K (equation 11)."""
         self._read(Kept.SCALARS)
-        increments = [self._increments(segment, leavers, rules) for segment in self.segments]
+        increments = [self._increments(segment, leavers, rules) for segment in self.whole]
         nodes = self._accumulate(increments, factor, reset=rules.branches == "reset")
         return [psi.amax(2) if psi.dim() == 3 else psi for psi in nodes]
 
     def visits(self, leavers: Tensor) -> Psi:
         """How often any of `leavers` [S, C] has taken part before each node."""
         self._read(Kept.COHORTS)
-        taking_part = [sampled(leavers, segment.trace.cohort).any(2).double() for segment in self.segments]
+        taking_part = [sampled(leavers, segment.trace.cohort).any(2).double() for segment in self.whole]
         return self._accumulate(taking_part, 1.0, reset=False)
+
+    def retained(self, every: int) -> Iterator[Past]:
+        """Every `every`-th round of the lineage from the first on, branch after branch."""
+        self._read(Kept.NORMS)
+        for branch, (segment, kept) in enumerate(zip(self.whole, self.kept, strict=True)):
+            for number in range(0, int(kept.max()), every):
+                yield Past.of(segment, branch, number, kept)
+
+    def first_round(self, remain: Tensor) -> Tensor:
+        """The mean of what the clients `remain` [S, C] sent in the training's first round; theta_0^0 if nobody did."""
+        self._read(Kept.FIRST_ROUND)
+        if not self.whole[0].trace.cohort.shape[1]:
+            return self.start
+        past = Past.of(self.whole[0], 0, 0, self.kept[0])
+        return self._train(self.start, past.only(remain)).weights
+
+    def updates(self, remain: Tensor) -> Iterator[tuple[Past, Tensor, Tensor]]:
+        """What the clients `remain` [S, C] sent in every round of the lineage: who did, to which model [S, P], and the
+        mean of their updates [S, P].
+
+        A server would have stored it; here it is trained once more. Where the next model is at hand as a snapshot,
+        those who left are not even asked.
+        """
+        self._read(Kept.UPDATES)
+        for branch, (segment, kept) in enumerate(zip(self.whole, self.kept, strict=True)):
+            weights = segment.start.to(self.start.device)
+            for number in range(int(kept.max())):
+                past = Past.of(segment, branch, number, kept)
+                snapshot = segment.snapshot_after(number)
+                result = self._train(weights, past if snapshot is None else past.only(remain))
+                mine = past.hide(~remain) if snapshot is None else past.only(remain)
+                sent = self.engine.weighted_mean(weights, result.local, mine.cohort.to(weights.device))
+                yield mine, weights, sent - weights
+                there = past.happened.to(weights.device)[:, None]
+                weights = (
+                    result.weights if snapshot is None else torch.where(there, snapshot.to(weights.device), weights)
+                )
+
+    def _train(self, weights: Tensor, past: Past) -> Round:
+        """A round of the past once more, or a part of its clients. A seed with nobody stands still."""
+        device, seeds = weights.device, torch.arange(len(weights))
+        parts = (seeds, torch.full_like(seeds, past.number), past.cohort, past.key_state)
+        rows, numbers, cohort, state = (part.to(device) for part in parts)
+        result = self.engine.train_cohort(weights, rows, numbers, cohort, Keys(state))
+        refuse_other_updates(weights, result.local, past.norm.where(past.cohort >= 0, 0.0))
+        return result
 
     def last_at_most(self, values: Psi, limit: Tensor | float) -> Node:
         """The last node of the lineage with a value of at most `limit` (equation 13)."""
@@ -175,13 +238,16 @@ class History:
 
 
 def _blank(segment: Segment, keeps: frozenset[Kept]) -> Segment:
-    """A segment without what is not kept. To go back to a model, its rounds must be known as well."""
+    """A segment without what is not kept."""
+    if keeps == frozenset(Kept):
+        return segment
     trace, nan = segment.trace, torch.nan
     if Kept.SCALARS not in keeps:
         trace = replace(trace, distance=torch.full_like(trace.distance, nan), step_norm=trace.step_norm * nan)
+    if Kept.NORMS not in keeps:
+        trace = replace(trace, update_norm=trace.update_norm * nan, layer_norm=trace.layer_norm * nan)
+    if Kept.COHORTS not in keeps:
+        trace = replace(trace, cohort=torch.full_like(trace.cohort, -1))
     if Kept.MODELS not in keeps:
-        hidden = {"snapshots": torch.full_like(segment.snapshots, nan), "key_state": segment.key_state * 0}
-        segment = replace(segment, **hidden)  # type: ignore[arg-type]
-        if not keeps:
-            trace = replace(trace, cohort=torch.full_like(trace.cohort, -1), update_norm=trace.update_norm * nan)
-    return replace(segment, trace=trace)
+        segment = replace(segment, snapshots=torch.full_like(segment.snapshots, nan))
+    return replace(segment, trace=trace, key_state=segment.key_state * 0)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 FILES = {
     "partition": ("partition.parquet",),
+    "search": ("search.parquet",),
     "train": ("cells.parquet", "curves.parquet", "sensitivity.parquet", "history.safetensors"),
     "unlearn": ("cells.parquet", "curves.parquet", "weights.safetensors"),
     "verify": ("metrics.parquet",),
@@ -15,9 +16,14 @@ FILES = {
 _TABLES = (
     "statistics.parquet",
     "statistics.csv",
-    *(f"{name}.{kind}" for name in ("headline", "budgets", "bounds") for kind in ("csv", "md")),
+    *(
+        f"{name}.{kind}"
+        for name in ("headline", "budgets", "certificates", "bounds", "search")
+        for kind in ("csv", "md")
+    ),
+    "methods.md",
 )
-_FIGURES = tuple(f"{name}.{kind}" for name in ("requests", "budgets", "alpha") for kind in ("pdf", "png"))
+_FIGURES = tuple(f"{name}.{kind}" for name in ("requests", "budgets", "alpha", "null_space") for kind in ("pdf", "png"))
 REPORT_FILES = (*(f"tables/{name}" for name in _TABLES), *(f"figures/{name}" for name in _FIGURES))
 
 

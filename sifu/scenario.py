@@ -29,6 +29,12 @@ class Dataset:
         "you trust: torchvision's CIFAR layout is unpickled",
         default=True,
     )
+    scale: str = setting(
+        "`standard`: about zero mean and unit variance a channel; `unit`: every image divided by its own length, so "
+        "that the constants of a convex loss are known without looking at anybody's data",
+        one_of(("standard", "unit")),
+        default="standard",
+    )
 
 
 @settings
@@ -90,15 +96,34 @@ class Watermark:
 
 
 @settings
+class Privacy:
+    """Aggregation of DP-FedAvg (McMahan et al. 2018): sum of shortened updates over m, plus noise."""
+
+    update_clip: float = setting("updates longer than this are shortened to it (C)", above(0))
+    noise: float = setting("standard deviation of the noise on each weight of the average", at_least(0))
+
+
+@settings
 class Federation:
     """FedAvg: how a round trains."""
 
-    clients_per_round: int = setting("clients sampled in a round (m)", at_least(1))
+    clients_per_round: int = setting("clients sampled in a round (m); the expected number, if Poisson", at_least(1))
     local_steps: int = setting("SGD steps of a sampled client in a round (K)", at_least(1))
     batch_size: int = setting("examples a step (B)", at_least(1))
     client_lr: float = setting("step size of the clients (eta)", above(0))
     momentum: float = setting("momentum of the clients' SGD, started anew each round", from_to(0, 0.999), default=0.9)
     clip: float | None = setting("gradients longer than this are shortened to it; null: never", above(0), default=None)
+    weight_decay: float = setting(
+        "lambda of the clients' loss, lambda / 2 ||weights||^2 with the bias: makes a convex loss strongly convex",
+        at_least(0),
+        default=0.0,
+    )
+    sampling: str = setting(
+        "`fixed`: m clients a round; `poisson`: each available one alone, with the same chance",
+        one_of(("fixed", "poisson")),
+        default="fixed",
+    )
+    privacy: Privacy | None = setting("shorten and blur the clients' updates; null: plain FedAvg", default=None)
 
 
 @settings

@@ -81,6 +81,16 @@ CELLS = Table(
         Column("claimed_delta", _REAL, "delta that is promised", nullable=True),
         Column("actual_epsilon", _REAL, "epsilon at the claimed delta, strictly counted (if B holds)", nullable=True),
         Column("actual_delta", _REAL, "delta at the claimed epsilon, strictly counted (if B holds)", nullable=True),
+        Column("covers", _INT, "clients that the promise is to, together; 1: to each alone", nullable=True),
+        Column("group", _INT, "clients that have left so far, this request's among them", nullable=True),
+        Column(
+            "spent_epsilon",
+            _REAL,
+            "where every round is noisy: epsilon of one client at the claimed delta, by a privacy accountant over all "
+            "rounds with the sampling that was used",
+            nullable=True,
+        ),
+        Column("group_epsilon", _REAL, "the same for all who have left so far as a group", nullable=True),
     ),
 )
 
@@ -108,6 +118,24 @@ SENSITIVITY = Table(
         Column("update_norm", _REAL, "||theta_c^n - theta^{n-1}||: how far the client moved"),
         Column("increment", _REAL, "Delta_c of the round, as published (equation 5)"),
         Column("psi", _REAL, "Psi(n, c), as published (equation 6)"),
+    ),
+)
+
+SEARCH = Table(
+    "search",
+    "a hyper-parameter of a method with a training of its own: every value that was tried, under the same budget",
+    ("scenario", "variant", "value", "seed"),
+    (
+        _SCENARIO,
+        _CELL[1],
+        Column("setting", _TEXT, "which setting of the method"),
+        Column("value", _REAL, "what was tried"),
+        Column("seed", _INT, "seed of the federation; none of those that are reported"),
+        Column("status", _TEXT, "done (target reached) | not_reached (within the search's rounds) | diverged"),
+        Column("rounds", _INT, "aggregation rounds"),
+        Column("client_steps", _INT, "local optimiser steps, over all clients"),
+        Column("accuracy", _REAL, "share of right answers on the clients' data at the end"),
+        Column("chosen", pa.bool_(), "whether this value is the one that is used"),
     ),
 )
 
@@ -139,6 +167,19 @@ ALPHA = Table(
     ),
 )
 
+NULL_SPACE = Table(
+    "null_space",
+    "the paper's appendix A: an under-determined linear regression fine-tuned without an example, against retraining",
+    ("seed", "step"),
+    (
+        Column("seed", _INT, "seed of the examples"),
+        Column("step", _INT, "steps of gradient descent without the example, of both models"),
+        Column("null_space", _REAL, "their distance in the null space of the examples that are left"),
+        Column("span", _REAL, "their distance in the span of the examples that are left"),
+        Column("left_behind", _REAL, "how far the training had moved in that null space"),
+    ),
+)
+
 STATISTICS = Table(
     "statistics",
     "every number of a cell over seeds",
@@ -147,7 +188,11 @@ STATISTICS = Table(
         _SCENARIO,
         *_CELL[1:3],
         _CELL[4],
-        Column("quantity", _TEXT, "a column of cells, a metric, or rounds_to_scratch: a seed's rounds over scratch's"),
+        Column(
+            "quantity",
+            _TEXT,
+            "a column of cells, a metric, or one of rounds_to_scratch and steps_to_scratch: over scratch's",
+        ),
         Column("subset", _TEXT, "of a metric; empty otherwise"),
         Column("mean", _REAL, "mean over seeds"),
         Column("std", _REAL, "standard deviation over seeds", nullable=True),
@@ -157,4 +202,4 @@ STATISTICS = Table(
     ),
 )
 
-TABLES = (PARTITION, CELLS, CURVES, SENSITIVITY, METRICS, ALPHA, STATISTICS)
+TABLES = (PARTITION, CELLS, CURVES, SENSITIVITY, SEARCH, METRICS, ALPHA, NULL_SPACE, STATISTICS)

@@ -1,16 +1,17 @@
-"""What an unlearning method can have done: training of the clients that remain, until the scenario's stop rule."""
+"""What an unlearning method can have done: training of the clients that remain, counted, until the stop rule."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
 from sifu.certificate.rules import round_factor
-from sifu.engine import Engine
-from sifu.history import Segment
+from sifu.engine import Engine, Progress, Round
+from sifu.history import Segment, Work
 from sifu.keys import Keys
+from sifu.past import Past
 from sifu.requests import Request
 from sifu.scenario import Certificate, Scenario
 from sifu.stop import Stop
@@ -18,25 +19,60 @@ from sifu.stop import Stop
 
 @dataclass(frozen=True)
 class Server:
-    """The engine as a method sees it: it cannot choose its clients, nor when it is done."""
+    """The engine as a method sees it: it cannot choose who is gone, when it is done, or what it costs."""
 
     engine: Engine
     request: Request
     stop: Stop
     scenario: Scenario
+    progress: Progress | None = None
+    _asked: list[Work] = field(default_factory=list)
 
     def round_factor(self, certificate: Certificate) -> float:
         """B^K by a method's own certificate: what a round does to a distance that is there already."""
         return round_factor(certificate, self.engine.federation)
 
-    def recover(self, start: Tensor, keys: Keys) -> Segment:
-        """FedAvg on the remaining clients from `start` [S, P]."""
-        return self._run(start, keys, self.stop)
+    @property
+    def spent(self) -> Work:
+        """What has been asked of clients outside of recovery."""
+        nothing = torch.zeros(len(self.request.remain), dtype=torch.int64)
+        return sum(self._asked, start=Work(nothing, nothing, nothing))
+
+    def ask_again(self, weights: Tensor, past: Past, local_steps: int) -> tuple[Past, Round]:
+        """Those who took part in a round of the past and remain train once more from `weights` [S, P], `local_steps`
+        each, with the batches of then. A seed whose budget has no room for it, or where nobody remains, is left out.
+        """
+        past = past.only(self.request.remain)
+        affords = self.stop.affords(self.spent.client_steps, past.visits * local_steps)  # [S]
+        past = past.only(affords[:, None].expand_as(self.request.remain))
+        came = past.visits
+        self._asked.append(Work.of((came > 0).long(), came, local_steps, weights.shape[1]))
+        seeds = torch.arange(len(weights))
+        parts = (seeds, torch.full_like(seeds, past.number), past.cohort, past.key_state)
+        rows, numbers, cohort, state = (part.to(weights.device) for part in parts)
+        return past, self.engine.train_cohort(weights, rows, numbers, cohort, Keys(state), local_steps)
+
+    def average(self, weights: Tensor, local: Tensor, past: Past) -> Tensor:
+        """FedAvg's mean of clients' weights `local` [S, m, P]; `weights` [S, P] where nobody took part."""
+        return self.engine.weighted_mean(weights, local, past.cohort.to(weights.device))
+
+    def recover(self, start: Tensor, keys: Keys, at_most: Tensor | None = None) -> Segment:
+        """FedAvg on the remaining clients from `start` [S, P], for `at_most` [S] rounds if a method wants no more."""
+        stop = self.stop.after(self.spent.client_steps)
+        if at_most is not None:
+            stop = Stop(stop.target, stop.min_rounds, stop.max_rounds.minimum(at_most))
+        return self._run(start, keys, stop)
 
     def hold(self, start: Tensor, keys: Keys) -> Segment:
         """The model as it is, without a single round; `done` where it meets the target as it is."""
         return self._run(start, keys, Stop(self.stop.target, 0, torch.zeros_like(self.stop.max_rounds)))
 
     def _run(self, start: Tensor, keys: Keys, stop: Stop) -> Segment:
-        remain = self.request.remain.to(start.device)
-        return self.engine.run(start, remain, keys.fold("recovery"), stop, snapshot_every=self.scenario.snapshot_every)
+        return self.engine.run(
+            start,
+            self.request.remain.to(start.device),
+            keys.fold("recovery"),
+            stop,
+            snapshot_every=self.scenario.snapshot_every,
+            progress=self.progress,
+        )

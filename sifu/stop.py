@@ -19,6 +19,8 @@ class Stop:
     target: float | None
     min_rounds: int
     max_rounds: Tensor  # [S] int64
+    client_steps: Tensor | None = None  # [S] int64: the budget that max_rounds follows from, if there is one
+    steps_a_round: Tensor | None = None  # [S] int64
 
     @staticmethod
     def at_target(target: Target, num_seeds: int) -> Stop:
@@ -27,7 +29,19 @@ class Stop:
     @staticmethod
     def at_budget(client_steps: Tensor, steps_a_round: Tensor) -> Stop:
         """As many whole rounds as fit into `client_steps` [S], when a round takes `steps_a_round` [S]."""
-        return Stop(None, 0, client_steps // steps_a_round)
+        return Stop(None, 0, client_steps.clamp(min=0) // steps_a_round, client_steps, steps_a_round)
+
+    def after(self, spent: Tensor) -> Stop:
+        """The same rule when `spent` [S] client steps of the budget are gone; without a budget nothing changes."""
+        if self.client_steps is None or self.steps_a_round is None:
+            return self
+        return Stop.at_budget(self.client_steps - spent, self.steps_a_round)
+
+    def affords(self, spent: Tensor, cost: Tensor) -> Tensor:
+        """Whether the budget has room for `cost` [S] more client steps when `spent` [S] are gone. [S] bool"""
+        if self.client_steps is None:
+            return torch.ones_like(cost, dtype=torch.bool)
+        return spent + cost <= self.client_steps
 
     def reached(self, accuracy: Tensor, rounds: int) -> Tensor:
         """Which seeds may stop for having reached the target: `accuracy` [S] -> [S] bool."""

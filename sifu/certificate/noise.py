@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -24,6 +26,14 @@ def psi_star(certificate: Certificate, num_clients: int) -> float:
 def needed_sigma(certificate: Certificate, num_clients: int, psi: Tensor) -> Tensor:
     """The noise that hides `psi` (theorem 2)."""
     return psi / hidden_ratio(certificate, num_clients)
+
+
+def descent_sigma(certificate: Certificate, num_clients: int, distance: Tensor) -> Tensor:
+    """The noise that hides `distance` as Neel et al. count it (through zero-concentrated privacy), or exactly. [S]"""
+    if rules_of(certificate).mechanism == "analytic":
+        return needed_sigma(certificate, num_clients, distance)
+    log = math.log(1 / delta_of(certificate, num_clients))
+    return distance / (math.sqrt(2) * (math.sqrt(log + certificate.epsilon) - math.sqrt(log)))
 
 
 def actual_guarantee(epsilon: float, delta: float, psi: Tensor, sigma: Tensor) -> tuple[Tensor, Tensor]:

@@ -63,7 +63,10 @@ def _marks(scenario: Scenario, seed: int) -> np.ndarray | None:
 
 
 def normalise(pixels: Pixels, scenario: Scenario) -> Tensor:
-    """Bytes [n, C, H, W] as floats of about zero mean and unit variance a channel."""
+    """Bytes [n, C, H, W] as floats: of about zero mean and unit variance a channel, or each image of length 1."""
+    if scenario.dataset.scale == "unit":
+        images = torch.from_numpy(pixels).float()
+        return images / images.flatten(1).norm(dim=1).clamp(min=1.0).view(-1, 1, 1, 1)
     spec = DATASETS[scenario.dataset.name]
     mean, std = (torch.tensor(values).view(-1, 1, 1) for values in (spec.mean, spec.std))
     return (torch.from_numpy(pixels).float() / 255 - mean) / std

@@ -22,6 +22,10 @@ class Batches:
     index: Tensor  # [R, m, K, B] int64; places past `count` repeat example 0
     count: Tensor  # [R, m] int64: min(B, size of the client)
 
+    def first(self, steps: int) -> Batches:
+        """The same batches, only the first `steps` of them."""
+        return Batches(self.index[:, :, :steps], self.count)
+
     def weight(self, dtype: torch.dtype) -> Tensor:
         """What each place counts in the mean of its batch."""
         place = torch.arange(self.index.shape[-1], device=self.index.device)

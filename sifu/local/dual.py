@@ -1,9 +1,9 @@
 """Local training of logistic regression in the space of a client's examples.
 
-A step of SGD moves the weights along the client's own images: after any number of them W = W_0 + A^T X, with X [n, D]
-the images (and a 1 for the bias) and A [n, classes] the coefficients. So K steps need the start's logits X W_0^T once,
-the Gram matrix G = X X^T (n^2 numbers, computed once for all rounds), and per step only L = L_0 + G A, n x n x classes
-operations instead of two passes over X. X is touched twice a round, not twice a step.
+A step of SGD moves the weights along the client's own images: after any number of them W = c W_0 + A^T X, with X [n, D]
+the images (and a 1 for the bias), A [n, classes] the coefficients, and c = 1 unless weights decay. So K steps need the
+start's logits X W_0^T once, the Gram matrix G = X X^T (n^2 numbers, computed once for all rounds), and per step only
+L = c L_0 + G A, n x n x classes operations instead of two passes over X. X is touched twice a round, not twice a step.
 """
 
 from __future__ import annotations
@@ -87,24 +87,29 @@ class DualTrainer:
         images = self._images[seed, client]  # [q, n, D]
         matrix, bias = self._unflatten(start)  # [q, classes, D], [q, classes]
         logits = torch.baddbmm(bias.unsqueeze(1), images, matrix.transpose(1, 2))  # [q, n, classes]
-        coefficients = self._descend(logits, self._gram[seed, client], self._targets[seed, client], weight)
+        kept, coefficients = self._descend(logits, self._gram[seed, client], self._targets[seed, client], weight)
         change = coefficients.transpose(1, 2) @ images  # [q, classes, D]
-        return start + torch.cat([change.flatten(1), coefficients.sum(1)], dim=1)
+        return start * kept + torch.cat([change.flatten(1), coefficients.sum(1)], dim=1)
 
-    def _descend(self, start: Tensor, gram: Tensor, targets: Tensor, weight: Tensor) -> Tensor:
-        """A [q, n, classes] after K steps from the logits `start` [q, n, classes]."""
-        federation = self.federation
+    def _descend(self, start: Tensor, gram: Tensor, targets: Tensor, weight: Tensor) -> tuple[float, Tensor]:
+        """c and A [q, n, classes] after the K steps of `weight` from the logits `start` [q, n, classes]."""
+        federation, steps = self.federation, weight.shape[1]
+        kept, kept_velocity = 1.0, 0.0
         logits, velocity, coefficients = start, torch.zeros_like(start), torch.zeros_like(start)
-        for step in range(federation.local_steps):
+        for step in range(steps):
             slope = (logits.softmax(-1) - targets) * weight[:, step, :, None]  # d loss / d logits
             if federation.clip is not None:  # ||slope^T X||^2 = <slope, G slope>
                 norm = (slope * (gram @ slope)).sum((1, 2), keepdim=True).clamp(min=0).sqrt()
                 slope = slope * clip_factor(norm, federation.clip)
             velocity.mul_(federation.momentum).add_(slope)
+            if federation.weight_decay:
+                velocity.add_(coefficients, alpha=federation.weight_decay)
+                kept_velocity = federation.momentum * kept_velocity + federation.weight_decay * kept
+                kept -= federation.client_lr * kept_velocity
             coefficients.add_(velocity, alpha=-federation.client_lr)
-            if step + 1 < federation.local_steps:
-                logits = torch.baddbmm(start, gram, coefficients)
-        return coefficients
+            if step + 1 < steps:
+                logits = torch.baddbmm(start, gram, coefficients, beta=kept)
+        return kept, coefficients
 
     def _unflatten(self, weights: Tensor) -> tuple[Tensor, Tensor]:
         matrix, bias = self.model.split(weights)

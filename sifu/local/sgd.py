@@ -1,4 +1,4 @@
-"""One step of SGD with momentum and clipping, on rows of flat weights; torch.optim.SGD's arithmetic."""
+"""One step of SGD with momentum, clipping and weight decay, on rows of flat weights; torch.optim.SGD's arithmetic."""
 
 from __future__ import annotations
 
@@ -18,5 +18,7 @@ def sgd_step(weights: Tensor, velocity: Tensor, gradient: Tensor, federation: Fe
     """weights [..., P] and velocity [..., P] after one step, in place."""
     if federation.clip is not None:
         gradient = gradient * clip_factor(gradient.norm(dim=-1, keepdim=True), federation.clip)
+    if federation.weight_decay:
+        gradient = gradient.add(weights, alpha=federation.weight_decay)
     velocity.mul_(federation.momentum).add_(gradient)
     weights.add_(velocity, alpha=-federation.client_lr)

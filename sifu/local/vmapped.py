@@ -30,7 +30,7 @@ class VmappedTrainer:
         local = start.unsqueeze(1).repeat(1, shape[1], 1).flatten(0, 1)  # [R * m, P]
         velocity = torch.zeros_like(local)
         gradients = vmap(grad(self._loss))
-        for step in range(self.federation.local_steps):
+        for step in range(index.shape[1]):
             rows = seed, client, index[:, step]
             gradient = gradients(local, self.clients.images[rows], self.clients.labels[rows], weight[:, step])
             sgd_step(local, velocity, gradient, self.federation)

@@ -17,6 +17,10 @@ METHODS: dict[str, str] = {
     "exact_rollback": "sifu.methods.exact_rollback:ExactRollback",
     "sifu": "sifu.methods.sifu:Sifu",
     "last": "sifu.methods.last:Last",
+    "fed_eraser": "sifu.methods.fed_eraser:FedEraser",
+    "fed_accum": "sifu.methods.fed_accum:FedAccum",
+    "dp_fedavg": "sifu.methods.dp_fedavg:DpFedAvg",
+    "descent_to_delete": "sifu.methods.descent_to_delete:DescentToDelete",
 }
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sifu.certificate.rules import delta_of, rules_of
 from sifu.kept import Kept
-from sifu.methods.method import Assumptions, Claim, Footprint, Unlearned
+from sifu.methods.method import Assumptions, Claim, Footprint, Unlearned, covered
 from sifu.scenario import Certificate
 from sifu.settings import setting, settings
 
@@ -49,7 +49,14 @@ class Last:
         sigma = needed_sigma(certificate, num_clients, worth)
         noise = keys.fold("noise").normal(current.shape[1])
         blurred = current + (sigma.to(noise.device)[:, None] * noise).to(current.dtype)
-        claim = Claim(certificate.epsilon, delta_of(certificate, num_clients), sigma=sigma, psi=worth, psi_star=worth)
+        claim = Claim(
+            certificate.epsilon,
+            delta_of(certificate, num_clients),
+            sigma=sigma,
+            psi=worth,
+            psi_star=worth,
+            covers=covered(certificate, request),
+        )
         return Unlearned(server.recover(blurred, keys), history.end, claim)
 
     def server_floats(self, footprint: Footprint) -> Tensor:

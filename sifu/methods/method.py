@@ -8,7 +8,7 @@ never sees a later request, and never reports its own cost. The contract tests r
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from sifu.keys import Keys
     from sifu.lineage import History, Node
     from sifu.requests import Request
-    from sifu.scenario import Certificate
+    from sifu.scenario import Certificate, Scenario
     from sifu.server import Server
 
 
 class Assumptions(NamedTuple):
     """What a method works with and promises: the columns of the paper's Table 1."""
 
-    fedavg: bool  # works with FedAvg as it is
+    fedavg: bool  # works with FedAvg as it is; a method that does not has a `training` of its own
     convex: bool  # a theorem for convex losses
     non_convex: bool  # a theorem beyond them
     server_data: bool  # needs data at the server
@@ -41,8 +41,10 @@ class Claim:
     epsilon: float
     delta: float
     sigma: Tensor  # noise on each weight
-    psi: Tensor  # sensitivity of the model that was perturbed, as the method counts it
-    psi_star: Tensor  # sensitivity that the noise can hide
+    psi: Tensor | None = None  # sensitivity of the model that was perturbed, as the method counts it
+    psi_star: Tensor | None = None  # sensitivity that the noise can hide
+    covers: Tensor | None = None  # how many clients it is a promise to, together; None: all who leave now
+    noise: Literal["start", "end", "rounds"] = "start"  # added before recovery, after it, or in every round there was
 
 
 @dataclass(frozen=True)
@@ -52,12 +54,25 @@ class Unlearned:
     segment: Segment
     node: Node
     claim: Claim | None = None
+    published: Tensor | None = None  # [S, P] the model that is given out, where the branch's last one stays secret
+
+    @property
+    def weights(self) -> Tensor:
+        """The model that is given out. [S, P]"""
+        return self.segment.final if self.published is None else self.published.cpu()
 
 
 def exact_claim(request: Request) -> Claim:
     """The certificate of a method whose result does not depend on the leavers at all."""
     zero = request.forget.sum(1).double() * 0  # [S]
     return Claim(0.0, 0.0, sigma=zero, psi=zero, psi_star=zero)
+
+
+def covered(certificate: Certificate, request: Request) -> Tensor | None:
+    """How many clients a sensitivity counted by these rules is about: the worst of them alone, or all together. [S]"""
+    from sifu.certificate.rules import rules_of
+
+    return request.forget.sum(1) * 0 + 1 if rules_of(certificate).sets == "max" else None
 
 
 class Footprint(NamedTuple):
@@ -67,6 +82,7 @@ class Footprint(NamedTuple):
     num_weights: int
     cohort: int
     rounds: Tensor  # [S]
+    num_layers: int = 1
 
     @property
     def updates(self) -> Tensor:
@@ -95,4 +111,13 @@ class Method(Protocol):
 
     def server_floats(self, footprint: Footprint) -> Tensor:
         """How many floats a server must have stored for it. [S]"""
+        ...
+
+
+@runtime_checkable
+class OwnTraining(Protocol):
+    """A method that must have been there from the start: the federation is trained for it alone."""
+
+    def training(self, scenario: Scenario) -> Scenario:
+        """The scenario as it is trained, and recovered, for this method."""
         ...

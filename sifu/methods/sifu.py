@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sifu.certificate.rules import delta_of, rules_of
 from sifu.kept import Kept
-from sifu.methods.method import Assumptions, Claim, Footprint, Unlearned
+from sifu.methods.method import Assumptions, Claim, Footprint, Unlearned, covered
 from sifu.scenario import Certificate
 from sifu.settings import setting, settings
 
@@ -57,6 +57,7 @@ class Sifu:
             sigma=worth * 0 + certificate.sigma,
             psi=worth,
             psi_star=worth * 0 + limit,
+            covers=covered(certificate, request),
         )
         return Unlearned(segment, node, claim)
 

@@ -75,6 +75,11 @@ class FlatModel:
         """Euclidean norm of each layer's part of each row."""
         return torch.stack([part.norm(dim=-1) for part in self.split(rows)], dim=-1)  # [..., layers]
 
+    def spread_layers(self, values: Tensor) -> Tensor:
+        """A value for each layer, given to each of its weights: [..., layers] -> [..., P]."""
+        sizes = torch.tensor(self.sizes, device=values.device)
+        return values.repeat_interleave(sizes, dim=-1)
+
     def init(self, keys: Keys) -> Tensor:
         """Initial weights, one row a seed: U(-b, b) with b = 1/sqrt(fan in), torch's default for these layers."""
         rows = [self._init_parameter(keys, name) for name in self.names]

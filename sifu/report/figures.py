@@ -16,14 +16,16 @@ from sifu.report.statistics import ROUNDING
 matplotlib.use("Agg")
 
 Labels = dict[str, str]  # variant or scenario -> name in figures
-_MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*", "<", ">")
+_MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*", "<", ">", "h", "p", "d", "8", "H", "+", "x")
+_LINES = ("-", "--", ":")  # after ten methods the colours begin again
 
 
 def style(labels: Labels, variant: str) -> dict[str, Any]:
     """Colour (safe for the colour-blind) and marker of a variant, by its place in variants.yaml."""
     place = list(labels).index(variant)
     colours = sns.color_palette("colorblind", 10)
-    return {"color": colours[place % 10], "marker": _MARKERS[place % 10], "label": labels[variant], "markersize": 5}
+    shape = {"marker": _MARKERS[place % len(_MARKERS)], "linestyle": _LINES[place // 10 % len(_LINES)], "markersize": 5}
+    return {"color": colours[place % 10], "label": labels[variant]} | shape
 
 
 def requests_figure(statistics: pd.DataFrame, labels: Labels, titles: Labels) -> Figure:
@@ -134,3 +136,22 @@ def _alpha_points(axis: Axes, part: pd.DataFrame) -> None:
         axis.xaxis.set_minor_formatter(NullFormatter())
     axis.legend(frameon=False, fontsize=7, markerscale=4)
     sns.despine(ax=axis)
+
+
+def null_space_figure(rows: pd.DataFrame) -> Figure:
+    """Distance of the fine-tuned model to the retrained one, in and outside of the null space (paper, appendix A)."""
+    figure = Figure(figsize=(4.6, 3.0), layout="constrained")
+    axis = figure.subplots()
+    colours = sns.color_palette("colorblind", 10)
+    titles = (("null_space", "null space of the examples left"), ("span", "their span"))
+    for colour, (column, title) in zip(colours, titles, strict=False):
+        middle, low, high = (rows.groupby("step")[column].quantile(q) for q in (0.5, 0.0, 1.0))
+        axis.plot(middle.index, middle.clip(lower=1e-12), color=colour, label=title)
+        axis.fill_between(middle.index, low.clip(lower=1e-12), high, color=colour, alpha=0.2, linewidth=0)
+    axis.set(yscale="log", xscale="symlog", xlabel="steps without the example", ylabel="distance to retraining")
+    axis.set_xlim(left=0)
+    axis.legend(
+        frameon=False, fontsize=8, title=f"median and range of {rows['seed'].nunique()} problems", title_fontsize=8
+    )
+    sns.despine(ax=axis)
+    return figure

@@ -1,12 +1,25 @@
-"""The methods and their assumptions: the paper's Table 1 for what is implemented here."""
+"""The methods and what they assume: the paper's Table 1, from the methods' own declarations and from a data file."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
+import yaml
+
 from sifu.methods import METHODS, build_method
+from sifu.methods.method import Assumptions
 from sifu.scenario import Certificate
+
+OTHERS = Path(__file__).with_name("other_methods.yaml")
+_TITLES = {
+    "fedavg": "FedAvg as it is",
+    "convex": "theorem, convex",
+    "non_convex": "theorem, non-convex",
+    "server_data": "needs server data",
+    "forgotten_data": "needs leavers' data",
+}
 
 
 def method_rows() -> list[dict[str, Any]]:
@@ -28,9 +41,60 @@ def print_methods(*, as_json: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    titles = {"fedavg": "FedAvg", "convex": "convex theorem", "non_convex": "non-convex theorem"}
-    titles |= {"server_data": "needs server data", "forgotten_data": "needs leavers' data"}
-    table = Table(*(titles.get(key, key) for key in rows[0]))
+    table = Table(*(_TITLES.get(key, key) for key in rows[0]))
     for row in rows:
-        table.add_row(*(str({True: "yes", False: "no"}[v]) if isinstance(v, bool) else str(v) for v in row.values()))
+        table.add_row(*(_word(value) for value in row.values()))
     Console(width=max(150, Console().width)).print(table)
+
+
+def _word(value: Any) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+def table_1() -> tuple[list[dict[str, str]], list[str]]:
+    """The rows of Table 1 as text, and the footnotes that they refer to."""
+    rows = [_own_row(row) for row in method_rows()]
+    notes: list[str] = []
+    for other in yaml.safe_load(OTHERS.read_text()):
+        rows.append(_other_row(other, notes))
+    return rows, notes
+
+
+def _own_row(row: dict[str, Any]) -> dict[str, str]:
+    assumed = {_TITLES[key]: _word(row[key]) for key in _TITLES}
+    return (
+        {"method": f"`{row['method']}`", "reference": row["reference"]} | assumed | {"the server stores": row["stores"]}
+    )
+
+
+def _other_row(other: dict[str, Any], notes: list[str]) -> dict[str, str]:
+    """A method that is not implemented; where the paper is corrected, the truth with the number of a footnote."""
+    assumed = {key: _word(other["paper"][key]) for key in _TITLES}
+    if other["corrected"]:
+        notes.append(_footnote(other))
+        assumed |= {key: f"{_word(value)} [{len(notes)}]" for key, value in other["corrected"].items()}
+    named = {_TITLES[key]: word for key, word in assumed.items()}
+    return (
+        {"method": other["method"], "reference": other["reference"]} | named | {"the server stores": "not implemented"}
+    )
+
+
+def _footnote(other: dict[str, Any]) -> str:
+    said = ", ".join(f"{_TITLES[key]}: {_word(other['paper'][key])}" for key in other["corrected"])
+    return f"{other['reference']}: the paper's table says `{said}`. {other['note']}"
+
+
+def methods_page() -> str:
+    """Table 1 with its footnotes, as Markdown."""
+    rows, notes = table_1()
+    lines = ["| " + " | ".join(rows[0]) + " |", "|" + " --- |" * len(rows[0])]
+    lines += ["| " + " | ".join(row.values()) + " |" for row in rows]
+    caption = (
+        "What every method assumes and promises (the paper's Table 1). Rows in `code` are run by this suite and say so "
+        "themselves; `not implemented` ones are as the paper gives them, corrected where a number stands."
+    )
+    footnotes = [f"[{number}] {note}\n" for number, note in enumerate(notes, start=1)]
+    return "\n".join([caption, "", *lines, "", *footnotes])
+
+
+assert set(_TITLES) <= set(Assumptions._fields)

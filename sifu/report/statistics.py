@@ -7,7 +7,19 @@ import pandas as pd
 from numpy.typing import NDArray
 
 _CELL = ["scenario", "variant", "stop", "request"]
-_NUMBERS = ("rounds", "client_steps", "sigma", "claimed_delta", "actual_delta", "actual_epsilon")
+_NUMBERS = (
+    "rounds",
+    "client_steps",
+    "sigma",
+    "claimed_epsilon",
+    "claimed_delta",
+    "actual_epsilon",
+    "actual_delta",
+    "covers",
+    "group",
+    "spent_epsilon",
+    "group_epsilon",
+)
 _RESAMPLES = 10_000
 REFERENCE = "scratch"
 ROUNDING = 1e-4  # of float32 sums: a client alone in a first round has alpha = Psi
@@ -20,21 +32,27 @@ def long_form(cells: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
     numbers = finished.melt(id_vars=[*_CELL, "seed"], value_vars=list(_NUMBERS), var_name="quantity")
     numbers["subset"] = ""
     measured = metrics.rename(columns={"metric": "quantity"})
-    return pd.concat([numbers.dropna(subset="value"), _done(cells), _relative_rounds(finished), measured])
+    ratios = [
+        _relative(finished, "rounds", "rounds_to_scratch"),
+        _relative(finished, "client_steps", "steps_to_scratch"),
+    ]
+    return pd.concat([numbers.dropna(subset="value"), _done(cells), *ratios, measured])
 
 
 def _done(cells: pd.DataFrame) -> pd.DataFrame:
-    """Which seeds met their stop rule: its mean is a share."""
+    """Which seeds met their stop rule, or (`refused`) were refused: its mean is a share."""
     met = (cells["status"] == "done").astype(float)
-    return cells[[*_CELL, "seed"]].assign(quantity="done", subset="", value=met)
+    refused = cells["status"] == "refused"
+    quantity = pd.Series("done", cells.index).mask(refused, "refused")
+    return cells[[*_CELL, "seed"]].assign(quantity=quantity, subset="", value=met.mask(refused, 1.0))
 
 
-def _relative_rounds(cells: pd.DataFrame) -> pd.DataFrame:
-    """Rounds over those of scratch in the same seed and request, both to the target."""
+def _relative(cells: pd.DataFrame, column: str, quantity: str) -> pd.DataFrame:
+    """A column over that of scratch in the same seed and request, both to the target."""
     to_target = cells[cells["stop"] == "target"]
-    reference = to_target[to_target["variant"] == REFERENCE][["scenario", "seed", "request", "rounds"]]
+    reference = to_target[to_target["variant"] == REFERENCE][["scenario", "seed", "request", column]]
     paired = to_target.merge(reference, on=["scenario", "seed", "request"], suffixes=("", "_scratch"))
-    paired = paired.assign(quantity="rounds_to_scratch", subset="", value=paired["rounds"] / paired["rounds_scratch"])
+    paired = paired.assign(quantity=quantity, subset="", value=paired[column] / paired[f"{column}_scratch"])
     return paired[[*_CELL, "seed", "quantity", "subset", "value"]]
 
 

@@ -6,14 +6,27 @@ import pandas as pd
 
 HEADLINE = (
     ("done", "", "target met"),
+    ("refused", "", "target met"),
     ("rounds", "", "rounds"),
-    ("rounds_to_scratch", "", "rounds / scratch"),
+    ("steps_to_scratch", "", "cost / scratch"),
     ("accuracy", "retain", "retain accuracy"),
     ("accuracy", "forget", "forget accuracy"),
     ("accuracy", "test", "test accuracy"),
     ("claimed_delta", "", "claimed delta"),
     ("actual_delta", "", "actual delta"),
 )
+CERTIFICATES = (
+    ("claimed_epsilon", "", "claimed epsilon"),
+    ("claimed_delta", "", "claimed delta"),
+    ("covers", "", "clients covered together"),
+    ("sigma", "", "sigma"),
+    ("actual_epsilon", "", "actual epsilon"),
+    ("actual_delta", "", "actual delta"),
+    ("spent_epsilon", "", "spent epsilon, one client"),
+    ("group", "", "left so far"),
+    ("group_epsilon", "", "spent epsilon, all of them"),
+)
+_SHORT = {quantity for quantity, _, _ in CERTIFICATES}
 BUDGETS = (
     ("gap_to_scratch", "retain", "gap on retain"),
     ("gap_to_scratch", "forget", "gap on forget"),
@@ -24,6 +37,46 @@ BUDGETS = (
 def headline(statistics: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
     """To the target accuracy: cost, what was kept, what was forgotten, what was promised and what holds."""
     return _wide(statistics[statistics["stop"] == "target"], HEADLINE, labels, ["scenario", "method", "request"])
+
+
+def certificates(statistics: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
+    """To the target accuracy: what is promised to whom, what holds strictly, and what private rounds spend together."""
+    promised = statistics[statistics["stop"] == "target"]
+    keys = ["scenario", "variant", "request"]
+    with_claim = promised[promised["quantity"] == "claimed_epsilon"][keys].drop_duplicates()
+    return _wide(promised.merge(with_claim, on=keys), CERTIFICATES, labels, ["scenario", "method", "request"])
+
+
+def searches(trials: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
+    """Every value that was tried: how many seeds reached the target, in how many rounds, how accurate they ended."""
+    rows = []
+    for (scenario, variant, value), group in trials.groupby(["scenario", "variant", "value"]):
+        rows.append(
+            {
+                "scenario": scenario,
+                "method": labels.get(str(variant), variant),
+                "setting": group["setting"].iloc[0],
+                "value": f"{value:g}",
+                "target met": f"{(group['status'] == 'done').sum()} of {len(group)}",
+                "rounds": f"{group['rounds'].mean():.0f}",
+                "accuracy": f"{group['accuracy'].mean():.3f}",
+                "chosen": "yes" if group["chosen"].all() else "",
+            }
+        )
+    return pd.DataFrame(
+        rows, columns=["scenario", "method", "setting", "value", "target met", "rounds", "accuracy", "chosen"]
+    )
+
+
+def with_spent_epsilon(labels: dict[str, str], cells: pd.DataFrame) -> dict[str, str]:
+    """Labels of methods that spend more than they claim say what they spend: the mean of one client at request 1."""
+    first = cells[(cells["stop"] == "target") & (cells["request"] == 1)].dropna(subset="spent_epsilon")
+    found = dict(labels)
+    for variant, group in first.groupby("variant"):
+        spent = group["spent_epsilon"].mean()
+        if spent > group["claimed_epsilon"].mean() * 1.05:
+            found[str(variant)] = f"{labels[str(variant)]} (spends epsilon {spent:,.0f})"
+    return found
 
 
 def budgets(statistics: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
@@ -46,7 +99,7 @@ def _wide(
             found.append(part.assign(column=title, text=part.apply(_text, axis=1)))
     if not found:
         return pd.DataFrame(columns=keys)
-    titles = [title for _, _, title in columns]
+    titles = list(dict.fromkeys(title for _, _, title in columns))
     wide = pd.concat(found).pivot(index=keys, columns="column", values="text")
     wide = wide[[title for title in titles if title in wide.columns]].fillna("-").reset_index()
     wide.columns.name = None
@@ -60,8 +113,10 @@ def _text(row: pd.Series) -> str:
     digits = 0 if row["quantity"] == "rounds" else 3
     if row["quantity"] == "done":
         return f"{round(row['mean'] * row['seeds'])} of {row['seeds']}"
-    if row["quantity"] in ("claimed_delta", "actual_delta"):
-        return f"{row['mean']:.2g}"
+    if row["quantity"] == "refused":
+        return "refused"
+    if row["quantity"] in _SHORT:
+        return f"{row['mean']:,.0f}" if row["mean"] >= 1000 else f"{row['mean']:.3g}"
     return f"{row['mean']:.{digits}f} [{row['low']:.{digits}f}, {row['high']:.{digits}f}]"
 
 

@@ -16,6 +16,7 @@ _PARTITION = ("dataset", "partition")
 _TRAIN = (*_PARTITION, "watermark", "model", "federation", "stop", "certificate", "snapshot_every")
 _KEYS = {
     "partition": _PARTITION,
+    "search": _TRAIN,
     "train": _TRAIN,
     "unlearn": (*_TRAIN, "requests", "budgets"),
     "verify": (*_PARTITION, "watermark", "model", "requests", "budgets"),

@@ -13,6 +13,7 @@ from sifu.certificate.sensitivity import client_increments, single_client_psi
 from sifu.engine import Engine
 from sifu.history import Segment, count_work
 from sifu.keys import Keys
+from sifu.methods.method import Method
 from sifu.progress import show_progress
 from sifu.scenario import Scenario
 from sifu.schemas import CELLS, CURVES, SENSITIVITY
@@ -24,11 +25,14 @@ from sifu.store import write_segment, write_table
 VARIANT = "train"  # its rows stand beside those of the methods
 
 
-def run_train(block: Block, folder: Path) -> None:
-    """Writes history, sensitivity, curves and cells to `folder`."""
+def run_train(block: Block, folder: Path, *, variant: str = VARIANT, method: Method | None = None) -> None:
+    """Writes history, sensitivity, curves and cells to `folder`; `variant` and its `method`, if it is trained for one.
+
+    The block's scenario is then the one that the method trains with.
+    """
     engine = block.engine()
-    segment = train(engine, block.scenario, block.seeds, block.name)
-    stamp, cell = block.stamp("train"), Cell(block.name, VARIANT, "target", block.seeds, 0)
+    segment = train(engine, block.scenario, block.seeds, f"{block.name} {variant}".removesuffix(f" {VARIANT}"))
+    stamp, cell = block.stamp("train", method), Cell(block.name, variant, "target", block.seeds, 0)
     write_segment(folder / "history.safetensors", segment, stamp)
     rows = _sensitivity(cell, block.scenario, segment, engine.clients.size.cpu())
     write_table(folder / "sensitivity.parquet", SENSITIVITY, rows, stamp)

@@ -16,6 +16,7 @@ from sifu.keys import Keys
 from sifu.lineage import History
 from sifu.methods.method import Footprint, Method
 from sifu.paths import stop_name
+from sifu.progress import show_progress
 from sifu.requests import draw_requests
 from sifu.scenario import Scenario
 from sifu.schemas import CELLS, CURVES
@@ -53,37 +54,67 @@ def _sequence(method: Method, history: History, scenario: Scenario, share: float
     leavers = draw_requests(scenario, keys)
     training = count_work(history.segments[0], scenario.federation.local_steps)
     rule = target_rule(scenario) if share is None else budget_rule(scenario, share, training)
+    name = f"unlearn {cell.scenario} {cell.variant} {cell.stop}"
     try:
-        answers = answer_requests(method, history, leavers, scenario, rule, keys.fold("unlearn"))
+        with show_progress(name, _most_rounds(scenario, share, training)) as progress:
+            answers = answer_requests(method, history, leavers, scenario, rule, keys.fold("unlearn"), progress)
     except MethodRefused as reason:
         print(f"{cell.variant} is refused in {cell.scenario}: {reason}", file=sys.stderr)
         return [_refused(cell, number) for number in range(1, len(leavers) + 1)]
     rounds = [answer.work.rounds.tolist() for answer in answers]
     seconds = time.monotonic() - start
-    print(f"unlearn {cell.scenario} {cell.variant} {cell.stop}: rounds {rounds}, {seconds:.0f} s", file=sys.stderr)
+    print(f"{name}: rounds {rounds}, {seconds:.0f} s", file=sys.stderr)
     footprint = _footprint(history, scenario)
     return [_rows(answer, method.server_floats(footprint), cell) for answer in answers]
+
+
+def _most_rounds(scenario: Scenario, share: float | None, training: Work) -> int:
+    """How many rounds a request can take, for the progress bar."""
+    return scenario.stop.max_rounds if share is None else max(1, int(training.rounds.max() * share))
 
 
 def _footprint(history: History, scenario: Scenario) -> Footprint:
     segment = history.segments[0]
     return Footprint(
-        scenario.partition.num_clients, segment.start.shape[1], scenario.federation.clients_per_round, segment.rounds
+        scenario.partition.num_clients,
+        segment.start.shape[1],
+        scenario.federation.clients_per_round,
+        segment.rounds,
+        segment.trace.layer_norm.shape[3],
     )
 
 
 def _rows(answer: Answer, server_floats: Tensor, cell: Cell) -> Rows:
-    segment, claim, node = answer.unlearned.segment, answer.unlearned.claim, answer.unlearned.node
+    segment, node = answer.unlearned.segment, answer.unlearned.node
     here = Cell(cell.scenario, cell.variant, cell.stop, cell.seeds, answer.request.number)
-    more = {"server_floats": server_floats, "cut_round": node.round, "branch": node.branch}
-    if claim is not None and answer.actual is not None and answer.strict_psi is not None:
-        more |= {"sigma": claim.sigma, "psi": claim.psi, "psi_star": claim.psi_star, "strict_psi": answer.strict_psi}
-        more |= {"claimed_epsilon": torch.full_like(claim.psi, claim.epsilon)}
-        more |= {"claimed_delta": torch.full_like(claim.psi, claim.delta)}
-        more |= {"actual_epsilon": answer.actual[0], "actual_delta": answer.actual[1]}
+    more = {"server_floats": server_floats, "cut_round": node.round, "branch": node.branch} | _certificate(answer)
     name = f"{here.stop}/{here.request}"
-    weights = {f"{name}/weights": segment.final, f"{name}/forget": answer.request.forget.contiguous()}
+    weights = {f"{name}/weights": answer.unlearned.weights, f"{name}/forget": answer.request.forget.contiguous()}
     return cell_rows(segment.status, answer.work, here, **more), curve_rows(segment, here), weights
+
+
+def _certificate(answer: Answer) -> dict[str, Tensor]:
+    """What is promised and what holds; nothing where nothing is promised."""
+    claim, request = answer.unlearned.claim, answer.request
+    if claim is None or answer.actual is None:
+        return {}
+    sigma = claim.sigma.double()
+    leaving, remaining = request.forget.sum(1), request.remain.sum(1)
+    columns = {
+        "sigma": sigma,
+        "psi": claim.psi,
+        "psi_star": claim.psi_star,
+        "strict_psi": answer.strict_psi,
+        "claimed_epsilon": torch.full_like(sigma, claim.epsilon),
+        "claimed_delta": torch.full_like(sigma, claim.delta),
+        "actual_epsilon": answer.actual[0],
+        "actual_delta": answer.actual[1],
+        "covers": leaving if claim.covers is None else claim.covers,
+        "group": request.forget.shape[1] - remaining,
+    }
+    if answer.spent is not None:
+        columns |= {"spent_epsilon": answer.spent.epsilon, "group_epsilon": answer.spent.group_epsilon}
+    return {name: values for name, values in columns.items() if values is not None}
 
 
 def _refused(cell: Cell, number: int) -> Rows:

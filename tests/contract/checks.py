@@ -8,20 +8,22 @@ from torch import Tensor
 
 from sifu.errors import SifuError
 from sifu.methods.method import Footprint, Method
+from sifu.scenario import Privacy
 from sifu.types import Clients, Status
 from tests.contract.world import World, masks
 
+NO_PRIVACY = Privacy(update_clip=1.0, noise=0.0)
 DOES_NOTHING = {"original"}  # the one method that may give back the model as it is
 
 
 def finals(world: World, method: Method, leavers: list[Tensor] | None = None) -> list[Tensor]:
-    return [answer.unlearned.segment.final for answer in world.answer(method, leavers)]
+    return [answer.unlearned.weights for answer in world.answer(method, leavers)]
 
 
 def check_shape(method: Method) -> None:
-    world = World.make()
+    world = World.fit(method)
     for answer in world.answer(method):
-        final = answer.unlearned.segment.final
+        final = answer.unlearned.weights
         assert final.shape == world.history.start.shape, "give back one row of weights for each seed, [S, P]"
         assert final.isfinite().all(), "the weights must stay finite on a harmless problem"
         taking_part = answer.unlearned.segment.available
@@ -29,18 +31,18 @@ def check_shape(method: Method) -> None:
 
 
 def check_deterministic(method: Method) -> None:
-    first, second = (finals(World.make(), method) for _ in range(2))
+    first, second = (finals(World.fit(method), method) for _ in range(2))
     assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True)), (
         "two runs differ: draw from the `keys` that unlearn is given, never from torch's own generator"
     )
 
 
 def check_seed_by_seed(method: Method) -> None:
-    world = World.make()
+    world = World.fit(method)
     together, clients = finals(world, method), world.history.engine.clients
     for s in world.seeds:
         own = Clients(clients.images[s : s + 1], clients.labels[s : s + 1], clients.size[s : s + 1])
-        alone = finals(World.make(own, range(s, s + 1)), method)
+        alone = finals(World.fit(method, own, range(s, s + 1)), method)
         for one, many in zip(alone, together, strict=True):
             assert torch.equal(one[0], many[s]), (
                 f"seed {s} alone is not seed {s} among others: never mix values along the first axis, S"
@@ -48,14 +50,14 @@ def check_seed_by_seed(method: Method) -> None:
 
 
 def check_padded_client(method: Method) -> None:
-    world = World.make()
+    world = World.fit(method)
     clients = world.history.engine.clients
     images, labels, size = (
         torch.cat([part, part[:, :1]], dim=1) for part in (clients.images, clients.labels, clients.size)
     )
     images[:, -1] = torch.nan
     available = torch.arange(size.shape[1]).expand_as(size) < clients.num_clients
-    padded = World.make(Clients(images, labels, size), available=available)
+    padded = World.fit(method, Clients(images, labels, size), available=available)
     for one, other in zip(finals(world, method), finals(padded, method), strict=True):
         assert torch.allclose(one, other, atol=1e-4), (
             "a client that is not available changes the result: use history and request, which leave it out"
@@ -66,7 +68,7 @@ def check_forgotten_data(method: Method) -> None:
     """Other data of the leavers, even none that is a number, must not be noticed."""
     if method.assumptions.forgotten_data:
         return
-    world = World.make()
+    world = World.fit(method)
     leavers = masks(world.history.engine.clients.num_clients, len(world.seeds))[:1]
     (expected,) = finals(world, method, leavers)
     for value in (torch.nan, 0.5):
@@ -74,7 +76,7 @@ def check_forgotten_data(method: Method) -> None:
         images[leavers[0]] = value
         (answer,) = world.with_images(images).answer(method, leavers)
         segment = answer.unlearned.segment
-        assert Status.DIVERGED not in segment.status and torch.equal(segment.final, expected), (  # noqa: PT018
+        assert Status.DIVERGED not in segment.status and torch.equal(answer.unlearned.weights, expected), (  # noqa: PT018
             "the data of those who left are still read: train with server.recover, or set assumptions.forgotten_data"
         )
 
@@ -82,7 +84,7 @@ def check_forgotten_data(method: Method) -> None:
 def check_not_a_no_op(method: Method) -> None:
     if method.name in DOES_NOTHING:
         return
-    world = World.make()
+    world = World.fit(method)
     before = world.history.current
     for number, after in enumerate(finals(world, method), start=1):
         assert (after != before).any(1).all(), (
@@ -92,7 +94,7 @@ def check_not_a_no_op(method: Method) -> None:
 
 
 def check_sequence(method: Method) -> None:
-    world = World.make()
+    world = World.fit(method)
     answers = world.answer(method)
     assert [answer.request.number for answer in answers] == [1, 2, 3]
     for number, answer in enumerate(answers):
@@ -102,7 +104,7 @@ def check_sequence(method: Method) -> None:
 
 
 def check_refusals(method: Method) -> None:
-    world = World.make()
+    world = World.fit(method)
     num_clients = world.history.engine.clients.num_clients
     one, *_ = masks(num_clients, len(world.seeds))
     for leavers, words in (
@@ -117,23 +119,32 @@ def check_refusals(method: Method) -> None:
 def check_declared_reads(method: Method) -> None:
     """`answer_requests` shows a method only what it declares; this asks for what it then says."""
     try:
-        World.make().answer(method)
+        World.fit(method).answer(method)
     except SifuError as error:
         raise AssertionError(str(error)) from None
 
 
 def check_claim(method: Method) -> None:
-    """A certificate is about a model of the past plus noise: the new branch must start there, with that much noise."""
-    world = World.make()
+    """A certificate is about noise, and it must be where it is said to be: on the model of the past that the new branch
+    starts at, on the model that is given out, or in every round that there was.
+    """
+    world = World.fit(method)
     history = world.history
     for answer in world.answer(method):
         claim, node, segment = answer.unlearned.claim, answer.unlearned.node, answer.unlearned.segment
         if claim is not None:
             at = history.start if bool((node.branch < 0).all()) else history.at(node.round, node.branch)
-            moved = (segment.start - at).double().norm(dim=1) / at.shape[1] ** 0.5  # [S] the noise on each weight
-            assert torch.allclose(moved, claim.sigma, rtol=0.05, atol=1e-7), (
-                "the branch does not start at the node that is claimed, plus noise of the sigma that is claimed"
+            found = {
+                "start": _noise(segment.start - at),
+                "end": _noise(answer.unlearned.weights - segment.final),
+                "rounds": claim.sigma * 0 + (world.scenario.federation.privacy or NO_PRIVACY).noise,
+            }
+            assert torch.allclose(found[claim.noise], claim.sigma.double(), rtol=0.05, atol=1e-7), (
+                f"there is not the noise of the sigma that is claimed at the {claim.noise} (start: on the node that is "
+                "claimed, where the branch starts)"
             )
+            if claim.noise != "start":
+                assert torch.equal(segment.start, at), "the branch does not start at the node that is claimed"
         history = history.grow(node, segment)
 
 
@@ -144,6 +155,11 @@ def check_cost(method: Method) -> None:
     assert stored.shape == rounds.shape, "server_floats gives one number a seed, [S]"
     assert (stored >= 0).all()
     assert not stored.is_floating_point(), "server_floats counts: whole numbers"
+
+
+def _noise(difference: Tensor) -> Tensor:
+    """The standard deviation of the noise on each weight. [S]"""
+    return difference.double().norm(dim=1) / difference.shape[1] ** 0.5
 
 
 CHECKS = (

@@ -9,12 +9,13 @@ from torch import Tensor
 
 from sifu.data import DATASETS
 from sifu.engine import Engine
+from sifu.errors import MethodRefused
 from sifu.keys import Keys
 from sifu.lineage import History
-from sifu.methods.method import Method
+from sifu.methods.method import Method, OwnTraining
 from sifu.models.flat import build_model
 from sifu.scenario import Scenario
-from sifu.settings import build
+from sifu.settings import build, to_plain
 from sifu.stop import Stop
 from sifu.types import Clients
 from sifu.unlearning import Answer, answer_requests
@@ -36,6 +37,36 @@ SCENARIO: Scenario = build(
     },
     "world",
 )
+
+
+CONVEX: Scenario = build(
+    Scenario,
+    to_plain(SCENARIO)
+    | {
+        "dataset": {"name": "mnist", "scale": "unit"},
+        "partition": {"kind": "iid", "num_clients": len(SIZES), "examples": 8},
+        "federation": {
+            "clients_per_round": len(SIZES),
+            "local_steps": 1,
+            "batch_size": 8,
+            "client_lr": 1.0,
+            "weight_decay": 0.2,
+        },
+        "certificate": {"sigma": 0.02, "contraction": 1 - 1.2 * 0.2 / 1.4},  # beta = 1.2, mu = 0.2, eta = 1
+    },
+    "convex",
+)
+
+
+def scenario_for(method: Method) -> Scenario:
+    """The first of the scenarios that a method does not refuse, as it is trained for the method."""
+    if isinstance(method, OwnTraining):
+        return method.training(SCENARIO)
+    try:
+        World.make().answer(method, rounds=1)
+    except MethodRefused:
+        return CONVEX
+    return SCENARIO
 
 
 def masks(num_clients: int, num_seeds: int) -> list[Tensor]:
@@ -61,17 +92,29 @@ class World:
         seeds: range = range(3),
         available: Tensor | None = None,
         device: str = "cpu",
+        scenario: Scenario = SCENARIO,
     ) -> World:
-        clients = clients if clients is not None else tiny_clients(seeds=len(seeds), sizes=SIZES)
+        if clients is None:
+            clients = tiny_clients(seeds=len(seeds), sizes=SIZES)
+            if scenario.dataset.scale == "unit":
+                length = clients.images.flatten(3).norm(dim=3)[..., None, None, None]
+                clients = replace(clients, images=clients.images / length)
         clients = clients.to(torch.device(device))
         model = build_model("logistic", DATASETS["mnist"])
         model.module.to(device)
-        engine = Engine(model, clients, SCENARIO.federation, Workers(2) if device == "cpu" else None)
+        engine = Engine(model, clients, scenario.federation, Workers(2) if device == "cpu" else None)
         keys = Keys.of(seeds, device)
         everyone = torch.ones_like(clients.size, dtype=torch.bool) if available is None else available
         stop = Stop(None, 0, torch.full((len(seeds),), 8))
         segment = engine.run(model.init(keys), everyone, keys.fold("train"), stop, snapshot_every=1)
-        return World(History.of(engine, segment), seeds)
+        return World(History.of(engine, segment), seeds, scenario)
+
+    @staticmethod
+    def fit(
+        method: Method, clients: Clients | None = None, seeds: range = range(3), available: Tensor | None = None
+    ) -> World:
+        """A world that the method works in."""
+        return World.make(clients, seeds, available, scenario=scenario_for(method))
 
     def answer(self, method: Method, leavers: list[Tensor] | None = None, rounds: int = 4) -> list[Answer]:
         """The method's answers to all requests, `rounds` rounds of recovery each."""

@@ -11,6 +11,8 @@ from sifu.codehash import code_hash
 from sifu.config import default_data_root, load_suite, method_of, read_yaml
 from sifu.data import source_files
 from sifu.errors import SifuError
+from sifu.methods.method import OwnTraining
+from sifu.settings import to_plain
 
 try:
     for file in workflow.configfiles:
@@ -46,8 +48,7 @@ wildcard_constraints:
     block=r"s\d+-\d+",
 
 
-def stage_path(stage, file):
-    variant = "{variant}" if stage == "unlearn" else ""
+def stage_path(stage, file, variant=""):
     return str(
         paths.stage_folder(RUN.results, stage, "{scenario}", "{block}", variant) / file
     )
@@ -60,6 +61,62 @@ def variant_files(file):
         for name in SUITE.variants
     ]
     return [str(folder / file) for folder in folders]
+
+
+def own_training(variant):
+    """Whether the variant's method needs a training of its own."""
+    scenarios = SUITE.scenarios.values()
+    method = SUITE.variants[variant]
+    return any(
+        isinstance(method_of(variant, method, s), OwnTraining) for s in scenarios
+    )
+
+
+def history_file(wildcards):
+    """The training that a variant starts from: that of all, or its own."""
+    name = wildcards.variant if own_training(wildcards.variant) else ""
+    folder = paths.stage_folder(
+        RUN.results, "train", wildcards.scenario, wildcards.block, name
+    )
+    return str(folder / "history.safetensors")
+
+
+def search_file(wildcards):
+    """What a variant's search found; nothing where there is none."""
+    search = SUITE.variants[wildcards.variant].search
+    if search is None:
+        return []
+    folder = paths.stage_folder(
+        RUN.results, "search", wildcards.scenario, search.block, wildcards.variant
+    )
+    return str(folder / "search.parquet")
+
+
+def variant_option(wildcards):
+    """The variant that a training is for, if it is for one alone."""
+    name = getattr(wildcards, "variant", None)
+    return f"--variant {name}" if name else ""
+
+
+def search_settings(wildcards):
+    """What is tried: a rule parameter, so that another grid searches again."""
+    search = SUITE.variants[wildcards.variant].search
+    return json.dumps(to_plain(search), sort_keys=True)
+
+
+def search_files():
+    """The searches of all variants in all scenarios."""
+    return [
+        str(
+            paths.stage_folder(
+                RUN.results, "search", scenario, variant.search.block, name
+            )
+            / "search.parquet"
+        )
+        for scenario in SUITE.scenarios
+        for name, variant in SUITE.variants.items()
+        if variant.search is not None
+    ]
 
 
 def method_in(wildcards, scenario):
@@ -133,5 +190,10 @@ def report_plan():
             "titles": titles,
             "blocks": SUITE.blocks,
             "labels": labels,
+            "searches": {
+                name: variant.search.block
+                for name, variant in SUITE.variants.items()
+                if variant.search is not None
+            },
         }
     )

@@ -12,7 +12,22 @@ rule train:
     resources:
         gpu=USES_GPU,
     params:
+        variant=variant_option,
         settings=stage_settings("train"),
         code=stage_code("train"),
     shell:
-        "{PY:q} -m sifu train " + BLOCK_OPTIONS + DEVICE_OPTIONS
+        "{PY:q} -m sifu train {params.variant} " + BLOCK_OPTIONS + DEVICE_OPTIONS
+
+
+# a method that must have been there from the start: its federation is trained for it alone
+use rule train as train_variant with:
+    input:
+        partition=stage_path("partition", "partition.parquet"),
+        search=search_file,
+        data=dataset_files,
+    output:
+        [stage_path("train", file, "{variant}") for file in paths.FILES["train"]],
+    log:
+        stage_path("train", "log.txt", "{variant}"),
+    benchmark:
+        stage_path("train", "benchmark.tsv", "{variant}")

@@ -1,14 +1,15 @@
 rule unlearn:
     input:
         partition=stage_path("partition", "partition.parquet"),
-        history=stage_path("train", "history.safetensors"),
+        history=history_file,
+        search=search_file,
         data=dataset_files,
     output:
-        [stage_path("unlearn", file) for file in paths.FILES["unlearn"]],
+        [stage_path("unlearn", file, "{variant}") for file in paths.FILES["unlearn"]],
     log:
-        stage_path("unlearn", "log.txt"),
+        stage_path("unlearn", "log.txt", "{variant}"),
     benchmark:
-        stage_path("unlearn", "benchmark.tsv")
+        stage_path("unlearn", "benchmark.tsv", "{variant}")
     threads: RUN.threads
     resources:
         gpu=USES_GPU,

@@ -1,0 +1,104 @@
+"""DP-FedAvg (McMahan et al. 2018): trained so that no client matters much. A request is answered by going on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+from sifu.methods.method import Assumptions, Claim, Footprint, Unlearned
+from sifu.scenario import Certificate, Privacy
+from sifu.settings import above, at_least, from_to, one_of, setting, settings
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from sifu.kept import Kept
+    from sifu.keys import Keys
+    from sifu.lineage import History
+    from sifu.requests import Request
+    from sifu.scenario import Scenario
+    from sifu.server import Server
+
+
+@settings
+class DpFedAvg:
+    """Every update shortened to C, noise in every round, in training and in recovery.
+
+    `published` is the SIFU paper's row: fixed cohorts, and in every round noise for the whole (epsilon, delta) with a
+    sensitivity of 2 C / M though m are averaged. `accounted` samples by Poisson and has noise that pays for `rounds`
+    rounds together; when they are spent, nothing is trained any more.
+    """
+
+    name: ClassVar[str] = "dp_fedavg"
+    assumptions: ClassVar[Assumptions] = Assumptions(
+        False, True, True, False, False, "nothing", "McMahan et al., ICLR 2018"
+    )
+    mode: str = setting(
+        "noise as the SIFU paper's code sets it, or so that the promise holds",
+        one_of(("published", "accounted")),
+        default="published",
+    )
+    clip: float = setting("updates longer than this are shortened to it (C)", above(0), default=0.5)
+    rounds: int = setting("accounted: rounds that the noise pays for, training and recovery", at_least(2), default=1000)
+    training_share: float = setting("accounted: share of them that training may take", from_to(0.01, 1), default=0.5)
+    certificate: Certificate | None = setting("the certificate; null: the scenario's", default=None)
+
+    @property
+    def keeps(self) -> frozenset[Kept]:
+        return frozenset()
+
+    def with_certificate(self, certificate: Certificate) -> DpFedAvg:
+        return self if self.certificate is not None else replace(self, certificate=certificate)
+
+    def training(self, scenario: Scenario) -> Scenario:
+        """The scenario with shortened, blurred updates."""
+        from sifu.certificate.accountant import multiplier_for
+        from sifu.certificate.gaussian import largest_ratio
+
+        certificate, federation = self._certificate, scenario.federation
+        clients, expected = scenario.partition.num_clients, federation.clients_per_round
+        if self.mode == "published":
+            ratio = largest_ratio(certificate.epsilon, certificate.delta, "classical")
+            privacy = Privacy(update_clip=self.clip, noise=2 * self.clip / clients / ratio)
+            return replace(scenario, federation=replace(federation, privacy=privacy))
+        multiplier = multiplier_for(certificate.epsilon, certificate.delta, clients, expected, self.rounds)
+        privacy = Privacy(update_clip=self.clip, noise=multiplier * self.clip / expected)
+        most = max(1, min(scenario.stop.max_rounds, int(self.rounds * self.training_share)))
+        stop = replace(scenario.stop, max_rounds=most, min_rounds=min(scenario.stop.min_rounds, most))
+        return replace(scenario, stop=stop, federation=replace(federation, sampling="poisson", privacy=privacy))
+
+    @property
+    def _certificate(self) -> Certificate:
+        assert self.certificate is not None
+        return self.certificate
+
+    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
+        privacy = server.scenario.federation.privacy
+        assert privacy is not None
+        left = self._rounds_left(history, request) if self.mode == "accounted" else None
+        segment = server.recover(history.current, keys, at_most=left)
+        one = request.forget.sum(1) * 0 + 1
+        claim = Claim(
+            self._certificate.epsilon,
+            self._certificate.delta,
+            sigma=one.double() * privacy.noise,
+            covers=one,
+            noise="rounds",
+        )
+        return Unlearned(segment, history.end, claim)
+
+    def _rounds_left(self, history: History, request: Request) -> Tensor:
+        """How many rounds of recovery are paid for. [S]"""
+        from sifu.certificate.accountant import rounds_left
+        from sifu.certificate.private import stretches_of
+
+        certificate, federation = self._certificate, history.engine.federation
+        remain = request.remain.sum(1)
+        left = [
+            rounds_left(federation, past, clients, certificate.epsilon, certificate.delta, self.rounds)
+            for past, clients in zip(stretches_of(history), remain.tolist(), strict=True)
+        ]
+        return remain.new_tensor(left)
+
+    def server_floats(self, footprint: Footprint) -> Tensor:
+        return footprint.rounds * 0

@@ -1,0 +1,68 @@
+"""FedAccum (the baseline of Liu et al. 2021): add up again what those who remain once sent, without asking anybody."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from sifu.kept import Kept
+from sifu.methods.method import Assumptions, Footprint, Unlearned
+from sifu.settings import at_least, setting, settings
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from sifu.keys import Keys
+    from sifu.lineage import History
+    from sifu.requests import Request
+    from sifu.scenario import Certificate
+    from sifu.server import Server
+
+
+@settings
+class FedAccum:
+    """theta^0 plus, for every kept round, the weighted mean of the remaining clients' old updates.
+
+    Rounds of recovery count as well. The updates were made from models that knew the leavers, so the result drifts away
+    from what retraining would give, the further the longer the training was. Running sums, one a client, would do for
+    fixed weights, so that keeping a round in two saves nothing: all are kept by default.
+    """
+
+    name: ClassVar[str] = "fed_accum"
+    assumptions: ClassVar[Assumptions] = Assumptions(
+        True, False, False, False, False, "every client's updates", "Liu et al., IWQoS 2021"
+    )
+    every: int = setting("a round in how many is kept (dt)", at_least(1), default=1)
+    as_released: bool = setting(
+        "what the SIFU paper's code does instead: at the first request the mean of the remaining clients' models of "
+        "the last round, at later ones nothing",
+        default=False,
+    )
+
+    @property
+    def keeps(self) -> frozenset[Kept]:
+        return frozenset({Kept.UPDATES, Kept.COHORTS})
+
+    def with_certificate(self, certificate: Certificate) -> FedAccum:
+        return self
+
+    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
+        start = self._released(history, request) if self.as_released else self._accumulated(history, request)
+        return Unlearned(server.recover(start, keys), history.end)
+
+    def _accumulated(self, history: History, request: Request) -> Tensor:
+        model = history.start
+        for past, _, update in history.updates(request.remain):
+            if past.number % self.every == 0:
+                model = model + update
+        return model  # [S, P]
+
+    def _released(self, history: History, request: Request) -> Tensor:
+        model = history.current
+        if request.number == 1:
+            for past, before, update in history.updates(request.remain):
+                model = (before + update).where(past.happened.to(model.device)[:, None], model)
+        return model  # [S, P]
+
+    def server_floats(self, footprint: Footprint) -> Tensor:
+        rounds = (footprint.rounds + self.every - 1) // self.every
+        return footprint.num_weights + rounds * footprint.cohort * footprint.num_weights

@@ -1,0 +1,95 @@
+"""FedEraser (Liu et al. 2021): walk the kept rounds again, direction from a short calibration, length from the past."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from sifu.kept import Kept
+from sifu.methods.method import Assumptions, Footprint, Unlearned
+from sifu.settings import at_least, between, one_of, setting, settings
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from sifu.keys import Keys
+    from sifu.lineage import History, Node
+    from sifu.models.flat import FlatModel
+    from sifu.past import Past
+    from sifu.requests import Request
+    from sifu.scenario import Certificate
+    from sifu.server import Server
+
+
+@settings
+class FedEraser:
+    """From theta^0: the first kept round as it was, then U~_k = ||U_k|| Uhat_k / ||Uhat_k|| in each further one.
+
+    Uhat_k is what client k does in r K steps from the calibrated model. Of kept rounds after the first only lengths are
+    needed, so `norm` and `full` storage give the same model; a later request replays what earlier ones replayed, then
+    their recovery, as the calibrated updates have the lengths of those that they replace.
+    """
+
+    name: ClassVar[str] = "fed_eraser"
+    assumptions: ClassVar[Assumptions] = Assumptions(
+        True, False, False, False, False, "lengths of updates, a round in dt; or the updates", "Liu et al., IWQoS 2021"
+    )
+    every: int = setting("a round in how many is kept (dt)", at_least(1), default=2)
+    calibration: float = setting("share of the local steps that calibrate (r)", between(0, 1), default=0.5)
+    length: str = setting(
+        "of a calibrated update: the client's in that round, each layer's own, or its own as it is (`none`: what the "
+        "SIFU paper's code amounts to)",
+        one_of(("client", "layer", "none")),
+        default="client",
+    )
+    store: str = setting(
+        "what the server is said to keep: lengths, or whole updates", one_of(("norm", "full")), default="norm"
+    )
+
+    @property
+    def keeps(self) -> frozenset[Kept]:
+        return frozenset({Kept.NORMS, Kept.COHORTS, Kept.FIRST_ROUND})
+
+    def with_certificate(self, certificate: Certificate) -> FedEraser:
+        return self
+
+    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
+        model, node = self._calibrate(history, request, server)
+        return Unlearned(server.recover(model, keys), node)
+
+    def _calibrate(self, history: History, request: Request, server: Server) -> tuple[Tensor, Node]:
+        """The calibrated model [S, P], and the last round that it was calibrated with."""
+        model, steps = history.first_round(request.remain), self._steps(server)
+        node = history.early(1)
+        going = node.round >= 0  # [S]: until the budget is spent
+        for past in history.retained(self.every):
+            if (past.branch, past.number) > (0, 0):
+                wanted = past.only(request.remain & going[:, None])
+                came, result = server.ask_again(model, wanted, steps)
+                going = going & ((came.visits > 0) | (wanted.visits == 0))
+                local = self._rescale(history.engine.model, model, result.local, came)
+                model = server.average(model, local, came)
+                node = node.moved(past.branch, past.number + 1, going & past.happened)
+        return model, node
+
+    def _steps(self, server: Server) -> int:
+        return max(1, round(self.calibration * server.scenario.federation.local_steps))
+
+    def _rescale(self, flat: FlatModel, model: Tensor, local: Tensor, past: Past) -> Tensor:
+        """Clients' weights `local` [S, m, P] whose updates from `model` [S, P] have the lengths of the past."""
+        if self.length == "none":
+            return local
+        update = local - model.unsqueeze(1)
+        own = flat.layer_norms(update)  # [S, m, layers]
+        if self.length == "client":
+            factor = (past.norm.to(own.device) / own.norm(dim=-1)).unsqueeze(-1)
+        else:
+            factor = flat.spread_layers(past.layer_norm.to(own.device) / own)  # [S, m, P]
+        # an update of nothing has no direction: it stays; with a factor of 1 every bit stays
+        return local + (factor.nan_to_num(nan=1.0, posinf=1.0) - 1.0) * update
+
+    def server_floats(self, footprint: Footprint) -> Tensor:
+        first = footprint.cohort * footprint.num_weights + footprint.num_weights
+        rounds = (footprint.rounds + self.every - 1) // self.every
+        lengths = footprint.num_layers if self.length == "layer" else 1
+        each = footprint.num_weights if self.store == "full" else lengths
+        return first + rounds * footprint.cohort * each

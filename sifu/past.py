@@ -1,0 +1,53 @@
+"""A round that has been, for every seed at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from sifu.history import Segment
+
+
+@dataclass(frozen=True)
+class Past:
+    """Who took part in a round of the lineage, how far each moved, and the stream of its draws.
+
+    Nobody (-1) took part where a seed's lineage does not have the round.
+    """
+
+    branch: int
+    number: int  # of the round on its branch, from 0
+    cohort: Tensor  # [S, m]
+    norm: Tensor  # [S, m] ||theta_c^{n+1} - theta^n||
+    layer_norm: Tensor  # [S, m, layers]
+    key_state: Tensor  # [S]
+    happened: Tensor  # [S] bool: which seeds' lineages have it
+
+    @staticmethod
+    def of(segment: Segment, branch: int, number: int, kept: Tensor) -> Past:
+        """Round `number` of a segment, for the seeds that have kept more rounds than that."""
+        trace, happened = segment.trace, kept > number
+        cohort = trace.cohort[:, number].where(happened[:, None], -1)
+        norms = trace.update_norm[:, number], trace.layer_norm[:, number]
+        return Past(branch, number, cohort, *norms, segment.key_state, happened)
+
+    def only(self, allowed: Tensor) -> Past:
+        """The same round with the clients `allowed` [S, C] alone; they keep their order, nobody stands last."""
+        stays = allowed.gather(1, self.cohort.clamp(min=0)) & (self.cohort >= 0)  # [S, m]
+        order = torch.argsort((~stays).long(), dim=1, stable=True)
+        cohort = self.cohort.masked_fill(~stays, -1).gather(1, order)
+        layers = order.unsqueeze(-1).expand_as(self.layer_norm)
+        norm, layer_norm = self.norm.gather(1, order), self.layer_norm.gather(1, layers)
+        return replace(self, cohort=cohort, norm=norm, layer_norm=layer_norm)
+
+    def hide(self, clients: Tensor) -> Past:
+        """The same round with nobody in the places of `clients` [S, C]."""
+        hidden = clients.gather(1, self.cohort.clamp(min=0)) & (self.cohort >= 0)
+        return replace(self, cohort=self.cohort.masked_fill(hidden, -1))
+
+    @property
+    def visits(self) -> Tensor:
+        """How many clients took part. [S]"""
+        return (self.cohort >= 0).sum(1)
