@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any, NamedTuple
 
 import dp_accounting
@@ -20,7 +20,7 @@ from scipy.stats import binom
 from sifu.cohort import cohort_places
 from sifu.scenario import Federation
 
-_GRID = 5e-3  # of privacy losses; rounded up, so that an epsilon is too large by about as much, never too small
+_GRID, _GROUP_GRID = 5e-3, 5e-2  # of privacy losses; an epsilon is too large by about as much, never too small
 logging.getLogger("absl").setLevel(logging.ERROR)  # it warns of every Renyi order that it leaves out
 
 
@@ -57,22 +57,26 @@ def spent_epsilon(federation: Federation, stretches: Stretches, delta: float, gr
 
 def _poisson_epsilon(federation: Federation, stretches: Stretches, delta: float, group: int) -> float:
     noise, expected = noise_multiplier(federation), federation.clients_per_round
-    total = None
-    for clients, rounds in stretches:
-        numbers = np.arange(group + 1)
-        chances = binom.pmf(numbers, group, expected / clients)
-        one = pld.privacy_loss_distribution.from_mixture_gaussian_mechanism(
-            noise, numbers, chances, value_discretization_interval=_GRID
-        )
-        part = one.self_compose(rounds)
-        total = part if total is None else total.compose(part)
-    assert total is not None
+    parts = [_one_round(noise, expected / clients, group).self_compose(rounds) for clients, rounds in stretches]
+    total = reduce(lambda one, other: one.compose(other), parts)
     overfull = sum(
         s.rounds * binom.sf(cohort_places(federation, s.clients), s.clients, expected / s.clients) for s in stretches
     )
     # a cohort that does not fit happens in either world with this chance: delta pays (1 + e^epsilon) times for it
     epsilon = total.get_epsilon_for_delta(delta)
     return float(total.get_epsilon_for_delta(max(delta - overfull * (1 + math.exp(min(epsilon, 700.0))), 0.0)))
+
+
+@lru_cache(maxsize=256)
+def _one_round(noise: float, chance: float, group: int) -> Any:
+    """The privacy loss of one Poisson round: of a group, a mixture over how many of them it samples."""
+    losses = pld.privacy_loss_distribution
+    if group == 1:
+        return losses.from_gaussian_mechanism(noise, value_discretization_interval=_GRID, sampling_prob=chance)
+    numbers = np.arange(group + 1)
+    return losses.from_mixture_gaussian_mechanism(
+        noise, numbers, binom.pmf(numbers, group, chance), value_discretization_interval=_GROUP_GRID
+    )
 
 
 def _fixed_epsilon(federation: Federation, stretches: Stretches, delta: float, group: int) -> float:
