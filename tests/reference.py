@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -39,7 +40,12 @@ def train_client(
 ) -> nn.Module:
     """A client's local training, from a copy of the global model."""
     local = copy.deepcopy(module).requires_grad_(True)
-    optimiser = torch.optim.SGD(local.parameters(), lr=federation.client_lr, momentum=federation.momentum)
+    optimiser = torch.optim.SGD(
+        local.parameters(),
+        lr=federation.client_lr,
+        momentum=federation.momentum,
+        weight_decay=federation.weight_decay,
+    )
     is_full = batches.shape[1] == len(labels)
     for rows in batches:
         optimiser.zero_grad()
@@ -123,3 +129,55 @@ def sensitivity(
             row.append(sum(terms))
         rows.append(row)
     return rows
+
+
+def private_average(old: Tensor, local: list[Tensor], update_clip: float, expected: int, noise: Tensor) -> Tensor:
+    """DP-FedAvg's server step on flat weights: shortened updates over the expected cohort, plus noise."""
+    total = torch.zeros_like(old)
+    for weights in local:
+        update = weights - old
+        length = float(update.norm())
+        total += update if length <= update_clip else update * (update_clip / length)
+    return old + total / expected + noise
+
+
+def poisson_clients(key: Keys, number: int, available: list[int], expected: int) -> list[int]:
+    """Each available client alone, with the same chance."""
+    chance = expected / len(available)
+    return [client for client in available if float(key.fold("poisson", number, client).uniform(1)) < chance]
+
+
+Update = dict[int, Tensor]  # client -> what it sent in a round
+
+
+def fed_accum(start: Tensor, stored: list[Update], size: list[int], remain: list[int]) -> Tensor:
+    """FedAccum: the remaining clients' old updates, added up."""
+    model = start
+    for updates in stored:
+        model = model + _mean({c: u for c, u in updates.items() if c in remain}, size, start)
+    return model
+
+
+def fed_eraser(
+    start: Tensor,
+    stored: list[Update],
+    size: list[int],
+    remain: list[int],
+    calibrate: Callable[[int, int, Tensor], Tensor],
+) -> Tensor:
+    """FedEraser with one length a client; `calibrate(round, client, weights)` is a client's short training."""
+    model = start
+    for number, updates in enumerate(stored):
+        step: Update = {}
+        for client, update in updates.items():
+            if client in remain:
+                direction = update if number == 0 else calibrate(number, client, model) - model
+                step[client] = direction * (update.norm() / direction.norm())
+        model = model + _mean(step, size, start)
+    return model
+
+
+def _mean(updates: Update, size: list[int], like: Tensor) -> Tensor:
+    """Weighted by examples; nobody: nothing."""
+    total = sum(size[client] for client in updates)
+    return sum((size[client] / total * update for client, update in updates.items()), torch.zeros_like(like))

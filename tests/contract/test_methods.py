@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -23,9 +24,25 @@ def test_contract(name: str, check: Callable[[Method], None]) -> None:
 
 @pytest.mark.parametrize("check", [checks.check_seed_by_seed, checks.check_padded_client, checks.check_claim])
 @pytest.mark.parametrize("changes", [{"preset": "released"}, {"preset": "strict"}, {"sets": "exact"}])
-@pytest.mark.parametrize("name", ["sifu", "last"])
+@pytest.mark.parametrize("name", ["sifu", "last", "descent_to_delete"])
 def test_contract_under_every_rule(name: str, changes: dict[str, str], check: Callable[[Method], None]) -> None:
     check(build_method(name, {}, replace(SCENARIO.certificate, **changes)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("fed_eraser", {"length": "layer", "every": 1}),
+        ("fed_eraser", {"length": "none"}),
+        ("fed_eraser", {"store": "full"}),
+        ("fed_accum", {"as_released": True}),
+        ("dp_fedavg", {"mode": "accounted"}),
+    ],
+    ids=str,
+)
+def test_contract_of_variants(name: str, settings: dict[str, Any], check: Callable[[Method], None]) -> None:
+    check(build_method(name, settings, SCENARIO.certificate))
 
 
 @pytest.mark.parametrize("name", list(METHODS))

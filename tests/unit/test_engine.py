@@ -67,7 +67,15 @@ def test_same_weights_as_the_plain_loop(name: str, clients_per_round: int) -> No
 
 
 @pytest.mark.parametrize(
-    "changes", [{"clip": 0.5}, {"momentum": 0.0}, {"batch_size": 3}, {"local_steps": 7}, {"batch_size": 8}]
+    "changes",
+    [
+        {"clip": 0.5},
+        {"momentum": 0.0},
+        {"batch_size": 3},
+        {"local_steps": 7},
+        {"batch_size": 8},
+        {"weight_decay": 0.3},
+    ],
 )
 @pytest.mark.parametrize("name", ["logistic", "cnn28"])
 def test_same_weights_under_every_setting(name: str, changes: dict[str, float]) -> None:

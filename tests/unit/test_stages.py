@@ -25,6 +25,7 @@ from sifu.server import Server
 from sifu.settings import settings
 from sifu.stages.alpha import run_alpha
 from sifu.stages.block import Block
+from sifu.stages.null_space import run_null_space
 from sifu.stages.partition import run_partition
 from sifu.stages.report import run_report
 from sifu.stages.train import run_train
@@ -88,6 +89,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     weights = {name: made.folder("unlearn", name) / "weights.safetensors" for name in LABELS}
     run_verify(block, made.folder("verify"), variants=weights)
     run_alpha(block, made.folder("alpha"), history=history)
+    run_null_space(root / "null_space")
     run_report(root, root / "report", {"smoke": "Smoke"}, [BLOCK], LABELS)
     return made
 
@@ -157,9 +159,11 @@ def test_the_report_shows_every_method_and_says_what_is_missing(results: Results
     assert (statistics["mean"] <= statistics["high"] + 1e-12).all()
     headline = (report / "tables" / "headline.md").read_text()
     assert "| smoke | Dummy | 1 |" in headline
-    assert "| smoke | Refusing | 1 | 0 of 2 | - | - | - | - | - | - |" in headline
+    assert "| smoke | Refusing | 1 | refused | - | - | - | - | - | - |" in headline
     assert "| smoke | published |" in (report / "tables" / "bounds.md").read_text()
-    for name in ("requests", "budgets", "alpha"):
+    assert "| smoke | SIFU | 1 | 10 | 0.01 | 1 | 0.05 |" in (report / "tables" / "certificates.md").read_text()
+    assert "| `fed_eraser` |" in (report / "tables" / "methods.md").read_text()
+    for name in ("requests", "budgets", "alpha", "null_space"):
         assert (report / "figures" / f"{name}.png").stat().st_size > 5_000
         assert (report / "figures" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
 

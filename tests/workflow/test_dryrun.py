@@ -10,16 +10,18 @@ from tests.workflow.conftest import Checkout
 
 
 def test_default_config(checkout: Checkout) -> None:
-    """4 seeds in blocks of 2, 7 variants."""
+    """4 seeds in blocks of 2, 11 variants, 2 of them with a search (on a block of its own) and a training."""
     plan = checkout.plan()
-    assert plan == {"all": 1, "partition": 2, "train": 2, "unlearn": 14, "verify": 2, "alpha": 2, "report": 1}
+    blocks = {"partition": 3, "train": 2, "unlearn": 22, "verify": 2, "alpha": 2}
+    assert plan == {"all": 1, "search": 2, "train_variant": 4, "null_space": 1, "report": 1} | blocks
     assert sum(plan.values()) <= 60
 
 
 def test_smoke_config(checkout: Checkout) -> None:
-    """2 scenarios, a block of 2 seeds, 3 variants."""
+    """2 scenarios, a block of 2 seeds, 4 variants, one of them with a search and a training of its own."""
     plan = checkout.plan("--configfile", "config/smoke.yaml")
-    assert plan == {"all": 1, "partition": 2, "train": 2, "unlearn": 6, "verify": 2, "alpha": 2, "report": 1}
+    blocks = {"partition": 4, "train": 2, "unlearn": 8, "verify": 2, "alpha": 2}
+    assert plan == {"all": 1, "search": 2, "train_variant": 2, "null_space": 1, "report": 1} | blocks
 
 
 def test_paper_config(checkout: Checkout, data_root: Path) -> None:
@@ -28,8 +30,9 @@ def test_paper_config(checkout: Checkout, data_root: Path) -> None:
     assert result.returncode == 0, result.stderr
     present = 11 if (data_root / "celeba").exists() else 9
     plan = checkout.plan("--configfile", "config/paper.yaml", data_root=data_root)
-    each = dict.fromkeys(("partition", "train", "verify", "alpha"), present)
-    assert plan == {"all": 1, "report": 1, "unlearn": 7 * present} | each
+    each = dict.fromkeys(("train", "verify", "alpha"), present)
+    twice = dict.fromkeys(("partition", "search", "train_variant"), 2 * present)  # two variants of DP-FedAvg
+    assert plan == {"all": 1, "report": 1, "null_space": 1, "unlearn": 15 * present} | each | twice
     if present == 9:
         assert "scenario celeba is left out: dataset celeba is missing" in result.stdout + result.stderr
 
@@ -37,7 +40,8 @@ def test_paper_config(checkout: Checkout, data_root: Path) -> None:
 def test_more_seeds_from_the_command_line(checkout: Checkout) -> None:
     plan = checkout.plan("--config", "num_seeds=10", "block_size=1")
     assert plan["train"] == 10
-    assert plan["unlearn"] == 70
+    assert plan["unlearn"] == 110
+    assert plan["search"] == 2
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from tests.workflow.conftest import Checkout
 CONFIG = ("--configfile", "config/smoke.yaml")
 SCENARIOS = ("smoke", "smoke_cnn")
 BLOCKS = ("s000-001",)
-AFTER_TRAIN = {"all": 1, "unlearn": 6, "verify": 2, "alpha": 2, "report": 1}
-AFTER_HALF = {"all": 1, "unlearn": 3, "verify": 1, "alpha": 1, "report": 1}
+AFTER_TRAIN = {"all": 1, "train_variant": 2, "unlearn": 8, "verify": 2, "alpha": 2, "report": 1}
+AFTER_HALF = {"all": 1, "train_variant": 1, "unlearn": 4, "verify": 1, "alpha": 1, "report": 1}
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +54,16 @@ def test_running_again_does_nothing(done: Checkout) -> None:
 @pytest.mark.parametrize(
     ("module", "text", "plan"),
     [
-        ("engine.py", "\nEDITED = True\n", AFTER_TRAIN | {"train": 2}),
-        ("models/cnn.py", "\nEDITED = True\n", AFTER_HALF | {"train": 1}),
-        ("data/partition.py", "\nEDITED = True\n", AFTER_TRAIN | {"train": 2, "partition": 2}),
+        ("engine.py", "\nEDITED = True\n", AFTER_TRAIN | {"train": 2, "search": 2}),
+        ("models/cnn.py", "\nEDITED = True\n", AFTER_HALF | {"train": 1, "search": 1}),
+        ("data/partition.py", "\nEDITED = True\n", AFTER_TRAIN | {"train": 2, "search": 2, "partition": 4}),
         ("methods/sifu.py", "\nEDITED = True\n", {"all": 1, "unlearn": 2, "verify": 2, "report": 1}),
+        (
+            "methods/dp_fedavg.py",
+            "\nEDITED = True\n",
+            {"all": 1, "search": 2, "train_variant": 2, "unlearn": 2, "verify": 2, "report": 1},
+        ),
+        ("null_space.py", "\nEDITED = True\n", {"all": 1, "null_space": 1, "report": 1}),
         ("methods/__init__.py", "\nEDITED = True\n", {}),
         ("coupled.py", "\nEDITED = True\n", {"all": 1, "alpha": 2, "report": 1}),
         ("stages/verify.py", "\nEDITED = True\n", {"all": 1, "verify": 2, "report": 1}),
@@ -81,11 +87,15 @@ def test_an_edit_reruns_the_stages_that_use_it(done: Checkout, module: str, text
         (
             "client_lr: 0.02, clip: 5.0}\n  stop: {accuracy: 0.5",
             "client_lr: 0.03, clip: 5.0}\n  stop: {accuracy: 0.5",
-            AFTER_HALF | {"train": 1},
+            AFTER_HALF | {"train": 1, "search": 1},
         ),
         ("label: Smoke\n", "label: Smoke again\n", {"all": 1, "report": 1}),
-        ("size: 2}\n  watermark", "size: 1}\n  watermark", {"all": 1, "unlearn": 3, "verify": 1, "report": 1}),
-        ("num_clients: 20, examples: 20", "num_clients: 20, examples: 25", AFTER_HALF | {"partition": 1, "train": 1}),
+        ("size: 2}\n  watermark", "size: 1}\n  watermark", {"all": 1, "unlearn": 4, "verify": 1, "report": 1}),
+        (
+            "num_clients: 20, examples: 20",
+            "num_clients: 20, examples: 25",
+            AFTER_HALF | {"partition": 2, "train": 1, "search": 1},
+        ),
     ],
     ids=["learning rate", "label", "requests", "partition"],
 )

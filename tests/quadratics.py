@@ -1,0 +1,83 @@
+"""A federation with a closed form: f_i(x) = ||x - c_i||^2 / 2, K full steps of descent, everybody in each round.
+
+With r = (1 - eta)^K a client ends at c_i + r (theta - c_i), and the optimum of any set is the mean of its centres.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from sifu.engine import Engine
+from sifu.keys import Keys
+from sifu.lineage import History
+from sifu.local import LocalTrainer
+from sifu.local.batches import Batches
+from sifu.models.flat import FlatModel
+from sifu.requests import Request
+from sifu.scenario import Scenario
+from sifu.server import Server
+from sifu.stop import Stop
+from sifu.types import Clients
+from sifu.workers import Workers
+from tests.conftest import tiny_federation
+from tests.contract.world import SCENARIO
+
+CLIENTS, FEATURES, STEPS, ETA = 6, 4, 5, 0.1
+MOVES = 0.2613  # how far the optimum moves when client 0 leaves: the draw is scaled to it
+
+
+@dataclass(frozen=True)
+class QuadraticEngine(Engine):
+    """The engine with another loss."""
+
+    centres: Tensor  # [C, P]
+
+    @cached_property
+    def trainer(self) -> LocalTrainer:
+        def train(start: Tensor, seeds: Tensor, cohort: Tensor, batches: Batches) -> Tensor:
+            shrunk = (1 - ETA) ** batches.index.shape[2]
+            centres = self.centres[cohort.clamp(min=0)]  # [R, m, P]
+            ended = centres + shrunk * (start.unsqueeze(1) - centres)
+            return torch.where((cohort >= 0).unsqueeze(-1), ended, start.unsqueeze(1))
+
+        return train
+
+
+def draw() -> tuple[Tensor, Tensor]:
+    """Centres [C, P] and first weights [P], standard normal, scaled so that the optimum moves by MOVES."""
+    random = np.random.default_rng(22)
+    centres, start = random.normal(size=(CLIENTS, FEATURES)), random.normal(size=FEATURES)
+    scale = MOVES / np.linalg.norm(centres.mean(0) - centres[1:].mean(0))
+    return torch.tensor(centres * scale), torch.tensor(start * scale)
+
+
+def quadratic_history(rounds: int) -> History:
+    """A training of `rounds` rounds with everybody, every model kept."""
+    centres, start = draw()
+    model = FlatModel(nn.Linear(FEATURES, 1, bias=False).double())
+    nothing = torch.zeros(1, CLIENTS, 1, 1, 1, FEATURES, dtype=torch.float64)
+    clients = Clients(nothing, torch.zeros(1, CLIENTS, 1, dtype=torch.int64), torch.ones(1, CLIENTS, dtype=torch.int64))
+    federation = tiny_federation(clients_per_round=CLIENTS, local_steps=STEPS, batch_size=1)
+    engine = QuadraticEngine(model, clients, federation, Workers(1), centres)
+    everyone = torch.ones(1, CLIENTS, dtype=torch.bool)
+    stop = Stop(None, 0, torch.tensor([rounds]))
+    return History.of(engine, engine.run(start[None], everyone, Keys.of([0]), stop, snapshot_every=1))
+
+
+def scenario() -> Scenario:
+    federation = tiny_federation(clients_per_round=CLIENTS, local_steps=STEPS, batch_size=1)
+    return replace(SCENARIO, federation=federation)
+
+
+def without_recovery(history: History, leaves: list[int]) -> tuple[Request, Server]:
+    """A request, which may be empty, and a server that recovers for no round at all."""
+    forget = torch.zeros_like(history.whole[0].available)
+    forget[:, leaves] = True
+    request = Request(1, forget, history.whole[0].available & ~forget)
+    stop = Stop(None, 0, torch.zeros(len(forget), dtype=torch.int64))
+    return request, Server(history.engine, request, stop, scenario())
