@@ -13,6 +13,7 @@ from sifu.history import Segment
 from sifu.keys import Keys
 from sifu.models import MODELS
 from sifu.models.flat import build_model
+from sifu.scenario import Privacy
 from sifu.stop import Stop
 from sifu.types import Clients
 from sifu.workers import Workers
@@ -35,9 +36,16 @@ def train(name: str, clients: Clients, stop: Stop, device: str, **changes: objec
     return engine, engine.run(start, everyone, keys.fold("train"), stop, snapshot_every=2)
 
 
-@pytest.mark.parametrize("changes", [{}, {"clip": 0.5}, {"batch_size": 8}], ids=["plain", "clip", "full batch"])
+PRIVATE = {"sampling": "poisson", "privacy": Privacy(update_clip=0.1, noise=0.01)}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"clip": 0.5}, {"batch_size": 8}, {"weight_decay": 0.3}, PRIVATE],
+    ids=["plain", "clip", "full batch", "weight decay", "private"],
+)
 @pytest.mark.parametrize("name", list(MODELS))
-def test_same_weights_as_the_cpu(name: str, changes: dict[str, float]) -> None:
+def test_same_weights_as_the_cpu(name: str, changes: dict[str, object]) -> None:
     """In float64: the same draws to the bit, the same weights to the order of sums."""
     clients = tiny_clients(name, dtype=torch.float64)
     stop = Stop(None, 0, torch.tensor([4, 2]))
