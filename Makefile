@@ -6,14 +6,10 @@ CORES ?= 4
 CONFIG ?= config/config.yaml
 UV := uv==0.13.7
 
-# The tables and figures of a run, kept in docs/<run> (what is the same for every run is in docs/methods.md).
-keep = mkdir -p docs/$(1) && cp results/$(1)/report/tables/*.md results/$(1)/report/tables/headline.csv \
-  results/$(1)/report/figures/*.png docs/$(1)/ && rm docs/$(1)/methods.md
-
 # Start-up of every job is dominated by imports: let Python keep its compiled files.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test lint format docs bench smoke mnist convex paper clean help
+.PHONY: run test lint format docs bench smoke mnist paper clean help
 
 run: $(VENV)/.ok  ## set up, then run the default job (CONFIG=..., CORES=...)
 	$(BIN)/snakemake --cores $(CORES) --configfile $(CONFIG)
@@ -39,24 +35,22 @@ docs: $(VENV)/.ok  ## write the generated pages (config/README.md, docs/results.
 bench: $(VENV)/.ok  ## time the engine against the plain loop
 	$(BIN)/python -m sifu bench
 
-smoke: $(VENV)/.ok  ## the default job's graph in under a minute
+smoke: $(VENV)/.ok  ## the default job's graph in a minute or two
 	$(MAKE) run CONFIG=config/smoke.yaml
 
 mnist: $(VENV)/.ok  ## MNIST with the paper's settings, and from it the README's table; data from SIFU_DATA_ROOT
 	$(MAKE) run CONFIG=config/mnist.yaml
-	$(call keep,mnist)
+	mkdir -p docs/mnist
+	cp results/mnist/report/tables/*.md results/mnist/report/tables/headline.csv results/mnist/report/figures/*.png docs/mnist/
+	rm docs/mnist/methods.md  # the same for every run: docs/methods.md
 	$(MAKE) docs
-
-convex: $(VENV)/.ok  ## MNIST, strongly convex: docs/convex; data from SIFU_DATA_ROOT
-	$(MAKE) run CONFIG=config/convex.yaml
-	$(call keep,convex)
 
 paper: $(VENV)/.ok  ## the paper's grid; datasets from SIFU_DATA_ROOT
 	$(MAKE) run CONFIG=config/paper.yaml
 
 clean:  ## remove results and caches, keep the environment
 	rm -rf results/partition results/train results/unlearn results/verify results/alpha results/report results/smoke \
-	  results/search results/null_space results/mnist results/convex .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	  results/search results/null_space results/mnist .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*##/  make \1 -/p' $(MAKEFILE_LIST)

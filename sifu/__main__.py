@@ -121,25 +121,23 @@ def _report(parsed: argparse.Namespace) -> None:
     if parsed.plan is not None:
         plan = _read_plan(parsed.plan)
     else:
-        suite = load_suite(read_yaml(parsed.config), parsed.config.parent)
-        labels = {name: variant.label for name, variant in suite.variants.items()}
-        names = {"blocks": suite.blocks, "labels": labels}
-        titles = {name: scenario.label for name, scenario in suite.scenarios.items()}
-        searches = {name: variant.search.block for name, variant in suite.variants.items() if variant.search}
-        plan = {"results": suite.run.results, "titles": titles, "searches": searches} | names
-    results = Path(plan["results"])
-    run_report(results, results / "report", plan["titles"], plan["blocks"], plan["labels"], plan["searches"])
+        plan = load_suite(read_yaml(parsed.config), parsed.config.parent).report_plan()
+    results = Path(plan.pop("results"))
+    run_report(results, results / "report", **plan)
     print(f"report: {results / 'report'}")
+
+
+_PLAN = {"results", "titles", "blocks", "labels", "variants", "searches"}
 
 
 def _read_plan(text: str) -> dict[str, Any]:
     try:
         plan: dict[str, Any] = json.loads(text)
-        if set(plan) == {"results", "titles", "blocks", "labels", "searches"}:
+        if set(plan) == _PLAN:
             return plan
     except (json.JSONDecodeError, TypeError):
         pass
-    raise ConfigError("--plan", text, "JSON with the keys results, titles, blocks, labels, searches")
+    raise ConfigError("--plan", text, f"JSON with the keys {', '.join(sorted(_PLAN))}")
 
 
 def _summary(parsed: argparse.Namespace) -> None:

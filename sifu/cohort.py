@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 
@@ -28,19 +26,16 @@ def sample_cohort(keys: Keys, rounds: Tensor, available: Tensor, count: int) -> 
 
 
 def cohort_places(federation: Federation, num_clients: int) -> int:
-    """How many clients a round has room for. A Poisson sample of more (8 standard deviations) loses the last ones."""
-    expected = federation.clients_per_round
-    if federation.sampling == "fixed":
-        return expected
-    return min(num_clients, expected + math.ceil(8 * math.sqrt(expected)) + 2)
+    """The most clients that a round can have."""
+    return federation.clients_per_round if federation.sampling == "fixed" else num_clients
 
 
 def draw_cohort(keys: Keys, rounds: Tensor, available: Tensor, federation: Federation) -> Tensor:
-    """The clients of a round, by the federation's way of sampling. [R, places]"""
-    places = cohort_places(federation, available.shape[1])
-    if federation.sampling == "poisson":
-        available = poisson_sample(keys, rounds, available, federation.clients_per_round)
-    return sample_cohort(keys, rounds, available, places)
+    """The clients of a round, by the federation's way of sampling; as many places as the largest needs. [R, m]"""
+    if federation.sampling == "fixed":
+        return sample_cohort(keys, rounds, available, federation.clients_per_round)
+    drawn = poisson_sample(keys, rounds, available, federation.clients_per_round)
+    return sample_cohort(keys, rounds, drawn, max(1, int(drawn.sum(1).max())))
 
 
 def poisson_sample(keys: Keys, rounds: Tensor, available: Tensor, expected: int) -> Tensor:

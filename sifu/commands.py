@@ -139,7 +139,8 @@ def run_unlearn(parsed: argparse.Namespace) -> None:
         block = replace(block, scenario=method.training(block.scenario))
         trained = _folder(parsed, "train", parsed.variant)
     folder = _folder(parsed, "unlearn", parsed.variant)
-    run_unlearn(block, parsed.variant, method, folder, history=trained / "history.safetensors")
+    training = _folder(parsed, "train") / "cells.parquet"
+    run_unlearn(block, parsed.variant, method, folder, history=trained / "history.safetensors", training=training)
 
 
 def run_verify(parsed: argparse.Namespace) -> None:

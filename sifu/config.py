@@ -29,6 +29,10 @@ class Run:
 
     scenarios: tuple[str, ...] = setting("names of scenarios.yaml")
     variants: tuple[str, ...] = setting("names of variants.yaml; `scratch`, the reference of every gap, among them")
+    only: dict[str, Any] | None = setting(
+        "which of the variants a scenario is for, by its name; a scenario that is not named here gets them all",
+        default=None,
+    )
     num_seeds: int = setting("how many seeds", from_to(1, 100_000), default=3)
     first_seed: int = setting("the seeds are first_seed, first_seed + 1, ...", from_to(0, 10**9), default=0)
     block_size: int = setting(
@@ -120,6 +124,27 @@ class Suite:
     variants: dict[str, Variant]  # those of run.variants
     skipped: dict[str, str]  # scenario -> why it is left out
 
+    def variants_of(self, scenario: str) -> list[str]:
+        """The variants that run in a scenario."""
+        return [name for name in self.run.variants if name in (self.run.only or {}).get(scenario, self.run.variants)]
+
+    def report_plan(self) -> dict[str, Any]:
+        """What the report is about, in plain data."""
+        searches = [
+            (scenario, name, search.block)
+            for scenario in self.scenarios
+            for name in self.variants_of(scenario)
+            if (search := self.variants[name].search) is not None
+        ]
+        return {
+            "results": self.run.results,
+            "titles": {name: scenario.label for name, scenario in self.scenarios.items()},
+            "blocks": self.blocks,
+            "labels": {name: variant.label for name, variant in self.variants.items()},
+            "variants": {name: self.variants_of(name) for name in self.scenarios},
+            "searches": searches,
+        }
+
     @property
     def blocks(self) -> list[str]:
         """Names of the seed blocks: s000-009, s010-019, ..."""
@@ -195,6 +220,7 @@ def load_suite(raw: Mapping[str, Any], folder: Path, environ: Mapping[str, str] 
     chosen = {name: _look_up(scenarios, name, "scenarios") for name in run.scenarios}
     found, skipped = _with_data(chosen, run, default_data_root(run, environ))
     picked = {name: _look_up(variants, name, "variants") for name in run.variants}
+    _refuse_only(run)
     if "scratch" not in picked:
         raise ConfigError("variants", list(run.variants), "scratch among them: it is the reference of every gap")
     labels = [variant.label for variant in picked.values()]
@@ -205,6 +231,16 @@ def load_suite(raw: Mapping[str, Any], folder: Path, environ: Mapping[str, str] 
             method_of(name, variant, scenario)  # refuses nonsense
             _refuse_search(name, variant, scenario, range(run.first_seed, run.first_seed + run.num_seeds))
     return Suite(run, found, picked, skipped)
+
+
+def _refuse_only(run: Run) -> None:
+    for scenario, names in (run.only or {}).items():
+        if scenario not in run.scenarios:
+            raise ConfigError("only", scenario, f"one of scenarios: {', '.join(run.scenarios)}")
+        if not isinstance(names, list) or "scratch" not in names or not set(names) <= set(run.variants):
+            raise ConfigError(
+                f"only.{scenario}", names, f"a list of variants, scratch among them: {', '.join(run.variants)}"
+            )
 
 
 def _named(cls: type, path: Path, key: str) -> dict[str, Any]:
@@ -235,5 +271,7 @@ def _with_data(scenarios: dict[str, Scenario], run: Run, root: Path) -> tuple[di
 
 
 def _with_source(scenario: Scenario, root: Path, *, download: bool) -> Scenario:
+    if scenario.federation.privacy is not None:
+        raise ConfigError("federation.privacy", "set", "null: noise belongs to a method (dp_fedavg), not to a scenario")
     source = resolve_source(scenario.dataset.name, scenario.dataset.source, root, download=download)
     return replace(scenario, dataset=replace(scenario.dataset, source=source))

@@ -44,7 +44,7 @@ def readme_page(root: Path) -> str:
     before, rest = (root / "README.md").read_text().split(_TABLE[0])
     after = rest.split(_TABLE[1])[1]
     with (root / "docs" / "mnist" / "headline.csv").open() as file:
-        rows = [row for row in csv.DictReader(file) if row["request"] == "1"]
+        rows = [row for row in csv.DictReader(file) if row["request"] == "1" and row["scenario"] == "mnist"]
     shown = [title for title in rows[0] if title not in ("scenario", "request", "retain accuracy")]
     lines = ["| " + " | ".join(shown) + " |", "|" + " --- |" * len(shown)]
     lines += ["| " + " | ".join(row[title] for title in shown) + " |" for row in rows]

@@ -156,9 +156,10 @@ class Engine:
         )
         rows, numbers, available, state = there
         result = self.round(weights, rows, numbers, available, Keys(state))
-        refuse_other_updates(weights, result.local, segment.trace.update_norm[seeds, rounds])
-        if not torch.equal(result.cohort.cpu(), segment.trace.cohort[seeds, rounds]):
+        recorded, width = segment.trace.cohort[seeds, rounds], result.cohort.shape[1]
+        if not torch.equal(result.cohort.cpu(), recorded[:, :width]) or bool((recorded[:, width:] >= 0).any()):
             raise StoreError(_OTHER)
+        refuse_other_updates(weights, result.local, segment.trace.update_norm[seeds, rounds, :width])
         return result
 
 

@@ -27,8 +27,7 @@ from sifu.engine import Engine, Round, refuse_other_updates
 from sifu.errors import SifuError
 from sifu.history import Segment
 from sifu.kept import Kept
-from sifu.keys import Keys
-from sifu.past import Past
+from sifu.past import Past, train_again
 
 
 @dataclass(frozen=True)
@@ -135,6 +134,7 @@ class History:
     def retained(self, every: int) -> Iterator[Past]:
         """Every `every`-th round of the lineage from the first on, branch after branch."""
         self._read(Kept.NORMS)
+        self._read(Kept.COHORTS)
         for branch, (segment, kept) in enumerate(zip(self.whole, self.kept, strict=True)):
             for number in range(0, int(kept.max()), every):
                 yield Past.of(segment, branch, number, kept)
@@ -155,6 +155,7 @@ class History:
         those who left are not even asked.
         """
         self._read(Kept.UPDATES)
+        self._read(Kept.COHORTS)
         for branch, (segment, kept) in enumerate(zip(self.whole, self.kept, strict=True)):
             weights = segment.start.to(self.start.device)
             for number in range(int(kept.max())):
@@ -170,11 +171,8 @@ class History:
                 )
 
     def _train(self, weights: Tensor, past: Past) -> Round:
-        """A round of the past once more, or a part of its clients. A seed with nobody stands still."""
-        device, seeds = weights.device, torch.arange(len(weights))
-        parts = (seeds, torch.full_like(seeds, past.number), past.cohort, past.key_state)
-        rows, numbers, cohort, state = (part.to(device) for part in parts)
-        result = self.engine.train_cohort(weights, rows, numbers, cohort, Keys(state))
+        """A round of the past once more, or a part of its clients: they must move as far as they did."""
+        result = train_again(self.engine, weights, past)
         refuse_other_updates(weights, result.local, past.norm.where(past.cohort >= 0, 0.0))
         return result
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 EXAMPLES, FEATURES = 8, 20
 STEP = 0.02
-TRAINED, FINE_TUNED = 2000, 2000
+TRAINED, FINE_TUNED = 2000, 600
 
 
 class Problem(NamedTuple):

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from sifu.engine import Engine, Round
 from sifu.history import Segment
+from sifu.keys import Keys
 
 
 @dataclass(frozen=True)
@@ -51,3 +53,14 @@ class Past:
     def visits(self) -> Tensor:
         """How many clients took part. [S]"""
         return (self.cohort >= 0).sum(1)
+
+
+def train_again(engine: Engine, weights: Tensor, past: Past, local_steps: int | None = None) -> Round:
+    """The clients of a round of the past train once more, from `weights` [S, P], with the batches of then.
+
+    A seed where nobody took part stands still.
+    """
+    seeds = torch.arange(len(weights))
+    parts = (seeds, torch.full_like(seeds, past.number), past.cohort, past.key_state)
+    rows, numbers, cohort, state = (part.to(weights.device) for part in parts)
+    return engine.train_cohort(weights, rows, numbers, cohort, Keys(state), local_steps)

@@ -8,6 +8,7 @@ FILES = {
     "partition": ("partition.parquet",),
     "search": ("search.parquet",),
     "train": ("cells.parquet", "curves.parquet", "sensitivity.parquet", "history.safetensors"),
+    "train_variant": ("cells.parquet", "curves.parquet", "history.safetensors"),
     "unlearn": ("cells.parquet", "curves.parquet", "weights.safetensors"),
     "verify": ("metrics.parquet",),
     "alpha": ("alpha.parquet",),

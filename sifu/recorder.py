@@ -25,10 +25,21 @@ class Recorder:
         update = local - before.unsqueeze(1)  # [R, m, P]
         layers = self.model.layer_norms(update)  # [R, m, layers]
         step = (after.squeeze(1) - before).norm(dim=-1)  # [R]
-        scalars = (cohort, (after - local).norm(dim=-1), layers.norm(dim=-1), layers, step)
-        self.rounds.append(tuple(self._spread(part, seeds, -1 if part is cohort else 0) for part in scalars))
+        wide = (
+            self._widen(part, fill) for part, fill in ((cohort, -1), ((after - local).norm(dim=-1), 0), (layers, 0))
+        )
+        clients, distance, layers = wide
+        scalars = (clients, distance, layers.norm(dim=-1), layers, step)
+        self.rounds.append(tuple(self._spread(part, seeds, -1 if part is clients else 0) for part in scalars))
         if (number + 1) % self.snapshot_every == 0:
             self.snapshots.append(weights.cpu().clone())
+
+    def _widen(self, part: Tensor, fill: int) -> Tensor:
+        """Rows [R, m, ...] with as many places as a cohort can have."""
+        missing = self.cohort_size - part.shape[1]
+        if not missing:
+            return part
+        return torch.cat([part, part.new_full((len(part), missing, *part.shape[2:]), fill)], dim=1)
 
     def _spread(self, part: Tensor, seeds: Tensor, fill: int) -> Tensor:
         """Rows [R, ...] at their places among all seeds."""

@@ -11,7 +11,7 @@ from sifu.certificate.rules import round_factor
 from sifu.engine import Engine, Progress, Round
 from sifu.history import Segment, Work
 from sifu.keys import Keys
-from sifu.past import Past
+from sifu.past import Past, train_again
 from sifu.requests import Request
 from sifu.scenario import Certificate, Scenario
 from sifu.stop import Stop
@@ -26,7 +26,7 @@ class Server:
     stop: Stop
     scenario: Scenario
     progress: Progress | None = None
-    _asked: list[Work] = field(default_factory=list)
+    _asked: list[Work] = field(default_factory=list)  # one entry: all that was asked so far
 
     def round_factor(self, certificate: Certificate) -> float:
         """B^K by a method's own certificate: what a round does to a distance that is there already."""
@@ -36,7 +36,7 @@ class Server:
     def spent(self) -> Work:
         """What has been asked of clients outside of recovery."""
         nothing = torch.zeros(len(self.request.remain), dtype=torch.int64)
-        return sum(self._asked, start=Work(nothing, nothing, nothing))
+        return self._asked[0] if self._asked else Work(nothing, nothing, nothing)
 
     def ask_again(self, weights: Tensor, past: Past, local_steps: int) -> tuple[Past, Round]:
         """Those who took part in a round of the past and remain train once more from `weights` [S, P], `local_steps`
@@ -46,11 +46,8 @@ class Server:
         affords = self.stop.affords(self.spent.client_steps, past.visits * local_steps)  # [S]
         past = past.only(affords[:, None].expand_as(self.request.remain))
         came = past.visits
-        self._asked.append(Work.of((came > 0).long(), came, local_steps, weights.shape[1]))
-        seeds = torch.arange(len(weights))
-        parts = (seeds, torch.full_like(seeds, past.number), past.cohort, past.key_state)
-        rows, numbers, cohort, state = (part.to(weights.device) for part in parts)
-        return past, self.engine.train_cohort(weights, rows, numbers, cohort, Keys(state), local_steps)
+        self._asked[:] = [self.spent + Work.of((came > 0).long(), came, local_steps, weights.shape[1])]
+        return past, train_again(self.engine, weights, past, local_steps)
 
     def average(self, weights: Tensor, local: Tensor, past: Past) -> Tensor:
         """FedAvg's mean of clients' weights `local` [S, m, P]; `weights` [S, P] where nobody took part."""

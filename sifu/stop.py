@@ -45,9 +45,9 @@ class Stop:
 
     def reached(self, accuracy: Tensor, rounds: int) -> Tensor:
         """Which seeds may stop for having reached the target: `accuracy` [S] -> [S] bool."""
-        if self.target is None or rounds < self.min_rounds:
+        if self.target is None:
             return torch.zeros_like(accuracy, dtype=torch.bool)
-        return accuracy >= self.target
+        return (accuracy >= self.target) & (rounds >= self.max_rounds.clamp(max=self.min_rounds))
 
     def next_look(self, accuracy: Tensor, rounds: int) -> Tensor:
         """The round of each seed's next evaluation: every 20, 10, 5, 2, 1 rounds, more often the closer it is. [S]"""

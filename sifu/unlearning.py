@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from sifu.certificate.convex import constants_of
 from sifu.certificate.noise import actual_guarantee
 from sifu.certificate.rules import PRESETS, round_factor
 from sifu.engine import Progress
+from sifu.evaluation import share
 from sifu.history import Work, count_work
 from sifu.keys import Keys
 from sifu.lineage import History
-from sifu.methods.method import Claim, Method, Unlearned
+from sifu.methods.method import Method, Unlearned
 from sifu.requests import Request
 from sifu.scenario import Scenario
 from sifu.server import Server
 from sifu.stop import Stop
+from sifu.types import Status
 
 StopRule = Callable[[Request], Stop]
 
@@ -28,8 +31,7 @@ class Spent(NamedTuple):
     """What an accountant says of all private rounds, at the claimed delta."""
 
     epsilon: Tensor  # [S] for one client
-    group: Tensor  # [S] how many have left so far
-    group_epsilon: Tensor  # [S] for all of them together
+    group_epsilon: Tensor  # [S] for all who have left so far together
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class Answer:
     request: Request
     unlearned: Unlearned
     work: Work
+    left: Tensor  # [S] how many clients have left so far
     actual: tuple[Tensor, Tensor] | None = None  # (epsilon, delta) strictly counted; None: nothing is promised
     strict_psi: Tensor | None = None  # [S] strict sensitivity of the model that was perturbed
     spent: Spent | None = None  # where rounds were private: what they spend together
@@ -60,43 +63,58 @@ def answer_requests(
         request = Request.of(number, forget, available)
         server = Server(history.engine, request, stop_rule(request), scenario, progress)
         shown = history.shown_to(method.keeps)
-        unlearned = method.unlearn(shown, request, server, keys.fold("request", number))
+        unlearned = _checked(method.unlearn(shown, request, server, keys.fold("request", number)), server)
         work = server.spent + count_work(unlearned.segment, scenario.federation.local_steps)
         answers.append(_answer(history, request, unlearned, work, scenario))
         history, available = history.grow(unlearned.node, unlearned.segment), request.remain
     return answers
 
 
+def _checked(unlearned: Unlearned, server: Server) -> Unlearned:
+    """Whether the target was met is asked of the model that is given out, not of a secret one."""
+    published, target = unlearned.published, server.stop.target
+    if published is None or target is None:
+        return unlearned
+    engine, remain = server.engine, server.request.remain
+    correct = engine.evaluator.correct(published, torch.arange(len(published), device=published.device)).cpu()
+    accuracy = share(correct, engine.clients.size.cpu(), remain)
+    met = zip(unlearned.segment.status, (accuracy >= target).tolist(), strict=True)
+    status = tuple(Status.NOT_REACHED if one == Status.DONE and not enough else one for one, enough in met)
+    return replace(unlearned, segment=replace(unlearned.segment, status=status))
+
+
 def _answer(history: History, request: Request, unlearned: Unlearned, work: Work, scenario: Scenario) -> Answer:
-    claim = unlearned.claim
+    claim, left = unlearned.claim, (history.whole[0].available & ~request.remain).sum(1)
     if claim is None:
-        return Answer(request, unlearned, work)
+        return Answer(request, unlearned, work, left)
     if claim.noise == "rounds":
-        return _private_answer(history, request, unlearned, work, claim)
+        return _private_answer(history, request, unlearned, work, left)
     node = unlearned.node
     if claim.noise == "end":
         history = history.grow(node, unlearned.segment)
         node = history.end
     factor = round_factor(scenario.certificate, scenario.federation)
+    if claim.noise == "end":  # contraction is what such a claim is about: the sharpest constant that is known
+        factor = constants_of(scenario).step
     psi = history.value_at(history.sensitivity(request.forget, PRESETS["strict"], factor), node)
-    return Answer(request, unlearned, work, actual_guarantee(claim.epsilon, claim.delta, psi, claim.sigma), psi)
+    return Answer(request, unlearned, work, left, actual_guarantee(claim.epsilon, claim.delta, psi, claim.sigma), psi)
 
 
-def _private_answer(history: History, request: Request, unlearned: Unlearned, work: Work, claim: Claim) -> Answer:
+def _private_answer(history: History, request: Request, unlearned: Unlearned, work: Work, left: Tensor) -> Answer:
     """Noise in every round: no assumption on the loss is needed, and an accountant can say what is spent."""
     from sifu.certificate.accountant import spent_epsilon
     from sifu.certificate.private import noise_ratio, stretches_of
 
+    claim = unlearned.claim
+    assert claim is not None
     ratio = noise_ratio(history, request.forget)
     actual = actual_guarantee(claim.epsilon, claim.delta, ratio, torch.ones_like(ratio))
     federation, past = history.engine.federation, stretches_of(history)
-    group = (history.whole[0].available & ~request.remain).sum(1)  # [S]
     one = [spent_epsilon(federation, stretches, claim.delta) for stretches in past]
-    pairs = zip(past, group.tolist(), strict=True)
-    together = [spent_epsilon(federation, stretches, claim.delta, size) for stretches, size in pairs]
-    return Answer(
-        request, unlearned, work, actual, spent=Spent(ratio.new_tensor(one), group, ratio.new_tensor(together))
-    )
+    groups = zip(past, left.tolist(), strict=True)
+    together = [spent_epsilon(federation, stretches, claim.delta, size) for stretches, size in groups]
+    spent = Spent(ratio.new_tensor(one), ratio.new_tensor(together))
+    return Answer(request, unlearned, work, left, actual, spent=spent)
 
 
 def target_rule(scenario: Scenario) -> StopRule:
@@ -104,12 +122,12 @@ def target_rule(scenario: Scenario) -> StopRule:
     return lambda request: Stop.at_target(scenario.stop, len(request.remain))
 
 
-def budget_rule(scenario: Scenario, share: float, training: Work) -> StopRule:
-    """Every request gets a share of the client steps that the seed's own training took."""
+def budget_rule(scenario: Scenario, share: float, client_steps: Tensor) -> StopRule:
+    """Every request gets a share of the `client_steps` [S] that the scenario's training took."""
 
     def rule(request: Request) -> Stop:
         cohort = request.remain.sum(1).clamp(max=scenario.federation.clients_per_round)
-        budget = torch.floor(training.client_steps * share + 1e-9).long()
+        budget = torch.floor(client_steps * share + 1e-9).long()
         return Stop.at_budget(budget, cohort * scenario.federation.local_steps)
 
     return rule

@@ -1,8 +1,9 @@
 """Privacy accounting of DP-FedAvg: what all rounds together spend, with the sampling that is really used.
 
 Poisson sampling: adding or removing a client moves the sum by C; composed exactly (privacy loss distributions), for a
-group of k as a mixture over how many of them were sampled. Fixed cohorts: replacing a client moves it by 2 C, and only
-the Renyi bound of Wang, Balle and Kasiviswanathan (2019) is known. All by Google's dp-accounting.
+group of k as a mixture over how many of them were sampled. Fixed cohorts: replacing a client moves it by 2 C; the Renyi
+bound of Wang, Balle and Kasiviswanathan (2019), or, where noise is so small that it is worse, as if the client had been
+in every cohort. By Google's dp-accounting. The chance to be sampled, m over those available, counts as public.
 """
 
 from __future__ import annotations
@@ -14,13 +15,16 @@ from typing import Any, NamedTuple
 
 import dp_accounting
 import numpy as np
+import torch
 from dp_accounting import pld, rdp
 from scipy.stats import binom
 
-from sifu.cohort import cohort_places
+from sifu.certificate.gaussian import epsilon_at
+from sifu.errors import SifuError
 from sifu.scenario import Federation
 
 _GRID, _GROUP_GRID = 5e-3, 5e-2  # of privacy losses; an epsilon is too large by about as much, never too small
+_MULTIPLIERS = (0.2, 1000.0)  # where noise is looked for
 logging.getLogger("absl").setLevel(logging.ERROR)  # it warns of every Renyi order that it leaves out
 
 
@@ -46,25 +50,22 @@ def noise_multiplier(federation: Federation) -> float:
 def spent_epsilon(federation: Federation, stretches: Stretches, delta: float, group: int = 1) -> float:
     """The epsilon at `delta` that all these rounds spend, for a group of clients that all took part in them."""
     stretches = tuple(stretch for stretch in stretches if stretch.rounds)
-    if not stretches:
-        return 0.0
-    if noise_multiplier(federation) == 0 or any(federation.clients_per_round > s.clients for s in stretches):
-        return math.inf
+    noise = noise_multiplier(federation)
+    if not stretches or noise == 0:
+        return math.inf if stretches else 0.0
     if federation.sampling == "poisson":
         return _poisson_epsilon(federation, stretches, delta, group)
-    return _fixed_epsilon(federation, stretches, delta, group)
+    rounds = sum(stretch.rounds for stretch in stretches)
+    everywhere = torch.tensor([group * math.sqrt(rounds) / noise], dtype=torch.float64)  # as if in every cohort
+    return min(float(epsilon_at(delta, everywhere)), _fixed_epsilon(federation, stretches, delta, group))
 
 
 def _poisson_epsilon(federation: Federation, stretches: Stretches, delta: float, group: int) -> float:
     noise, expected = noise_multiplier(federation), federation.clients_per_round
-    parts = [_one_round(noise, expected / clients, group).self_compose(rounds) for clients, rounds in stretches]
-    total = reduce(lambda one, other: one.compose(other), parts)
-    overfull = sum(
-        s.rounds * binom.sf(cohort_places(federation, s.clients), s.clients, expected / s.clients) for s in stretches
-    )
-    # a cohort that does not fit happens in either world with this chance: delta pays (1 + e^epsilon) times for it
-    epsilon = total.get_epsilon_for_delta(delta)
-    return float(total.get_epsilon_for_delta(max(delta - overfull * (1 + math.exp(min(epsilon, 700.0))), 0.0)))
+    parts = [
+        _one_round(noise, min(1.0, expected / clients), group).self_compose(rounds) for clients, rounds in stretches
+    ]
+    return float(reduce(lambda one, other: one.compose(other), parts).get_epsilon_for_delta(delta))
 
 
 @lru_cache(maxsize=256)
@@ -83,7 +84,8 @@ def _fixed_epsilon(federation: Federation, stretches: Stretches, delta: float, g
     accountant = rdp.RdpAccountant(neighboring_relation=dp_accounting.NeighboringRelation.REPLACE_ONE)
     base = dp_accounting.GaussianDpEvent(noise_multiplier(federation))
     for clients, rounds in stretches:
-        sample = dp_accounting.SampledWithoutReplacementDpEvent(clients, federation.clients_per_round, base)
+        size = min(federation.clients_per_round, clients)
+        sample = dp_accounting.SampledWithoutReplacementDpEvent(clients, size, base)
         accountant.compose(dp_accounting.SelfComposedDpEvent(sample, rounds))
     if group == 1:
         return float(accountant.get_epsilon(delta))
@@ -106,16 +108,18 @@ def multiplier_for(epsilon: float, delta: float, clients: int, expected: int, ro
         sample = dp_accounting.PoissonSampledDpEvent(expected / clients, dp_accounting.GaussianDpEvent(multiplier))
         return dp_accounting.SelfComposedDpEvent(sample, rounds)
 
-    return float(
-        dp_accounting.calibrate_dp_mechanism(
-            lambda: pld.PLDAccountant(value_discretization_interval=_GRID),
-            composed,
-            epsilon,
-            delta,
-            dp_accounting.ExplicitBracketInterval(0.05, 1000.0),
-            tol=1e-3,
-        )
-    )
+    def private(multiplier: float) -> bool:
+        accountant = pld.PLDAccountant(value_discretization_interval=_GRID)
+        return bool(accountant.compose(composed(multiplier)).get_epsilon(delta) <= epsilon)
+
+    low, high = _MULTIPLIERS
+    if not private(high):
+        words = f"no noise of up to {high:g} times C / m makes {rounds} rounds ({epsilon:g}, {delta:g})-private"
+        raise SifuError(words)
+    while high / low > 1.001:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if private(middle) else (middle, high)
+    return high
 
 
 def rounds_left(federation: Federation, past: Stretches, clients: int, epsilon: float, delta: float, most: int) -> int:

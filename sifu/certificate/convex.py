@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from sifu.certificate.contraction import strongly_convex
 from sifu.errors import MethodRefused
 from sifu.scenario import Scenario
 
+_UNITS = 16
 _RADIUS = math.sqrt(2)  # of an image of length 1 and the 1 of the bias
 
 
@@ -26,6 +26,11 @@ class Constants(NamedTuple):
     optimum: float  # no minimiser is further from the origin
     gradient: float  # no client's gradient is longer at a minimiser of others' mean
     step: float  # one round of gradient descent brings two models this factor closer
+
+    @property
+    def rounding(self) -> float:
+        """A bound on what float32 adds to a model over any number of rounds: a few units in the last place a round."""
+        return _UNITS * 2.0**-23 * self.optimum / (1 - self.step)
 
     def moves(self, weight: Tensor) -> Tensor:
         """How far the minimiser can move when clients of this share of all examples leave: p L / ((1 - p) mu)."""
@@ -48,7 +53,10 @@ def constants_of(scenario: Scenario) -> Constants:
         if not holds:
             raise MethodRefused(f"it needs a strongly convex loss and gradient descent on all data: {words}")
     beta, mu = _RADIUS**2 / 2 + federation.weight_decay, federation.weight_decay
-    strongly_convex(beta, mu, federation.client_lr)  # refuses steps that are too long
+    if federation.client_lr > 2 / (beta + mu):
+        raise MethodRefused(
+            f"federation.client_lr must be at most 2 / (beta + mu) = {2 / (beta + mu):g} for its theorem"
+        )
     steepest = math.sqrt(2) * _RADIUS  # of the cross-entropy
     # at a minimiser lambda theta = -(mean gradient of the cross-entropy), so neither part is longer than `steepest`
     return Constants(beta, mu, steepest / mu, 2 * steepest, 1 - federation.client_lr * mu)

@@ -13,7 +13,7 @@ from sifu.lineage import History
 def stretches_of(history: History) -> list[Stretches]:
     """For each seed the rounds of its lineage, by how many clients could be sampled."""
     rounds = torch.stack([kept.clamp(min=0) for kept in history.kept], dim=1)  # [S, branches]
-    clients = torch.stack([segment.available.sum(1) for segment in history.whole], dim=1)
+    clients = torch.stack([segment.available.sum(1) for segment in history.segments], dim=1)
     return [
         tuple(Stretch(c, r) for c, r in zip(*pair, strict=True))
         for pair in zip(clients.tolist(), rounds.tolist(), strict=True)
@@ -24,7 +24,8 @@ def noise_ratio(history: History, leavers: Tensor) -> Tensor:
     """Psi / sigma of all rounds together: sqrt(sum over n of (j_n C / (m sigma))^2), j_n leavers in round n. [S]
 
     Gaussian mechanisms compose into one, adaptively (Dong, Roth and Su 2022). Conditional on who was sampled, as every
-    strict sensitivity here: nothing is gained from others not knowing it.
+    strict sensitivity here: the other run has the same cohorts, the leavers' places empty, so that a leaver changes a
+    sum by C; nothing is gained from others not knowing who came.
     """
     federation = history.engine.federation
     privacy = federation.privacy

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from sifu.certificate.rules import delta_of, rules_of
-from sifu.methods.method import Assumptions, Claim, Footprint, Unlearned, covered
+from sifu.certificate.rules import delta_of
+from sifu.methods.method import Assumptions, Claim, Footprint, Unlearned
 from sifu.scenario import Certificate
 from sifu.settings import setting, settings
 
@@ -26,13 +26,14 @@ class DescentToDelete:
     """Gradient descent of those who remain from the secret model; what is given out has noise on it.
 
     The distance of the secret model to the minimiser obeys e_u = gamma^{I_u} (e_{u-1} + move of the minimiser), that
-    of retraining e_0 = gamma^{I_0} (||theta^0|| + ||minimiser||); the noise hides their sum. The paper's closed form is
-    the limit of many requests after a long training. For a strongly convex loss alone; others are refused.
+    of retraining e_0 = gamma^{I_0} (||theta^0|| + ||minimiser||); the noise hides their sum, and what float32 may add
+    to either. The paper's closed form is the limit of many requests after a long training. All who leave with a request
+    are covered together. For a strongly convex loss alone; others are refused.
     """
 
     name: ClassVar[str] = "descent_to_delete"
     assumptions: ClassVar[Assumptions] = Assumptions(
-        True, True, False, False, False, "the model without noise", "Neel et al., ALT 2021"
+        False, True, False, False, False, "the model without noise", "Neel et al., ALT 2021"
     )
     certificate: Certificate | None = setting("the certificate; null: the scenario's", default=None)
 
@@ -52,7 +53,7 @@ class DescentToDelete:
         constants = constants_of(server.scenario)
         segment = server.recover(history.current, keys)
         lineage = history.grow(history.end, segment)
-        distance = self._distance(lineage, constants, certificate)  # [S]
+        distance = _distance(lineage, constants)  # [S]
         sigma = descent_sigma(certificate, history.num_clients, distance)
         secret = segment.final.to(history.current.device)
         noise = keys.fold("noise").normal(secret.shape[1])
@@ -63,24 +64,22 @@ class DescentToDelete:
             sigma=sigma,
             psi=distance,
             psi_star=distance,
-            covers=covered(certificate, request),
             noise="end",
         )
         return Unlearned(segment, history.end, claim, published)
 
-    def _distance(self, lineage: History, constants: Constants, certificate: Certificate) -> Tensor:
-        """How far the secret model can be from what as long a training without the leavers would have given. [S]"""
-        start = lineage.start.double().norm(dim=1).cpu() + constants.optimum
-        retrained = start * constants.step ** lineage.segments[0].rounds
-        error = retrained
-        size = lineage.engine.clients.size.cpu().double()
-        for before, after in zip(lineage.segments, lineage.segments[1:], strict=False):
-            share = size.where(before.available, 0.0)
-            share = share / share.sum(1, keepdim=True)
-            gone = share.where(before.available & ~after.available, 0.0)  # [S, C]
-            weight = gone.amax(1) if rules_of(certificate).sets == "max" else gone.sum(1)
-            error = (error + constants.moves(weight)) * constants.step**after.rounds
-        return error + retrained
-
     def server_floats(self, footprint: Footprint) -> Tensor:
         return footprint.rounds * 0 + footprint.num_weights
+
+
+def _distance(lineage: History, constants: Constants) -> Tensor:
+    """How far the secret model can be from what as long a training without the leavers would have given. [S] float64"""
+    start = lineage.start.double().norm(dim=1).cpu() + constants.optimum
+    retrained = start * constants.step ** lineage.segments[0].rounds.double()
+    error = retrained
+    size = lineage.engine.clients.size.cpu().double()
+    for before, after in zip(lineage.segments, lineage.segments[1:], strict=False):
+        held = size.where(before.available, 0.0)
+        weight = held.where(~after.available, 0.0).sum(1) / held.sum(1)
+        error = (error + constants.moves(weight)) * constants.step ** after.rounds.double()
+    return error + retrained + 2 * constants.rounding

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -41,6 +42,9 @@ class DpFedAvg:
     clip: float = setting("updates longer than this are shortened to it (C)", above(0), default=0.5)
     rounds: int = setting("accounted: rounds that the noise pays for, training and recovery", at_least(2), default=1000)
     training_share: float = setting("accounted: share of them that training may take", from_to(0.01, 1), default=0.5)
+    request_share: float = setting(
+        "accounted: share of the rounds left that a request may take", from_to(0.01, 1), default=0.5
+    )
     certificate: Certificate | None = setting("the certificate; null: the scenario's", default=None)
 
     @property
@@ -88,7 +92,7 @@ class DpFedAvg:
         return Unlearned(segment, history.end, claim)
 
     def _rounds_left(self, history: History, request: Request) -> Tensor:
-        """How many rounds of recovery are paid for. [S]"""
+        """How many rounds of recovery are paid for and not kept for later requests. [S]"""
         from sifu.certificate.accountant import rounds_left
         from sifu.certificate.private import stretches_of
 
@@ -98,7 +102,7 @@ class DpFedAvg:
             rounds_left(federation, past, clients, certificate.epsilon, certificate.delta, self.rounds)
             for past, clients in zip(stretches_of(history), remain.tolist(), strict=True)
         ]
-        return remain.new_tensor(left)
+        return remain.new_tensor([math.ceil(self.request_share * rounds) for rounds in left])
 
     def server_floats(self, footprint: Footprint) -> Tensor:
         return footprint.rounds * 0

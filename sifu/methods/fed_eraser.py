@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, ClassVar
 
 from sifu.kept import Kept
@@ -34,7 +35,7 @@ class FedEraser:
         True, False, False, False, False, "lengths of updates, a round in dt; or the updates", "Liu et al., IWQoS 2021"
     )
     every: int = setting("a round in how many is kept (dt)", at_least(1), default=2)
-    calibration: float = setting("share of the local steps that calibrate (r)", between(0, 1), default=0.5)
+    calibration: float = setting("share of the local steps that calibrate (r), rounded up", between(0, 1), default=0.5)
     length: str = setting(
         "of a calibrated update: the client's in that round, each layer's own, or its own as it is (`none`: what the "
         "SIFU paper's code amounts to)",
@@ -72,7 +73,7 @@ class FedEraser:
         return model, node
 
     def _steps(self, server: Server) -> int:
-        return max(1, round(self.calibration * server.scenario.federation.local_steps))
+        return math.ceil(self.calibration * server.scenario.federation.local_steps - 1e-9)
 
     def _rescale(self, flat: FlatModel, model: Tensor, local: Tensor, past: Past) -> Tensor:
         """Clients' weights `local` [S, m, P] whose updates from `model` [S, P] have the lengths of the past."""
@@ -88,8 +89,9 @@ class FedEraser:
         return local + (factor.nan_to_num(nan=1.0, posinf=1.0) - 1.0) * update
 
     def server_floats(self, footprint: Footprint) -> Tensor:
-        first = footprint.cohort * footprint.num_weights + footprint.num_weights
+        """theta^0 and the first round in full; of the other kept rounds updates or lengths."""
         rounds = (footprint.rounds + self.every - 1) // self.every
-        lengths = footprint.num_layers if self.length == "layer" else 1
+        lengths = {"client": 1, "layer": footprint.num_layers, "none": 0}[self.length]
         each = footprint.num_weights if self.store == "full" else lengths
-        return first + rounds * footprint.cohort * each
+        first = footprint.cohort * footprint.num_weights
+        return footprint.num_weights + first + (rounds - 1).clamp(min=0) * footprint.cohort * each

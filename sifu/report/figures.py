@@ -146,10 +146,11 @@ def null_space_figure(rows: pd.DataFrame) -> Figure:
     titles = (("null_space", "null space of the examples left"), ("span", "their span"))
     for colour, (column, title) in zip(colours, titles, strict=False):
         middle, low, high = (rows.groupby("step")[column].quantile(q) for q in (0.5, 0.0, 1.0))
-        axis.plot(middle.index, middle.clip(lower=1e-12), color=colour, label=title)
-        axis.fill_between(middle.index, low.clip(lower=1e-12), high, color=colour, alpha=0.2, linewidth=0)
+        axis.plot(middle.index, middle, color=colour, label=title)
+        axis.fill_between(middle.index, low, high, color=colour, alpha=0.2, linewidth=0)
     axis.set(yscale="log", xscale="symlog", xlabel="steps without the example", ylabel="distance to retraining")
     axis.set_xlim(left=0)
+    axis.set_ylim(bottom=1e-9)  # below it is rounding
     axis.legend(
         frameon=False, fontsize=8, title=f"median and range of {rows['seed'].nunique()} problems", title_fontsize=8
     )

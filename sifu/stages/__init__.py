@@ -32,6 +32,11 @@ def relevant_settings(stage: str, scenario: Scenario, method: Method | None = No
     return settings if method is None else settings | {"method": {"name": method.name} | to_plain(method)}
 
 
+def method_modules() -> tuple[str, ...]:
+    """The modules of all methods: what Table 1 is made of."""
+    return tuple(sorted({module_of(path) for path in METHODS.values()}))
+
+
 def stage_modules(stage: str, scenario: Scenario, method: str | None = None) -> tuple[str, ...]:
     """The modules whose code decides what a stage writes for a scenario: the stage, and what registries add to it."""
     loader = module_of(DATASETS[scenario.dataset.name].sources[scenario.dataset.source].loader)

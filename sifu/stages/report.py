@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -40,19 +40,19 @@ def run_report(
     titles: dict[str, str],
     blocks: list[str],
     labels: dict[str, str],
-    searches: dict[str, str] | None = None,
+    variants: dict[str, list[str]] | None = None,
+    searches: Sequence[tuple[str, str, str]] = (),
 ) -> None:
     """Writes statistics, tables and figures of a plan (scenarios and variants with their names) to `folder`.
 
-    `searches` names the block of seeds of each variant that searched for a setting.
+    `variants` are those of each scenario (all, if not given), `searches` names the scenario, variant and block of each.
     """
     scenarios = list(titles)
-    per_variant = [(s, v, b) for s in scenarios for v in labels for b in blocks]
+    per_variant = [(s, v, b) for s in scenarios for v in (variants or {}).get(s, labels) for b in blocks]
     cells = _all([results / "unlearn" / s / v / b / "cells.parquet" for s, v, b in per_variant], CELLS)
     metrics = _all([results / "verify" / s / b / "metrics.parquet" for s in scenarios for b in blocks], METRICS)
     alpha = _all([results / "alpha" / s / b / "alpha.parquet" for s in scenarios for b in blocks], ALPHA)
-    found = [(s, v, block) for s in scenarios for v, block in (searches or {}).items()]
-    trials = _all([results / "search" / s / v / block / "search.parquet" for s, v, block in found], SEARCH)
+    trials = _all([results / "search" / s / v / b / "search.parquet" for s, v, b in searches], SEARCH)
     null_space = read_table(results / "null_space" / "null_space.parquet", NULL_SPACE)
     labels = tables.with_spent_epsilon(labels, cells)
     numbers = statistics.over_seeds(statistics.long_form(cells, metrics))

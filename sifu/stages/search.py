@@ -62,12 +62,13 @@ def _trial(engine: Engine, block: Block, method: Method, search: Search, value: 
 
 
 def best_value(table: pd.DataFrame) -> float:
-    """The value that reaches the target on most seeds, then in the fewest client steps, then the most accurate."""
+    """The value that diverges on no seed, reaches the target on most, in the fewest client steps, most accurately."""
+    lost = (table["status"] == Status.DIVERGED.value).groupby(table["value"]).any()
     done = (table["status"] == Status.DONE.value).groupby(table["value"]).sum()
     means = table.groupby("value")[["client_steps", "accuracy"]].mean()
     steps = means["client_steps"].where(done > 0, 0.0)  # where none got there, steps say nothing
-    order = pd.DataFrame({"done": -done, "steps": steps, "accuracy": -means["accuracy"]})
-    return float(order.sort_values(["done", "steps", "accuracy"]).index[0])
+    order = pd.DataFrame({"lost": lost, "done": -done, "steps": steps, "accuracy": -means["accuracy"]})
+    return float(order.sort_values(list(order.columns)).index[0])
 
 
 def chosen_value(path: Path) -> float:

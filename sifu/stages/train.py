@@ -26,7 +26,7 @@ VARIANT = "train"  # its rows stand beside those of the methods
 
 
 def run_train(block: Block, folder: Path, *, variant: str = VARIANT, method: Method | None = None) -> None:
-    """Writes history, sensitivity, curves and cells to `folder`; `variant` and its `method`, if it is trained for one.
+    """Writes history, curves, cells and (of plain FedAvg) sensitivity to `folder`; for one `variant` and its `method`.
 
     The block's scenario is then the one that the method trains with.
     """
@@ -34,8 +34,9 @@ def run_train(block: Block, folder: Path, *, variant: str = VARIANT, method: Met
     segment = train(engine, block.scenario, block.seeds, f"{block.name} {variant}".removesuffix(f" {VARIANT}"))
     stamp, cell = block.stamp("train", method), Cell(block.name, variant, "target", block.seeds, 0)
     write_segment(folder / "history.safetensors", segment, stamp)
-    rows = _sensitivity(cell, block.scenario, segment, engine.clients.size.cpu())
-    write_table(folder / "sensitivity.parquet", SENSITIVITY, rows, stamp)
+    if method is None:  # Psi is about plain averages
+        rows = _sensitivity(cell, block.scenario, segment, engine.clients.size.cpu())
+        write_table(folder / "sensitivity.parquet", SENSITIVITY, rows, stamp)
     write_table(folder / "curves.parquet", CURVES, curve_rows(segment, cell), stamp)
     work = count_work(segment, block.scenario.federation.local_steps)
     write_table(folder / "cells.parquet", CELLS, cell_rows(segment.status, work, cell), stamp)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from sifu.errors import MethodRefused
-from sifu.history import Work, count_work
+from sifu.history import Work
 from sifu.keys import Keys
 from sifu.lineage import History
 from sifu.methods.method import Footprint, Method
@@ -22,19 +22,26 @@ from sifu.scenario import Scenario
 from sifu.schemas import CELLS, CURVES
 from sifu.stages.block import Block, open_history
 from sifu.stages.rows import Cell, cell_rows, curve_rows, frame
-from sifu.store import write_table, write_weights
+from sifu.store import read_table, write_table, write_weights
 from sifu.types import Status
-from sifu.unlearning import Answer, answer_requests, budget_rule, target_rule
+from sifu.unlearning import Answer, StopRule, answer_requests, budget_rule, target_rule
 
 
-def run_unlearn(block: Block, variant: str, method: Method, folder: Path, *, history: Path) -> None:
-    """Writes cells, curves and the unlearned weights of a variant to `folder`."""
+def run_unlearn(block: Block, variant: str, method: Method, folder: Path, *, history: Path, training: Path) -> None:
+    """Writes cells, curves and the unlearned weights of a variant to `folder`.
+
+    `training` holds the cells of the training that budgets are shares of: the same for all variants, also for one with
+    a `history` of its own.
+    """
     trained = open_history(block.engine(), history)
+    counted = read_table(training, CELLS).set_index("seed")["client_steps"]
+    steps = torch.tensor([int(counted[seed]) for seed in block.seeds])
     cells, curves = [], []
     weights: dict[str, Tensor] = {}
     for share in (None, *block.scenario.budgets):
         cell = Cell(block.name, variant, stop_name(share), block.seeds, 0)
-        for rows, looks, named in _sequence(method, trained, block.scenario, share, cell):
+        rule = target_rule(block.scenario) if share is None else budget_rule(block.scenario, share, steps)
+        for rows, looks, named in _sequence(method, trained, block.scenario, rule, cell):
             cells.append(rows)
             curves.append(looks)
             weights |= named
@@ -47,16 +54,14 @@ def run_unlearn(block: Block, variant: str, method: Method, folder: Path, *, his
 Rows = tuple[pd.DataFrame, pd.DataFrame, dict[str, Tensor]]  # cells, curves, weights of one request
 
 
-def _sequence(method: Method, history: History, scenario: Scenario, share: float | None, cell: Cell) -> list[Rows]:
+def _sequence(method: Method, history: History, scenario: Scenario, rule: StopRule, cell: Cell) -> list[Rows]:
     """All requests under one stop rule."""
     start = time.monotonic()
     keys = Keys.of(cell.seeds, history.engine.clients.images.device)
     leavers = draw_requests(scenario, keys)
-    training = count_work(history.segments[0], scenario.federation.local_steps)
-    rule = target_rule(scenario) if share is None else budget_rule(scenario, share, training)
     name = f"unlearn {cell.scenario} {cell.variant} {cell.stop}"
     try:
-        with show_progress(name, _most_rounds(scenario, share, training)) as progress:
+        with show_progress(name, scenario.stop.max_rounds) as progress:
             answers = answer_requests(method, history, leavers, scenario, rule, keys.fold("unlearn"), progress)
     except MethodRefused as reason:
         print(f"{cell.variant} is refused in {cell.scenario}: {reason}", file=sys.stderr)
@@ -66,11 +71,6 @@ def _sequence(method: Method, history: History, scenario: Scenario, share: float
     print(f"{name}: rounds {rounds}, {seconds:.0f} s", file=sys.stderr)
     footprint = _footprint(history, scenario)
     return [_rows(answer, method.server_floats(footprint), cell) for answer in answers]
-
-
-def _most_rounds(scenario: Scenario, share: float | None, training: Work) -> int:
-    """How many rounds a request can take, for the progress bar."""
-    return scenario.stop.max_rounds if share is None else max(1, int(training.rounds.max() * share))
 
 
 def _footprint(history: History, scenario: Scenario) -> Footprint:
@@ -99,7 +99,7 @@ def _certificate(answer: Answer) -> dict[str, Tensor]:
     if claim is None or answer.actual is None:
         return {}
     sigma = claim.sigma.double()
-    leaving, remaining = request.forget.sum(1), request.remain.sum(1)
+    leaving = request.forget.sum(1)
     columns = {
         "sigma": sigma,
         "psi": claim.psi,
@@ -110,7 +110,7 @@ def _certificate(answer: Answer) -> dict[str, Tensor]:
         "actual_epsilon": answer.actual[0],
         "actual_delta": answer.actual[1],
         "covers": leaving if claim.covers is None else claim.covers,
-        "group": request.forget.shape[1] - remaining,
+        "group": answer.left,
     }
     if answer.spent is not None:
         columns |= {"spent_epsilon": answer.spent.epsilon, "group_epsilon": answer.spent.group_epsilon}

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import Tensor
 
 from sifu.errors import SifuError
+from sifu.keys import Keys
+from sifu.lineage import History
 from sifu.methods.method import Footprint, Method
-from sifu.scenario import Privacy
 from sifu.types import Clients, Status
 from tests.contract.world import World, masks
 
-NO_PRIVACY = Privacy(update_clip=1.0, noise=0.0)
 DOES_NOTHING = {"original"}  # the one method that may give back the model as it is
 
 
@@ -137,7 +139,7 @@ def check_claim(method: Method) -> None:
             found = {
                 "start": _noise(segment.start - at),
                 "end": _noise(answer.unlearned.weights - segment.final),
-                "rounds": claim.sigma * 0 + (world.scenario.federation.privacy or NO_PRIVACY).noise,
+                "rounds": _noise_of_a_round(history),
             }
             assert torch.allclose(found[claim.noise], claim.sigma.double(), rtol=0.05, atol=1e-7), (
                 f"there is not the noise of the sigma that is claimed at the {claim.noise} (start: on the node that is "
@@ -155,6 +157,19 @@ def check_cost(method: Method) -> None:
     assert stored.shape == rounds.shape, "server_floats gives one number a seed, [S]"
     assert (stored >= 0).all()
     assert not stored.is_floating_point(), "server_floats counts: whole numbers"
+
+
+def _noise_of_a_round(history: History) -> Tensor:
+    """What noise adds to each weight in the training's first round: the round with it, less the same without. [S]"""
+    engine, segment = history.engine, history.whole[0]
+    privacy = engine.federation.privacy
+    if privacy is None:
+        return torch.zeros(len(segment.start), dtype=torch.float64)
+    quiet = replace(engine, federation=replace(engine.federation, privacy=replace(privacy, noise=0.0)))
+    seeds, keys = torch.arange(len(segment.start)), Keys(segment.key_state)
+    both = (one.round(segment.start, seeds, seeds * 0, segment.available, keys).weights for one in (engine, quiet))
+    loud, still = both
+    return _noise(loud - still)
 
 
 def _noise(difference: Tensor) -> Tensor:

@@ -40,8 +40,8 @@ def test_the_papers_config_covers_its_five_datasets(data_root: Path) -> None:
 
 def test_every_config_sets_every_key() -> None:
     """Snakemake lays --configfile over config.yaml: a key that one of them leaves out would leak from the other."""
-    keys = [set(read_yaml(CONFIG / f"{name}.yaml")) for name in ("config", "smoke", "paper")]
-    assert keys[0] == keys[1] == keys[2]
+    keys = [set(read_yaml(CONFIG / f"{name}.yaml")) for name in ("config", "smoke", "paper", "mnist")]
+    assert all(part == keys[0] for part in keys)
 
 
 @pytest.mark.parametrize("name", list(read_yaml(CONFIG / "scenarios.yaml")))
@@ -240,3 +240,37 @@ def test_blocks_cover_every_seed_once(count: int, size: int, first: int) -> None
 def test_shipped_yaml_is_plain() -> None:
     for path in CONFIG.glob("*.yaml"):
         assert yaml.safe_load(path.read_text()) == read_yaml(path)
+
+
+@pytest.mark.parametrize(
+    ("only", "words"),
+    [
+        ({"mnist": ["scratch"]}, "only: 'mnist' is refused; allowed: one of scenarios: smoke"),
+        ({"smoke": ["original"]}, "only.smoke: .* a list of variants, scratch among them"),
+        ({"smoke": ["scratch", "last"]}, "only.smoke: .* a list of variants, scratch among them"),
+        ({"smoke": "scratch"}, "only.smoke: 'scratch' is refused"),
+    ],
+)
+def test_variants_of_a_scenario_must_be_those_of_the_run(only: dict[str, object], words: str) -> None:
+    run = {"scenarios": ["smoke"], "variants": ["original", "scratch"], "only": only}
+    with pytest.raises(ConfigError, match=words):
+        load_suite(run, CONFIG, {})
+
+
+def test_only_some_variants_of_a_scenario() -> None:
+    run = {"scenarios": ["smoke", "smoke_cnn"], "variants": ["original", "scratch", "sifu"]}
+    suite = load_suite(run | {"only": {"smoke_cnn": ["sifu", "scratch"]}}, CONFIG, {})
+    assert suite.variants_of("smoke") == ["original", "scratch", "sifu"]
+    assert suite.variants_of("smoke_cnn") == ["scratch", "sifu"]
+    assert suite.report_plan()["variants"] == {
+        "smoke": ["original", "scratch", "sifu"],
+        "smoke_cnn": ["scratch", "sifu"],
+    }
+
+
+def test_noise_in_rounds_is_not_a_scenarios(tmp_path: Path) -> None:
+    raw = read_yaml(CONFIG / "scenarios.yaml")["smoke"]
+    raw["federation"]["privacy"] = {"update_clip": 1.0, "noise": 0.1}
+    (tmp_path / "scenarios.yaml").write_text(yaml.safe_dump({"private": raw}))
+    with pytest.raises(ConfigError, match="noise belongs to a method"):
+        load_scenario(tmp_path / "scenarios.yaml", "private", tmp_path)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import dp_accounting
 import pytest
 import torch
-from dp_accounting import rdp
+from dp_accounting import pld, rdp
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +17,7 @@ from sifu.certificate.accountant import Stretch, multiplier_for, noise_multiplie
 from sifu.certificate.gaussian import epsilon_at
 from sifu.certificate.private import noise_ratio, stretches_of
 from sifu.cohort import cohort_places, draw_cohort, poisson_sample
+from sifu.errors import SifuError
 from sifu.keys import Keys
 from sifu.methods import build_method
 from sifu.methods.dp_fedavg import DpFedAvg
@@ -94,7 +95,8 @@ def test_poisson_cohorts_are_those_of_the_plain_loop(seed: int, number: int) -> 
     cohort = draw_cohort(Keys.of([seed]), torch.tensor([number]), available, federation)
     there = [c for c in cohort[0].tolist() if c >= 0]
     assert there == reference.poisson_clients(Keys.of([seed]).rows(0), number, [c for c in range(20) if c != 4], 3)
-    assert cohort.shape[1] == cohort_places(federation, 20) == 19  # 3 + ceil(8 sqrt 3) + 2
+    assert cohort.shape[1] == max(1, len(there))
+    assert cohort_places(federation, 20) == 20
 
 
 def test_poisson_cohorts_have_the_right_size_and_independent_members() -> None:
@@ -150,6 +152,36 @@ def test_without_sampling_it_is_the_gaussian_mechanism(rounds: int, group: int) 
     assert spent >= float(epsilon_at(0.01, ratio)) - 1e-6
 
 
+def test_a_group_of_many_has_a_finite_epsilon() -> None:
+    """30 of 100 clients, 500 rounds: large, and a number; that of the plain bound k epsilon would be 30 x 6 or more."""
+    spent = spent_epsilon(poisson(1.28, 10), (Stretch(100, 500),), 0.01, 30)
+    assert 200 < spent < 10_000
+
+
+def test_it_is_what_the_librarys_own_accountant_composes() -> None:
+    """Two stretches with other chances, through PLDAccountant's events instead of distributions."""
+    accountant = pld.PLDAccountant(value_discretization_interval=1e-3)
+    for chance, rounds in ((0.1, 200), (1 / 9, 50)):
+        sample = dp_accounting.PoissonSampledDpEvent(chance, dp_accounting.GaussianDpEvent(1.1))
+        accountant.compose(dp_accounting.SelfComposedDpEvent(sample, rounds))
+    spent = spent_epsilon(poisson(1.1, 10), (Stretch(100, 200), Stretch(90, 50)), 0.01)
+    assert spent == pytest.approx(accountant.get_epsilon(0.01), rel=0.005)
+
+
+def test_tiny_noise_is_not_counted_worse_than_being_everywhere() -> None:
+    """z = 0.031: amplification's bound is above that of a client in all 200 cohorts, ratio sqrt(200) / 0.031."""
+    federation = private(clip=1.0, noise=0.0062, clients_per_round=10)
+    spent = spent_epsilon(federation, (Stretch(100, 200),), 0.01)
+    assert spent == pytest.approx(float(epsilon_at(0.01, torch.tensor([math.sqrt(200) / 0.031]))), rel=1e-6)
+
+
+def test_noise_that_cannot_be_found_is_one_sentence() -> None:
+    """sqrt(3000) / 1000 is a ratio that epsilon = 0.001 does not allow at delta = 1e-9."""
+    with pytest.raises(SifuError, match="no noise of up to 1000 times C / m makes 3000 rounds"):
+        multiplier_for(0.001, 1e-9, 10, 10, 3000)
+    assert multiplier_for(1000.0, 0.1, 100, 10, 1) == pytest.approx(0.2, rel=0.01), "no less is looked for"
+
+
 def test_fixed_cohorts_are_counted_as_replacement() -> None:
     """All 10 of 10 in the one round: sensitivity 2 C, and the Renyi bound is above the exact epsilon, not far."""
     federation = private(clip=1.0, noise=0.1, clients_per_round=10)
@@ -201,20 +233,21 @@ def test_accounted_training_takes_its_share_of_the_rounds_that_are_paid() -> Non
 
 
 def test_an_accounted_lineage_never_spends_more_than_promised() -> None:
-    """20 rounds are paid for: 8 of training, 4 after each request until they are gone; q rises as clients leave."""
+    """16 rounds are paid for: 8 of training, then half of those left at each request; q rises as clients leave."""
     method = DpFedAvg(mode="accounted", rounds=16, certificate=CERTIFICATE)
     world = World.make(scenario=method.training(SCENARIO))
     answers = world.answer(method)
     rounds = [int(answer.unlearned.segment.rounds.max()) for answer in answers]
-    assert rounds[0] == 4
-    assert rounds[2] == 0, "nothing is left to be spent"
+    assert rounds[0] in (3, 4)
+    assert rounds[1] in (1, 2)
+    assert rounds[2] <= 1
     for answer in answers:
         assert answer.spent is not None
         assert (answer.spent.epsilon <= 10.0).all()
         assert (answer.spent.group_epsilon >= answer.spent.epsilon - 1e-3).all()
+    assert answers[-1].left.tolist() == [4, 4, 4]
     assert answers[-1].spent is not None
-    assert answers[-1].spent.group.tolist() == [4, 4, 4]
-    assert (answers[-1].spent.epsilon > 8.0).all()
+    assert (answers[-1].spent.epsilon > 7.5).all()
 
 
 def test_the_released_mode_spends_far_more_than_it_claims() -> None:

@@ -212,12 +212,13 @@ def test_fed_accum_as_released_is_the_last_round_without_the_leavers() -> None:
 
 
 def test_what_the_server_stores() -> None:
-    """10 rounds of 3 clients, 100 weights in 4 layers; dt = 2 keeps 5 rounds; the first round and theta^0 in full."""
+    """10 rounds of 3 clients, 100 weights in 4 layers; dt = 2 keeps 5 rounds; the first and theta^0 in full."""
     footprint = Footprint(7, 100, 3, torch.tensor([10]), 4)
     first = 3 * 100 + 100
-    assert FedEraser().server_floats(footprint).tolist() == [first + 5 * 3]
-    assert FedEraser(length="layer").server_floats(footprint).tolist() == [first + 5 * 3 * 4]
-    assert FedEraser(store="full").server_floats(footprint).tolist() == [first + 5 * 3 * 100]
+    assert FedEraser().server_floats(footprint).tolist() == [first + 4 * 3]
+    assert FedEraser(length="layer").server_floats(footprint).tolist() == [first + 4 * 3 * 4]
+    assert FedEraser(store="full").server_floats(footprint).tolist() == [first + 4 * 3 * 100]
+    assert FedEraser(length="none").server_floats(footprint).tolist() == [first]
     assert FedAccum().server_floats(footprint).tolist() == [100 + 10 * 3 * 100]
 
 

@@ -29,6 +29,8 @@ def test_most_seeds_then_fewest_steps_then_accuracy() -> None:
     assert best_value(trials((0.1, "done", 90, 0.9), (0.2, "done", 80, 0.9), (0.5, "not_reached", 10, 0.95))) == 0.2
     both = trials((0.1, "done", 90, 0.9), (0.1, "done", 99, 0.9), (0.2, "done", 10, 0.9), (0.2, "diverged", 9, 0.0))
     assert best_value(both) == 0.1
+    lost = trials((0.1, "not_reached", 90, 0.7), (0.2, "diverged", 3, 0.9))
+    assert best_value(lost) == 0.1
     none = trials((0.1, "not_reached", 90, 0.7), (0.2, "not_reached", 90, 0.8), (0.5, "diverged", 3, 0.1))
     assert best_value(none) == 0.2
 
@@ -132,7 +134,15 @@ def test_labels_say_what_is_spent_where_it_is_more_than_claimed() -> None:
     row = dict.fromkeys((column.name for column in CELLS.columns), None)
     cells = pd.DataFrame(
         [
-            row | {"variant": v, "stop": "target", "request": 1, "claimed_epsilon": 10.0, "spent_epsilon": spent}
+            row
+            | {
+                "scenario": "s",
+                "variant": v,
+                "stop": "target",
+                "request": 1,
+                "claimed_epsilon": 10.0,
+                "spent_epsilon": spent,
+            }
             for v, spent in (("a", 9.99), ("b", 1234.5), ("c", None))
         ]
     )
@@ -140,8 +150,11 @@ def test_labels_say_what_is_spent_where_it_is_more_than_claimed() -> None:
     assert found == {"a": "A", "b": "B (spends epsilon 1,234)", "c": "C"}
 
 
-def test_a_search_ends_with_the_rounds_that_are_paid_for(searched: Path) -> None:
-    """An accounted training of 4 rounds is not searched with 6."""
-    method = DpFedAvg(mode="accounted", rounds=8, certificate=None)
-    scenario = load_scenario(REPO / "config" / "scenarios.yaml", "smoke", REPO)
-    assert replace(method, certificate=scenario.certificate).training(scenario).stop.max_rounds == 4
+def test_a_search_ends_with_the_rounds_that_are_paid_for(searched: Path, tmp_path: Path) -> None:
+    """An accounted training of at most 4 rounds is not searched with 6."""
+    variant = replace(VARIANT, settings={"mode": "accounted", "rounds": 8})
+    scenario = load_scenario(REPO / "config" / "scenarios.yaml", "smoke", tmp_path)
+    block = Block("smoke", scenario, range(50, 52), searched.with_name("partition.parquet"), tmp_path)
+    assert variant.search is not None
+    run_search(block, "dp", variant.search, {0.1: method_of("dp", variant, scenario, 0.1)}, tmp_path)
+    assert set(read_table(tmp_path / "search.parquet", SEARCH)["rounds"]) == {4}

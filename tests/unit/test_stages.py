@@ -79,13 +79,14 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     block = Block("smoke", scenario, SEEDS, made.folder("partition") / "partition.parquet", root)
     run_train(block, made.folder("train"))
     history = made.folder("train") / "history.safetensors"
+    training = made.folder("train") / "cells.parquet"
     methods: dict[str, Method] = {"dummy": Dummy(), "refusing": Refusing()}
     methods |= {name: build_method(name, {}, scenario.certificate) for name in ("scratch", "sifu")}
     with pytest.MonkeyPatch.context() as patch:
         for added in (Dummy, Refusing):  # the one line that registers a method
             patch.setitem(METHODS, added.name, "sifu.methods.fine_tuning:FineTuning")
         for name in LABELS:
-            run_unlearn(block, name, methods[name], made.folder("unlearn", name), history=history)
+            run_unlearn(block, name, methods[name], made.folder("unlearn", name), history=history, training=training)
     weights = {name: made.folder("unlearn", name) / "weights.safetensors" for name in LABELS}
     run_verify(block, made.folder("verify"), variants=weights)
     run_alpha(block, made.folder("alpha"), history=history)

@@ -18,10 +18,10 @@ def test_default_config(checkout: Checkout) -> None:
 
 
 def test_smoke_config(checkout: Checkout) -> None:
-    """2 scenarios, a block of 2 seeds, 4 variants, one of them with a search and a training of its own."""
+    """3 scenarios with 7, 3 and 3 variants, a block of 2 seeds; one variant has a search and a training of its own."""
     plan = checkout.plan("--configfile", "config/smoke.yaml")
-    blocks = {"partition": 4, "train": 2, "unlearn": 8, "verify": 2, "alpha": 2}
-    assert plan == {"all": 1, "search": 2, "train_variant": 2, "null_space": 1, "report": 1} | blocks
+    blocks = {"partition": 4, "train": 3, "unlearn": 13, "verify": 3, "alpha": 3}
+    assert plan == {"all": 1, "search": 1, "train_variant": 1, "null_space": 1, "report": 1} | blocks
 
 
 def test_paper_config(checkout: Checkout, data_root: Path) -> None:

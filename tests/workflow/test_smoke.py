@@ -8,14 +8,15 @@ import pytest
 
 from sifu.paths import FILES, REPORT_FILES
 from sifu.schemas import CELLS
-from sifu.store import read_table
+from sifu.stages.search import chosen_value
+from sifu.store import read_stamp, read_table
 from tests.workflow.conftest import Checkout
 
 CONFIG = ("--configfile", "config/smoke.yaml")
-SCENARIOS = ("smoke", "smoke_cnn")
+SCENARIOS = ("smoke", "smoke_cnn", "smoke_convex")
 BLOCKS = ("s000-001",)
-AFTER_TRAIN = {"all": 1, "train_variant": 2, "unlearn": 8, "verify": 2, "alpha": 2, "report": 1}
-AFTER_HALF = {"all": 1, "train_variant": 1, "unlearn": 4, "verify": 1, "alpha": 1, "report": 1}
+AFTER_TRAIN = {"all": 1, "train_variant": 1, "unlearn": 13, "verify": 3, "alpha": 3, "report": 1}
+AFTER_CNN = {"all": 1, "unlearn": 3, "verify": 1, "alpha": 1, "report": 1}
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +48,26 @@ def test_every_planned_cell_has_its_files_and_rows(done: Checkout) -> None:
     assert all((done.root / "results" / "smoke" / "report" / file).exists() for file in REPORT_FILES)
 
 
+def test_a_searched_value_is_the_one_that_is_trained_with(done: Checkout) -> None:
+    root = done.root / "results" / "smoke"
+    chosen = chosen_value(root / "search" / "smoke" / "dp_smoke" / "s1000000-1000000" / "search.parquet")
+    assert chosen in (0.01, 0.1)
+    for stage in ("train", "unlearn"):
+        stamp = read_stamp(root / stage / "smoke" / "dp_smoke" / "s000-001" / "cells.parquet")
+        assert f'"clip": {chosen}' in stamp["settings"]
+        assert f'"update_clip": {chosen}' in stamp["settings"]
+
+
+def test_a_method_that_does_not_apply_has_rows_that_say_so(done: Checkout) -> None:
+    root = done.root / "results" / "smoke"
+    refused = read_table(root / "unlearn" / "smoke" / "descent_to_delete" / "s000-001" / "cells.parquet", CELLS)
+    assert set(refused["status"]) == {"refused"}
+    assert len(refused) == 2 * 3 * 2  # seeds, requests, stop rules
+    fine = read_table(root / "unlearn" / "smoke_convex" / "descent_to_delete" / "s000-001" / "cells.parquet", CELLS)
+    assert (fine["sigma"] > 0).all()
+    assert "| smoke | Descent-to-Delete | 1 | refused |" in (root / "report/tables/headline.md").read_text()
+
+
 def test_running_again_does_nothing(done: Checkout) -> None:
     assert done.plan(*CONFIG) == {}
 
@@ -54,19 +75,19 @@ def test_running_again_does_nothing(done: Checkout) -> None:
 @pytest.mark.parametrize(
     ("module", "text", "plan"),
     [
-        ("engine.py", "\nEDITED = True\n", AFTER_TRAIN | {"train": 2, "search": 2}),
-        ("models/cnn.py", "\nEDITED = True\n", AFTER_HALF | {"train": 1, "search": 1}),
-        ("data/partition.py", "\nEDITED = True\n", AFTER_TRAIN | {"train": 2, "search": 2, "partition": 4}),
-        ("methods/sifu.py", "\nEDITED = True\n", {"all": 1, "unlearn": 2, "verify": 2, "report": 1}),
+        ("engine.py", "\nEDITED = True\n", AFTER_TRAIN | {"train": 3, "search": 1}),
+        ("models/cnn.py", "\nEDITED = True\n", AFTER_CNN | {"train": 1}),
+        ("data/partition.py", "\nEDITED = True\n", AFTER_TRAIN | {"train": 3, "search": 1, "partition": 4}),
+        ("methods/sifu.py", "\nEDITED = True\n", {"all": 1, "unlearn": 3, "verify": 3, "report": 1}),
         (
             "methods/dp_fedavg.py",
             "\nEDITED = True\n",
-            {"all": 1, "search": 2, "train_variant": 2, "unlearn": 2, "verify": 2, "report": 1},
+            {"all": 1, "search": 1, "train_variant": 1, "unlearn": 1, "verify": 1, "report": 1},
         ),
         ("null_space.py", "\nEDITED = True\n", {"all": 1, "null_space": 1, "report": 1}),
         ("methods/__init__.py", "\nEDITED = True\n", {}),
-        ("coupled.py", "\nEDITED = True\n", {"all": 1, "alpha": 2, "report": 1}),
-        ("stages/verify.py", "\nEDITED = True\n", {"all": 1, "verify": 2, "report": 1}),
+        ("coupled.py", "\nEDITED = True\n", {"all": 1, "alpha": 3, "report": 1}),
+        ("stages/verify.py", "\nEDITED = True\n", {"all": 1, "verify": 3, "report": 1}),
         ("report/figures.py", "\nEDITED = True\n", {"all": 1, "report": 1}),
         ("bench.py", "\nEDITED = True\n", {}),
         ("engine.py", "\n# only a comment\n", {}),
@@ -87,14 +108,14 @@ def test_an_edit_reruns_the_stages_that_use_it(done: Checkout, module: str, text
         (
             "client_lr: 0.02, clip: 5.0}\n  stop: {accuracy: 0.5",
             "client_lr: 0.03, clip: 5.0}\n  stop: {accuracy: 0.5",
-            AFTER_HALF | {"train": 1, "search": 1},
+            AFTER_CNN | {"train": 1},
         ),
         ("label: Smoke\n", "label: Smoke again\n", {"all": 1, "report": 1}),
-        ("size: 2}\n  watermark", "size: 1}\n  watermark", {"all": 1, "unlearn": 4, "verify": 1, "report": 1}),
+        ("size: 2}\n  watermark", "size: 1}\n  watermark", {"all": 1, "unlearn": 3, "verify": 1, "report": 1}),
         (
             "num_clients: 20, examples: 20",
             "num_clients: 20, examples: 25",
-            AFTER_HALF | {"partition": 2, "train": 1, "search": 1},
+            AFTER_TRAIN | {"partition": 2, "train": 1, "search": 1, "unlearn": 7, "verify": 1, "alpha": 1},
         ),
     ],
     ids=["learning rate", "label", "requests", "partition"],

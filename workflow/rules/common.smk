@@ -54,13 +54,18 @@ def stage_path(stage, file, variant=""):
     )
 
 
-def variant_files(file):
-    """A file of every variant of a block."""
+def variant_files(wildcards):
+    """The unlearned weights of every variant of a block."""
+    scenario, block = wildcards.scenario, wildcards.block
     folders = [
-        paths.stage_folder(RUN.results, "unlearn", "{scenario}", "{block}", name)
-        for name in SUITE.variants
+        paths.stage_folder(RUN.results, "unlearn", scenario, block, name)
+        for name in SUITE.variants_of(scenario)
     ]
-    return [str(folder / file) for folder in folders]
+    return [str(folder / "weights.safetensors") for folder in folders]
+
+
+def variant_names(wildcards):
+    return SUITE.variants_of(wildcards.scenario)
 
 
 def own_training(variant):
@@ -113,9 +118,16 @@ def search_files():
             )
             / "search.parquet"
         )
+        for scenario, name, variant in searched_variants()
+    ]
+
+
+def searched_variants():
+    return [
+        (scenario, name, SUITE.variants[name])
         for scenario in SUITE.scenarios
-        for name, variant in SUITE.variants.items()
-        if variant.search is not None
+        for name in SUITE.variants_of(scenario)
+        if SUITE.variants[name].search is not None
     ]
 
 
@@ -173,7 +185,7 @@ def cell_files():
         )
         for scenario in SUITE.scenarios
         for block in SUITE.blocks
-        for variant in SUITE.variants
+        for variant in SUITE.variants_of(scenario)
     ]
 
 
@@ -182,18 +194,4 @@ def report_files():
 
 
 def report_plan():
-    labels = {name: variant.label for name, variant in SUITE.variants.items()}
-    titles = {name: scenario.label for name, scenario in SUITE.scenarios.items()}
-    return json.dumps(
-        {
-            "results": RUN.results,
-            "titles": titles,
-            "blocks": SUITE.blocks,
-            "labels": labels,
-            "searches": {
-                name: variant.search.block
-                for name, variant in SUITE.variants.items()
-                if variant.search is not None
-            },
-        }
-    )
+    return json.dumps(SUITE.report_plan())

@@ -12,6 +12,6 @@ rule report:
         str(Path(RUN.results) / "report" / "log.txt"),
     params:
         plan=report_plan(),
-        code=code_hash("sifu.stages.report"),
+        code=code_hash("sifu.stages.report", *stages.method_modules()),
     shell:
         "{PY:q} -m sifu report --plan {params.plan:q}" + LOGGED

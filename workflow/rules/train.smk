@@ -26,7 +26,10 @@ use rule train as train_variant with:
         search=search_file,
         data=dataset_files,
     output:
-        [stage_path("train", file, "{variant}") for file in paths.FILES["train"]],
+        [
+            stage_path("train", file, "{variant}")
+            for file in paths.FILES["train_variant"]
+        ],
     log:
         stage_path("train", "log.txt", "{variant}"),
     benchmark:

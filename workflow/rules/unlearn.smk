@@ -1,6 +1,7 @@
 rule unlearn:
     input:
         partition=stage_path("partition", "partition.parquet"),
+        training=stage_path("train", "cells.parquet"),
         history=history_file,
         search=search_file,
         data=dataset_files,

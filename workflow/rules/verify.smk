@@ -1,7 +1,7 @@
 rule verify:
     input:
         partition=stage_path("partition", "partition.parquet"),
-        weights=variant_files("weights.safetensors"),
+        weights=variant_files,
         data=dataset_files,
     output:
         stage_path("verify", "metrics.parquet"),
@@ -13,7 +13,7 @@ rule verify:
     params:
         settings=stage_settings("verify"),
         code=stage_code("verify"),
-        variants=list(SUITE.variants),
+        variants=variant_names,
     shell:
         "{PY:q} -m sifu verify --variants {params.variants} "
         + BLOCK_OPTIONS
