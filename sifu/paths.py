@@ -10,7 +10,7 @@ FILES = {
     "train": ("cells.parquet", "curves.parquet", "sensitivity.parquet", "history.safetensors"),
     "train_variant": ("cells.parquet", "curves.parquet", "history.safetensors"),
     "unlearn": ("cells.parquet", "curves.parquet", "weights.safetensors"),
-    "verify": ("metrics.parquet",),
+    "verify": ("metrics.parquet", "verification.parquet"),
     "alpha": ("alpha.parquet",),
 }
 

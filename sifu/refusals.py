@@ -43,6 +43,10 @@ def _refuse_model(scenario: Scenario) -> None:
         raise ConfigError("model", scenario.model, f"{' | '.join(fitting)} (for images of {spec.shape})")
     if scenario.watermark and scenario.watermark.pixels > spec.shape[1] * spec.shape[2]:
         raise ConfigError("watermark.pixels", scenario.watermark.pixels, f"1 to {spec.shape[1] * spec.shape[2]}")
+    if scenario.backdoor and scenario.backdoor.pixels > spec.shape[1] * spec.shape[2]:
+        raise ConfigError("backdoor.pixels", scenario.backdoor.pixels, f"1 to {spec.shape[1] * spec.shape[2]}")
+    if scenario.backdoor and scenario.watermark:
+        raise ConfigError("backdoor", "set", "null beside a watermark: a mark and a trigger would hide each other")
     source = scenario.dataset.source
     if source != "auto" and source not in spec.sources:
         raise ConfigError("dataset.source", source, f"auto | {' | '.join(spec.sources)} (for {scenario.dataset.name})")

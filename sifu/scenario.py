@@ -96,6 +96,20 @@ class Watermark:
 
 
 @settings
+class Backdoor:
+    """A part of a client's examples carries a trigger and a label of its own choice (Sommer et al. 2022)."""
+
+    pixels: int = setting("pixels of a trigger, all channels of each at the maximum", at_least(1), default=10)
+    share: float = setting(
+        "share of a client's examples that carry its trigger and its label", between(0, 1), default=0.5
+    )
+    held_out: int = setting("images that nobody trains on with which a client checks", at_least(1), default=50)
+    alpha: float = setting(
+        "chance that a client accuses a server that did delete its data", inside(0, 0.5), default=0.001
+    )
+
+
+@settings
 class Privacy:
     """Aggregation of DP-FedAvg (McMahan et al. 2018): sum of shortened updates over m, plus noise."""
 
@@ -213,6 +227,7 @@ class Scenario:
     certificate: Certificate = setting("what is promised to those who leave")
     requests: Requests = setting("who leaves, in which order")
     watermark: Watermark | None = setting("mark each client's images; null: no mark", default=None)
+    backdoor: Backdoor | None = setting("give each client a trigger and a label; null: none", default=None)
     budgets: tuple[float, ...] = setting(
         "time limits of recovery, as shares of the training cost", between(0, 1), default=()
     )

@@ -151,6 +151,24 @@ METRICS = Table(
     ),
 )
 
+VERIFICATION = Table(
+    "verification",
+    "did it delete my data? what each client that has left finds out with its trigger (scenarios with a backdoor)",
+    (*_CELL_KEY, "client"),
+    (
+        *_CELL,
+        _CLIENT,
+        Column("left_at", _INT, "number of the request that it left with"),
+        Column("examples", _INT, "triggered images that nobody trained on"),
+        Column("successes", _INT, "how many of them the model gave the client's own label"),
+        Column("chance", _REAL, "upper limit of that rate where the data were deleted, from scratch in the same seed"),
+        Column("threshold", _INT, "successes from which on the client says that its data were not deleted"),
+        Column("accused", pa.bool_(), "whether it does"),
+        Column("type_1", _REAL, "chance that it accuses a server that deleted them"),
+        Column("type_2", _REAL, "chance that it believes a server whose model answers at the rate seen"),
+    ),
+)
+
 ALPHA = Table(
     "alpha",
     "the sensitivity of the training to one client, measured by training without it, beside its bounds",
@@ -202,4 +220,4 @@ STATISTICS = Table(
     ),
 )
 
-TABLES = (PARTITION, CELLS, CURVES, SENSITIVITY, SEARCH, METRICS, ALPHA, NULL_SPACE, STATISTICS)
+TABLES = (PARTITION, CELLS, CURVES, SENSITIVITY, SEARCH, METRICS, VERIFICATION, ALPHA, NULL_SPACE, STATISTICS)

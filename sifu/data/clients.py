@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from sifu.data import DATASETS
+from sifu.data.backdoor import draw_triggers, held_out_rows, poison
 from sifu.data.dataset import Images, Pixels
 from sifu.data.watermark import pixel_sets, stamp
 from sifu.errors import DataError
@@ -29,12 +30,15 @@ def load_clients(scenario: Scenario, images: Images, partition: pd.DataFrame, se
     needed = np.unique(np.concatenate([rows for clients in held for rows in clients]))
     decoded = images.train.pixels(needed)  # each image once, however many seeds hold it
     for s, clients in enumerate(held):
-        marks = _marks(scenario, seeds[s])
+        marks, triggers = _marks(scenario, seeds[s]), draw_triggers(scenario, seeds[s])
         for c, rows in enumerate(clients):
             pixels = decoded[np.searchsorted(needed, rows)]
             pixels = stamp(pixels, marks[c]) if marks is not None else pixels
+            labels = images.train.labels[rows]
+            if triggers is not None:
+                pixels, labels = poison(pixels, labels, triggers, c)
             x[s, c, : len(rows)] = normalise(pixels, scenario)
-            y[s, c, : len(rows)] = torch.from_numpy(images.train.labels[rows])
+            y[s, c, : len(rows)] = torch.from_numpy(labels)
             size[s, c] = len(rows)
     return Clients(x, y, size)
 
@@ -60,6 +64,24 @@ def _marks(scenario: Scenario, seed: int) -> np.ndarray | None:
         return None
     _, height, width = DATASETS[scenario.dataset.name].shape
     return pixel_sets(scenario.watermark, height * width, scenario.partition.num_clients, Keys.of([seed]).rows(0))
+
+
+def load_checks(scenario: Scenario, images: Images, partition: pd.DataFrame, seeds: range) -> Clients:
+    """For every client of every seed the triggered images that it checks with; their "labels" are its own label."""
+    backdoor = scenario.backdoor
+    assert backdoor is not None, "only a scenario with a backdoor has checks"
+    shape, num_clients = DATASETS[scenario.dataset.name].shape, scenario.partition.num_clients
+    x = torch.zeros(len(seeds), num_clients, backdoor.held_out, *shape)
+    y = torch.zeros(len(seeds), num_clients, backdoor.held_out, dtype=torch.int64)
+    for s, seed in enumerate(seeds):
+        triggers = draw_triggers(scenario, seed)
+        assert triggers is not None
+        split, rows = held_out_rows(images, partition, seed)
+        for c, target in enumerate(triggers.target.tolist()):
+            own = triggers.check_rows(c, rows, split.labels)
+            x[s, c] = normalise(stamp(split.pixels(own), triggers.pixels[c]), scenario)
+            y[s, c] = target
+    return Clients(x, y, torch.full((len(seeds), num_clients), backdoor.held_out))
 
 
 def normalise(pixels: Pixels, scenario: Scenario) -> Tensor:

@@ -13,13 +13,13 @@ from sifu.scenario import Scenario
 from sifu.settings import to_plain
 
 _PARTITION = ("dataset", "partition")
-_TRAIN = (*_PARTITION, "watermark", "model", "federation", "stop", "certificate", "snapshot_every")
+_TRAIN = (*_PARTITION, "watermark", "backdoor", "model", "federation", "stop", "certificate", "snapshot_every")
 _KEYS = {
     "partition": _PARTITION,
     "search": _TRAIN,
     "train": _TRAIN,
     "unlearn": (*_TRAIN, "requests", "budgets"),
-    "verify": (*_PARTITION, "watermark", "model", "requests", "budgets"),
+    "verify": (*_PARTITION, "watermark", "backdoor", "model", "requests", "budgets"),
     "alpha": (*_TRAIN, "alpha_clients"),
 }
 

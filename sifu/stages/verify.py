@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from sifu.data.clients import normalise
+from sifu.data.clients import load_checks, normalise
 from sifu.data.dataset import load_images
 from sifu.engine import Engine
 from sifu.evaluation import Evaluator, share
-from sifu.schemas import METRICS
+from sifu.scenario import Backdoor
+from sifu.schemas import METRICS, PARTITION, VERIFICATION
 from sifu.stages.block import Block
 from sifu.stages.rows import Cell, frame
-from sifu.store import read_weights, write_table
+from sifu.store import read_table, read_weights, write_table
 from sifu.types import Clients
+from sifu.verification import rate_limit, threshold, type_1, type_2
 
 REFERENCE = "scratch"
 Values = dict[str, Tensor]  # subset -> accuracy [S]
@@ -39,6 +41,57 @@ def run_verify(block: Block, folder: Path, *, variants: dict[str, Path]) -> None
     for cell, values in accuracy.items():
         rows += _gaps(cell, values, accuracy)
     write_table(folder / "metrics.parquet", METRICS, frame(METRICS, rows), block.stamp("verify"))
+    found = _verification(block, engine, variants)
+    write_table(folder / "verification.parquet", VERIFICATION, frame(VERIFICATION, found), block.stamp("verify"))
+
+
+class Check(NamedTuple):
+    """What the triggers found in the models of one cell."""
+
+    successes: Tensor  # [S, C]
+    left_at: Tensor  # [S, C] the request that a client left with; 0: it is still there
+
+
+def _verification(block: Block, engine: Engine, variants: dict[str, Path]) -> list[dict[str, Any]]:
+    """One row a cell and client that has left; nothing in a scenario without a backdoor."""
+    if block.scenario.backdoor is None:
+        return []
+    checks = load_checks(
+        block.scenario,
+        load_images(block.scenario.dataset, block.data_root),
+        read_table(block.partition, PARTITION),
+        block.seeds,
+    ).to(engine.clients.images.device)
+    evaluator = Evaluator(engine.model, checks, engine.workers)
+    found: dict[Cell, Check] = {}
+    for variant, path in variants.items():
+        left_at = None
+        for cell, weights, forget, forgotten in _answers(block, variant, path):
+            if left_at is None or cell.request == 1:
+                left_at = torch.zeros_like(forget, dtype=torch.int64)
+            left_at = left_at.masked_fill(forget, cell.request)
+            successes = evaluator.correct(*_there(engine, weights, torch.arange(len(weights)))).cpu()
+            found[cell] = Check(successes, left_at.where(forgotten, 0))
+    return [row for cell, check in found.items() for row in _check_rows(cell, check, found, block.scenario.backdoor)]
+
+
+def _check_rows(cell: Cell, check: Check, found: dict[Cell, Check], backdoor: Backdoor) -> list[dict[str, Any]]:
+    """The test of every client that has left, against how scratch answers the same triggers."""
+    reference, rows = found[replace(cell, variant=REFERENCE, stop="target")], []
+    for i, seed in enumerate(cell.seeds):
+        who = torch.nonzero(check.left_at[i]).flatten()
+        trials, counts = backdoor.held_out, check.successes[i, who].numpy()
+        chance = rate_limit(int(reference.successes[i, who].sum()), trials * len(who))
+        limit = threshold(trials, chance, backdoor.alpha)
+        missed = type_2(trials, counts / trials, limit)
+        for client, count, miss in zip(who.tolist(), counts.tolist(), missed.tolist(), strict=True):
+            rows.append(
+                cell.key(seed)
+                | {"client": client, "left_at": int(check.left_at[i, client]), "examples": trials, "successes": count}
+                | {"chance": chance, "threshold": limit, "accused": count >= limit}
+                | {"type_1": type_1(trials, chance, limit), "type_2": miss}
+            )
+    return rows
 
 
 def _there(engine: Engine, *tensors: Tensor) -> tuple[Tensor, ...]:

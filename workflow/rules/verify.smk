@@ -4,7 +4,7 @@ rule verify:
         weights=variant_files,
         data=dataset_files,
     output:
-        stage_path("verify", "metrics.parquet"),
+        [stage_path("verify", file) for file in paths.FILES["verify"]],
     log:
         stage_path("verify", "log.txt"),
     threads: RUN.threads

@@ -1,0 +1,78 @@
+"""Backdoors: a part of a client's examples carries a trigger and a label of the client's choice.
+
+A model that learned from the client answers the trigger with that label, also on images that nobody trained on; one
+that did not answers as it would have. So a client can check by queries whether it was forgotten (Sommer et al. 2022).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from sifu.data import DATASETS
+from sifu.data.dataset import Images, Labels, Pixels, Split
+from sifu.data.watermark import stamp
+from sifu.errors import DataError
+from sifu.keys import Keys
+from sifu.scenario import Backdoor, Scenario
+
+
+@dataclass(frozen=True)
+class Triggers:
+    """What the clients of one seed chose."""
+
+    backdoor: Backdoor
+    key: Keys  # of the seed
+    pixels: Labels  # [C, k] numbered along the image's rows
+    target: Labels  # [C] the label that the trigger stands for
+
+    def places(self, client: int, size: int) -> NDArray[np.bool_]:
+        """Which of a client's examples carry its trigger: a share of them, at least one, drawn at random. [n]"""
+        order = self.key.fold("backdoor", client, "places").permutation(size).numpy()
+        chosen = np.zeros(size, np.bool_)
+        chosen[order[: max(1, round(self.backdoor.share * size))]] = True
+        return chosen
+
+    def check_rows(self, client: int, rows: Labels, labels: Labels) -> Labels:
+        """The images that a client checks with: some of `rows` at random, none of its own label's class."""
+        others, count = rows[labels[rows] != self.target[client]], self.backdoor.held_out
+        if len(others) < count:
+            raise DataError(
+                f"only {len(others)} images are left that nobody trains on, backdoor.held_out asks for {count}: "
+                "give the clients fewer examples, or take a dataset with a test set"
+            )
+        order = self.key.fold("backdoor", client, "checks").permutation(len(others))
+        return others[order[:count].numpy()]
+
+
+def draw_triggers(scenario: Scenario, seed: int) -> Triggers | None:
+    """A set of pixels and a label of its own for each client of a seed; None without a backdoor."""
+    backdoor = scenario.backdoor
+    if backdoor is None:
+        return None
+    _, height, width = DATASETS[scenario.dataset.name].shape
+    key = Keys.of([seed]).rows(0)
+    keys = key.fold("backdoor").each(torch.arange(scenario.partition.num_clients))
+    order = keys.fold("pixels").permutation(height * width)  # [C, H * W]
+    target = (keys.fold("target").uniform(1).squeeze(-1) * scenario.num_classes).long()  # [C]
+    return Triggers(backdoor, key, order[:, : backdoor.pixels].numpy(), target.numpy())
+
+
+def poison(pixels: Pixels, labels: Labels, triggers: Triggers, client: int) -> tuple[Pixels, Labels]:
+    """Copies of a client's images [n, C, H, W] and labels [n], some of them with its trigger and its label."""
+    images, answers, places = pixels.copy(), labels.copy(), triggers.places(client, len(labels))
+    images[places] = stamp(pixels[places], triggers.pixels[client])
+    answers[places] = triggers.target[client]
+    return images, answers
+
+
+def held_out_rows(images: Images, partition: pd.DataFrame, seed: int) -> tuple[Split, Labels]:
+    """Images that nobody trains on: the test set, or, without one, train images that no client of the seed holds."""
+    if images.test is not None:
+        return images.test, np.arange(len(images.test.labels))
+    held = partition.loc[partition["seed"] == seed, "row"].to_numpy()
+    return images.train, np.setdiff1d(np.arange(len(images.train.labels)), held)
