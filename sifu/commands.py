@@ -38,6 +38,14 @@ def add_stages(commands: Commands) -> None:
     verify = _add(commands, "verify", "Measure what every variant kept and forgot.", run_verify)
     verify.add_argument("--variants", nargs="+", required=True, help="names whose unlearned weights are compared")
     _with_device(verify)
+    sweep = _add(commands, "sweep", "Answer every request with one method under several sigma.", run_sweep)
+    sweep.add_argument("--variant", required=True, help="name in variants.yaml")
+    sweep.add_argument("--sigmas", nargs="+", type=float, required=True, help="standard deviations of the noise")
+    _with_device(sweep)
+    sets = _add(commands, "request_sets", "Answer one request of each of several sets of clients.", run_request_sets)
+    sets.add_argument("--variants", nargs="+", required=True, help="names in variants.yaml")
+    sets.add_argument("--count", type=int, default=10, help="how many sets (default: %(default)s)")
+    _with_device(sets)
     _with_device(_add(commands, "alpha", "Measure how much single clients moved the training.", run_alpha))
 
 
@@ -141,6 +149,38 @@ def run_unlearn(parsed: argparse.Namespace) -> None:
     folder = _folder(parsed, "unlearn", parsed.variant)
     training = _folder(parsed, "train") / "cells.parquet"
     run_unlearn(block, parsed.variant, method, folder, history=trained / "history.safetensors", training=training)
+
+
+def run_sweep(parsed: argparse.Namespace) -> None:
+    from sifu.stages.sweep import run_sweep
+
+    block = _block(parsed)
+    variant = load_variant(parsed.config / "variants.yaml", parsed.variant)
+    methods = {}
+    for sigma in parsed.sigmas:
+        changed = replace(variant, certificate=(variant.certificate or {}) | {"sigma": sigma})
+        methods[sigma] = method_of(parsed.variant, changed, block.scenario)
+    if any(isinstance(method, OwnTraining) for method in methods.values()):
+        raise ConfigError("--variant", parsed.variant, "a variant that starts from the scenario's own training")
+    run_sweep(block, parsed.variant, methods, _folder(parsed, "sweep"), history=_history(parsed))
+
+
+def run_request_sets(parsed: argparse.Namespace) -> None:
+    from sifu.stages.request_sets import Trained, run_request_sets
+
+    at_least_one("--count", parsed.count)
+    block, variants = _block(parsed), {}
+    for name in parsed.variants:
+        parsed.variant = name
+        method = _method(parsed, block.scenario)
+        own = isinstance(method, OwnTraining)
+        scenario = method.training(block.scenario) if isinstance(method, OwnTraining) else block.scenario
+        variants[name] = Trained(method, scenario, _history(parsed, name if own else ""))
+    run_request_sets(block, parsed.count, variants, _folder(parsed, "request_sets"))
+
+
+def _history(parsed: argparse.Namespace, variant: str = "") -> Path:
+    return _folder(parsed, "train", variant) / "history.safetensors"
 
 
 def run_verify(parsed: argparse.Namespace) -> None:

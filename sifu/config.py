@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,27 @@ from sifu.errors import ConfigError, DataError, SifuError
 from sifu.methods import METHODS, build_method
 from sifu.methods.method import Method, OwnTraining
 from sifu.scenario import Certificate, Scenario
-from sifu.settings import at_least, build, from_to, one_of, setting, settings, to_plain
+from sifu.settings import above, at_least, build, from_to, one_of, setting, settings, to_plain
+
+
+@settings
+class SigmaSweep:
+    """A variant under several sigma (paper, figure 4)."""
+
+    scenarios: tuple[str, ...] = setting("which of the run's scenarios")
+    variant: str = setting("name of variants.yaml", default="sifu")
+    values: tuple[float, ...] = setting("standard deviations of the noise", above(0))
+
+
+@settings
+class RequestSets:
+    """One request of each of several sets of clients (paper, figure 5)."""
+
+    scenarios: tuple[str, ...] = setting("which of the run's scenarios")
+    variants: tuple[str, ...] = setting("names of variants.yaml, of those of the run")
+    count: int = setting(
+        "how many sets; where clients hold one class, at most as many as classes", at_least(1), default=10
+    )
 
 
 @settings
@@ -33,6 +53,8 @@ class Run:
         "which of the variants a scenario is for, by its name; a scenario that is not named here gets them all",
         default=None,
     )
+    sigma_sweep: SigmaSweep | None = setting("a variant under several sigma; null: no sweep", default=None)
+    request_sets: RequestSets | None = setting("other clients that leave; null: only the scenario's", default=None)
     num_seeds: int = setting("how many seeds", from_to(1, 100_000), default=3)
     first_seed: int = setting("the seeds are first_seed, first_seed + 1, ...", from_to(0, 10**9), default=0)
     block_size: int = setting(
@@ -123,10 +145,21 @@ class Suite:
     scenarios: dict[str, Scenario]  # those of run.scenarios whose data are there, sources resolved
     variants: dict[str, Variant]  # those of run.variants
     skipped: dict[str, str]  # scenario -> why it is left out
+    all_variants: dict[str, Variant] = field(default_factory=dict)  # everything in variants.yaml
 
     def variants_of(self, scenario: str) -> list[str]:
         """The variants that run in a scenario."""
         return [name for name in self.run.variants if name in (self.run.only or {}).get(scenario, self.run.variants)]
+
+    def sweep_files(self, stage: str) -> list[tuple[str, str]]:
+        """The (scenario, block) pairs of the sigma `sweep` or of the `request_sets`."""
+        sweep = self.run.sigma_sweep if stage == "sweep" else self.run.request_sets
+        return [
+            (name, block)
+            for name in (sweep.scenarios if sweep else ())
+            if name in self.scenarios
+            for block in self.blocks
+        ]
 
     def report_plan(self) -> dict[str, Any]:
         """What the report is about, in plain data."""
@@ -221,6 +254,7 @@ def load_suite(raw: Mapping[str, Any], folder: Path, environ: Mapping[str, str] 
     found, skipped = _with_data(chosen, run, default_data_root(run, environ))
     picked = {name: _look_up(variants, name, "variants") for name in run.variants}
     _refuse_only(run)
+    _refuse_sweeps(run, variants)
     if "scratch" not in picked:
         raise ConfigError("variants", list(run.variants), "scratch among them: it is the reference of every gap")
     labels = [variant.label for variant in picked.values()]
@@ -230,7 +264,7 @@ def load_suite(raw: Mapping[str, Any], folder: Path, environ: Mapping[str, str] 
         for name, variant in variants.items():
             method_of(name, variant, scenario)  # refuses nonsense
             _refuse_search(name, variant, scenario, range(run.first_seed, run.first_seed + run.num_seeds))
-    return Suite(run, found, picked, skipped)
+    return Suite(run, found, picked, skipped, variants)
 
 
 def _refuse_only(run: Run) -> None:
@@ -241,6 +275,18 @@ def _refuse_only(run: Run) -> None:
             raise ConfigError(
                 f"only.{scenario}", names, f"a list of variants, scratch among them: {', '.join(run.variants)}"
             )
+
+
+def _refuse_sweeps(run: Run, variants: Mapping[str, Any]) -> None:
+    for key, sweep in (("sigma_sweep", run.sigma_sweep), ("request_sets", run.request_sets)):
+        for name in sweep.scenarios if sweep else ():
+            if name not in run.scenarios:
+                raise ConfigError(f"{key}.scenarios", name, f"one of scenarios: {', '.join(run.scenarios)}")
+    if run.sigma_sweep:
+        _look_up(variants, run.sigma_sweep.variant, "sigma_sweep.variant")
+    for name in run.request_sets.variants if run.request_sets else ():
+        if name not in run.variants:
+            raise ConfigError("request_sets.variants", name, f"one of variants: {', '.join(run.variants)}")
 
 
 def _named(cls: type, path: Path, key: str) -> dict[str, Any]:

@@ -10,6 +10,8 @@ FILES = {
     "train": ("cells.parquet", "curves.parquet", "sensitivity.parquet", "history.safetensors"),
     "train_variant": ("cells.parquet", "curves.parquet", "history.safetensors"),
     "unlearn": ("cells.parquet", "curves.parquet", "weights.safetensors"),
+    "sweep": ("sweep.parquet",),
+    "request_sets": ("request_sets.parquet",),
     "verify": ("metrics.parquet", "verification.parquet"),
     "alpha": ("alpha.parquet",),
 }

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from sifu.errors import SifuError
 from sifu.keys import Keys
-from sifu.scenario import RandomRequests, Scenario, request_lists
+from sifu.scenario import OneClass, RandomRequests, Scenario, request_lists
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,23 @@ def client_mask(clients: tuple[int, ...] | list[int], num_clients: int) -> Tenso
             raise SifuError(f"client {client} is named twice in one request")
         mask[client] = True
     return mask
+
+
+def draw_sets(scenario: Scenario, keys: Keys, count: int) -> list[Tensor]:
+    """`count` sets of clients that might leave: each class in turn where clients hold one, else random draws of the
+    first request's size. [S, C] bool each
+    """
+    num_clients, num_seeds = scenario.partition.num_clients, len(keys.state)
+    if isinstance(scenario.partition, OneClass):
+        classes = range(min(count, scenario.num_classes))
+        numbers = torch.arange(num_clients) % scenario.num_classes
+        return [(numbers == label).expand(num_seeds, -1) for label in classes]
+    size = int(draw_requests(scenario, keys)[0].sum(1).max())
+    masks = []
+    for number in range(count):
+        chosen = keys.fold("request set", number).permutation(num_clients).cpu()[:, :size]
+        masks.append(torch.zeros(num_seeds, num_clients, dtype=torch.bool).scatter_(1, chosen, True))
+    return masks
 
 
 def draw_requests(scenario: Scenario, keys: Keys) -> list[Tensor]:

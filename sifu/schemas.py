@@ -139,6 +139,45 @@ SEARCH = Table(
     ),
 )
 
+_ENDED = (
+    Column("status", _TEXT, "done | not_reached (at max_rounds) | diverged"),
+    Column("rounds", _INT, "aggregation rounds"),
+    Column("client_steps", _INT, "local optimiser steps, over all clients"),
+    Column("cut_round", _INT, "round that the method went back to"),
+    Column(
+        "retain_accuracy",
+        _REAL,
+        "on the data of those who remain; null where the weights were not finite",
+        nullable=True,
+    ),
+    Column("forget_accuracy", _REAL, "on the data of those who have left so far", nullable=True),
+)
+
+SWEEP = Table(
+    "sweep",
+    "a method under several sigma, recovered to the target after each request",
+    ("scenario", "variant", "sigma", "seed", "request"),
+    (
+        *_CELL[:2],
+        Column("sigma", _REAL, "standard deviation of the noise on each weight"),
+        _SEED,
+        _CELL[4],
+        *_ENDED,
+    ),
+)
+
+REQUEST_SETS = Table(
+    "request_sets",
+    "one request of different sets of clients, recovered to the target",
+    ("scenario", "variant", "set", "seed"),
+    (
+        *_CELL[:2],
+        Column("set", _INT, "which set: the class that leaves where clients hold one class, else a random draw"),
+        _SEED,
+        *_ENDED,
+    ),
+)
+
 METRICS = Table(
     "metrics",
     "how well a model does on whom",
@@ -220,4 +259,17 @@ STATISTICS = Table(
     ),
 )
 
-TABLES = (PARTITION, CELLS, CURVES, SENSITIVITY, SEARCH, METRICS, VERIFICATION, ALPHA, NULL_SPACE, STATISTICS)
+TABLES = (
+    PARTITION,
+    CELLS,
+    CURVES,
+    SENSITIVITY,
+    SEARCH,
+    SWEEP,
+    REQUEST_SETS,
+    METRICS,
+    VERIFICATION,
+    ALPHA,
+    NULL_SPACE,
+    STATISTICS,
+)

@@ -20,6 +20,8 @@ _KEYS = {
     "train": _TRAIN,
     "unlearn": (*_TRAIN, "requests", "budgets"),
     "verify": (*_PARTITION, "watermark", "backdoor", "model", "requests", "budgets"),
+    "sweep": (*_TRAIN, "requests"),
+    "request_sets": (*_TRAIN, "requests"),
     "alpha": (*_TRAIN, "alpha_clients"),
 }
 

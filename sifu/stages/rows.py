@@ -13,6 +13,7 @@ from torch import Tensor
 from sifu.history import Segment, Work
 from sifu.schemas import CELLS, CURVES, Table
 from sifu.types import Status
+from sifu.unlearning import Answer
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,25 @@ def cell_rows(status: Sequence[Status], work: Work, cell: Cell, **more: Tensor) 
         for i, seed in enumerate(cell.seeds)
     ]
     return frame(CELLS, rows)
+
+
+def answer_rows(answer: Answer, seeds: range, key: dict[str, Any]) -> list[dict[str, Any]]:
+    """One row a seed of what a request cost and where it ended, for sweeps: its last look is the model it gave back."""
+    segment = answer.unlearned.segment
+    last = {look.seed_row: look for look in segment.looks}
+    return [
+        key
+        | {
+            "seed": seed,
+            "status": segment.status[i].value,
+            "rounds": int(answer.work.rounds[i]),
+            "client_steps": int(answer.work.client_steps[i]),
+            "cut_round": int(answer.unlearned.node.round[i]),
+            "retain_accuracy": last[i].retain_accuracy if i in last else None,
+            "forget_accuracy": last[i].forget_accuracy if i in last else None,
+        }
+        for i, seed in enumerate(seeds)
+    ]
 
 
 def curve_rows(segment: Segment, cell: Cell) -> pd.DataFrame:

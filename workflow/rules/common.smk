@@ -24,6 +24,7 @@ except SifuError as error:
 for name, reason in SUITE.skipped.items():
     print(f"scenario {name} is left out: {reason}", file=sys.stderr)
 
+VARIANTS = SUITE.all_variants  # also those that only a sweep names
 PY = sys.executable
 RUN = SUITE.run
 DATA_ROOT = default_data_root(RUN)
@@ -159,6 +160,51 @@ def stage_code(stage):
         return code_hash(*stages.stage_modules(stage, scenario, method and method.name))
 
     return code
+
+
+def sweep_code(wildcards):
+    """The hash of the code of the sigma sweep, its method included."""
+    variant = RUN.sigma_sweep.variant
+    return _code_of("sweep", wildcards, [variant])
+
+
+def set_code(wildcards):
+    """The hash of the code of the request sets, all their methods included."""
+    return _code_of("request_sets", wildcards, RUN.request_sets.variants)
+
+
+def _code_of(stage, wildcards, variants):
+    scenario = SUITE.scenarios[wildcards.scenario]
+    names = [VARIANTS[variant].method for variant in variants]
+    modules = {
+        module for name in names for module in stages.stage_modules(stage, scenario, name)
+    }
+    return code_hash(*sorted(modules))
+
+
+def set_histories(wildcards):
+    """The trainings that the request sets start from."""
+    own = [name for name in RUN.request_sets.variants if own_training(name)]
+    folders = [
+        paths.stage_folder(
+            RUN.results, "train", wildcards.scenario, wildcards.block, name
+        )
+        for name in ["", *own]
+    ]
+    return [str(folder / "history.safetensors") for folder in folders]
+
+
+def set_searches(wildcards):
+    return [
+        str(
+            paths.stage_folder(
+                RUN.results, "search", wildcards.scenario, search.block, name
+            )
+            / "search.parquet"
+        )
+        for name in RUN.request_sets.variants
+        if (search := SUITE.variants[name].search) is not None
+    ]
 
 
 def dataset_files(wildcards):

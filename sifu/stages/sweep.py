@@ -1,0 +1,31 @@
+"""sweep: a training's history and one method under several sigma -> rounds and accuracies after each request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sifu.keys import Keys
+from sifu.methods.method import Method
+from sifu.requests import draw_requests
+from sifu.schemas import SWEEP
+from sifu.stages.block import Block, open_history
+from sifu.stages.rows import answer_rows, frame
+from sifu.store import write_table
+from sifu.unlearning import answer_requests, target_rule
+
+
+def run_sweep(block: Block, variant: str, methods: Mapping[float, Method], folder: Path, *, history: Path) -> None:
+    """Writes `folder`/sweep.parquet: all requests, to the target, with the variant's method under each sigma."""
+    trained = open_history(block.engine(), history)
+    keys = Keys.of(block.seeds, trained.engine.clients.images.device)
+    leavers = draw_requests(block.scenario, keys)
+    rows: list[dict[str, Any]] = []
+    for sigma, method in methods.items():
+        rule, stream = target_rule(block.scenario), keys.fold("unlearn")
+        for answer in answer_requests(method, trained, leavers, block.scenario, rule, stream):
+            key = {"scenario": block.name, "variant": variant, "sigma": sigma, "request": answer.request.number}
+            rows += answer_rows(answer, block.seeds, key)
+    stamp = block.stamp("sweep", next(iter(methods.values())))
+    write_table(folder / "sweep.parquet", SWEEP, frame(SWEEP, rows), stamp)

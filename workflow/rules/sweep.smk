@@ -1,0 +1,45 @@
+rule sweep:
+    input:
+        partition=stage_path("partition", "partition.parquet"),
+        history=stage_path("train", "history.safetensors"),
+        data=dataset_files,
+    output:
+        stage_path("sweep", "sweep.parquet"),
+    log:
+        stage_path("sweep", "log.txt"),
+    threads: RUN.threads
+    resources:
+        gpu=USES_GPU,
+    params:
+        settings=stage_settings("sweep"),
+        code=sweep_code,
+        variant=RUN.sigma_sweep.variant if RUN.sigma_sweep else "",
+        sigmas=list(RUN.sigma_sweep.values) if RUN.sigma_sweep else [],
+    shell:
+        "{PY:q} -m sifu sweep --variant {params.variant} --sigmas {params.sigmas} "
+        + BLOCK_OPTIONS
+        + DEVICE_OPTIONS
+
+
+rule request_sets:
+    input:
+        partition=stage_path("partition", "partition.parquet"),
+        histories=set_histories,
+        searches=set_searches,
+        data=dataset_files,
+    output:
+        stage_path("request_sets", "request_sets.parquet"),
+    log:
+        stage_path("request_sets", "log.txt"),
+    threads: RUN.threads
+    resources:
+        gpu=USES_GPU,
+    params:
+        settings=stage_settings("request_sets"),
+        code=set_code,
+        variants=list(RUN.request_sets.variants) if RUN.request_sets else [],
+        count=RUN.request_sets.count if RUN.request_sets else 0,
+    shell:
+        "{PY:q} -m sifu request_sets --variants {params.variants} --count {params.count} "
+        + BLOCK_OPTIONS
+        + DEVICE_OPTIONS
