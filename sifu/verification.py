@@ -8,6 +8,8 @@ type I: an honest server is accused; at most alpha. type II: a server whose mode
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta, binom
@@ -31,6 +33,23 @@ def threshold(trials: int, chance: float, alpha: float) -> int:
 def type_1(trials: int, chance: float, limit: int) -> float:
     """How likely an honest server is accused."""
     return float(binom.sf(limit - 1, trials, chance))
+
+
+class Verdict(NamedTuple):
+    """What all clients of a request find out together."""
+
+    rate: float  # of triggers that were answered with a client's own label
+    threshold: float  # the rate from which on they accuse
+    accused: bool
+    type_1: float
+    type_2: float
+
+
+def joint_verdict(successes: int, trials: int, chance: float, alpha: float) -> Verdict:
+    """The same test with everybody's queries counted together."""
+    limit, rate = threshold(trials, chance, alpha), successes / trials
+    missed = float(type_2(trials, np.array([rate]), limit)[0])
+    return Verdict(rate, limit / trials, successes >= limit, type_1(trials, chance, limit), missed)
 
 
 def type_2(trials: int, rates: Shares, limit: int) -> Shares:
