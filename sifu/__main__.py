@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sifu import __version__
 from sifu.commands import add_stages, at_least_one
@@ -15,6 +15,8 @@ from sifu.errors import ConfigError, SifuError
 from sifu.settings import build
 
 if TYPE_CHECKING:
+    from sifu.report.plan import Plan
+
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
@@ -51,13 +53,16 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_report(commands: Commands) -> None:
     for name, text, command in (
-        ("report", "Write tables and figures of everything that a config plans.", _report),
+        ("report", "Write the tables that people read, of everything that a config plans.", _report),
+        ("figure", "Draw figures of everything that a config plans.", _figure),
         ("summary", "Print what has been trained and unlearned, and what it cost.", _summary),
     ):
         parser = commands.add_parser(name, help=text, description=text)
         parser.add_argument("--config", type=Path, default=Path("config/config.yaml"), help="default: %(default)s")
         parser.set_defaults(command=command)
-        if name == "report":
+        if name == "figure":
+            parser.add_argument("names", nargs="*", help="which figures (default: all)")
+        if name != "summary":
             parser.add_argument("--plan", help="what to report, as JSON, instead of a config (used by the workflow)")
 
 
@@ -115,29 +120,36 @@ def _add_docs(commands: Commands) -> None:
     parser.set_defaults(command=_docs)
 
 
+def _plan(parsed: argparse.Namespace) -> Plan:
+    """What a report is about: from the workflow as JSON, or from a config."""
+    from sifu.report.plan import Plan
+
+    if parsed.plan is None:
+        return Plan.read(load_suite(read_yaml(parsed.config), parsed.config.parent).report_plan())
+    try:
+        return Plan.read(json.loads(parsed.plan))
+    except json.JSONDecodeError:
+        raise ConfigError("--plan", parsed.plan, "JSON") from None
+
+
 def _report(parsed: argparse.Namespace) -> None:
     from sifu.stages.report import run_report
 
-    if parsed.plan is not None:
-        plan = _read_plan(parsed.plan)
-    else:
-        plan = load_suite(read_yaml(parsed.config), parsed.config.parent).report_plan()
-    results = Path(plan.pop("results"))
-    run_report(results, results / "report", **plan)
-    print(f"report: {results / 'report'}")
+    plan = _plan(parsed)
+    run_report(plan, Path(plan.results) / "report")
+    print(f"report: {Path(plan.results) / 'report' / 'tables'}")
 
 
-_PLAN = {"results", "titles", "blocks", "labels", "variants", "searches"}
+def _figure(parsed: argparse.Namespace) -> None:
+    from sifu.report.figures import FIGURES
+    from sifu.stages.figure import run_figure
 
-
-def _read_plan(text: str) -> dict[str, Any]:
-    try:
-        plan: dict[str, Any] = json.loads(text)
-        if set(plan) == _PLAN:
-            return plan
-    except (json.JSONDecodeError, TypeError):
-        pass
-    raise ConfigError("--plan", text, f"JSON with the keys {', '.join(sorted(_PLAN))}")
+    plan = _plan(parsed)
+    for name in parsed.names or FIGURES:
+        if name not in FIGURES:
+            raise ConfigError("figure", name, " | ".join(FIGURES))
+        run_figure(plan, name, Path(plan.results) / "report")
+        print(f"figure: {Path(plan.results) / 'report' / 'figures' / name}.png")
 
 
 def _summary(parsed: argparse.Namespace) -> None:

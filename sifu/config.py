@@ -24,6 +24,14 @@ from sifu.settings import above, at_least, build, from_to, one_of, setting, sett
 
 
 @settings
+class Only:
+    """A scenario that gets only some of the run's variants. (A list, as Snakemake merges mappings of two configs.)"""
+
+    scenario: str = setting("one of the run's scenarios")
+    variants: tuple[str, ...] = setting("some of the run's variants; `scratch` among them")
+
+
+@settings
 class SigmaSweep:
     """A variant under several sigma (paper, figure 4)."""
 
@@ -49,9 +57,8 @@ class Run:
 
     scenarios: tuple[str, ...] = setting("names of scenarios.yaml")
     variants: tuple[str, ...] = setting("names of variants.yaml; `scratch`, the reference of every gap, among them")
-    only: dict[str, Any] | None = setting(
-        "which of the variants a scenario is for, by its name; a scenario that is not named here gets them all",
-        default=None,
+    only: tuple[Only, ...] = setting(
+        "scenarios that get only some of the variants; one that is not named here gets them all", default=()
     )
     sigma_sweep: SigmaSweep | None = setting("a variant under several sigma; null: no sweep", default=None)
     request_sets: RequestSets | None = setting("other clients that leave; null: only the scenario's", default=None)
@@ -149,7 +156,8 @@ class Suite:
 
     def variants_of(self, scenario: str) -> list[str]:
         """The variants that run in a scenario."""
-        return [name for name in self.run.variants if name in (self.run.only or {}).get(scenario, self.run.variants)]
+        some = {entry.scenario: entry.variants for entry in self.run.only}
+        return [name for name in self.run.variants if name in some.get(scenario, self.run.variants)]
 
     def sweep_files(self, stage: str) -> list[tuple[str, str]]:
         """The (scenario, block) pairs of the sigma `sweep` or of the `request_sets`."""
@@ -174,8 +182,12 @@ class Suite:
             "titles": {name: scenario.label for name, scenario in self.scenarios.items()},
             "blocks": self.blocks,
             "labels": {name: variant.label for name, variant in self.variants.items()},
+            "methods": {name: variant.method for name, variant in self.variants.items()},
             "variants": {name: self.variants_of(name) for name in self.scenarios},
+            "marks": {name: scenario.mark for name, scenario in self.scenarios.items()},
             "searches": searches,
+            "sweeps": self.sweep_files("sweep"),
+            "request_sets": self.sweep_files("request_sets"),
         }
 
     @property
@@ -268,13 +280,13 @@ def load_suite(raw: Mapping[str, Any], folder: Path, environ: Mapping[str, str] 
 
 
 def _refuse_only(run: Run) -> None:
-    for scenario, names in (run.only or {}).items():
-        if scenario not in run.scenarios:
-            raise ConfigError("only", scenario, f"one of scenarios: {', '.join(run.scenarios)}")
-        if not isinstance(names, list) or "scratch" not in names or not set(names) <= set(run.variants):
-            raise ConfigError(
-                f"only.{scenario}", names, f"a list of variants, scratch among them: {', '.join(run.variants)}"
-            )
+    for place, entry in enumerate(run.only):
+        path = f"only[{place}]"
+        if entry.scenario not in run.scenarios:
+            raise ConfigError(f"{path}.scenario", entry.scenario, f"one of scenarios: {', '.join(run.scenarios)}")
+        if "scratch" not in entry.variants or not set(entry.variants) <= set(run.variants):
+            names = f"variants of the run, scratch among them: {', '.join(run.variants)}"
+            raise ConfigError(f"{path}.variants", list(entry.variants), names)
 
 
 def _refuse_sweeps(run: Run, variants: Mapping[str, Any]) -> None:

@@ -21,13 +21,13 @@ _TABLES = (
     "statistics.csv",
     *(
         f"{name}.{kind}"
-        for name in ("headline", "budgets", "certificates", "bounds", "search")
-        for kind in ("csv", "md")
+        for name in ("headline", "budgets", "certificates", "bounds", "search", "verification")
+        for kind in ("csv", "md", "tex")
     ),
     "methods.md",
 )
-_FIGURES = tuple(f"{name}.{kind}" for name in ("requests", "budgets", "alpha", "null_space") for kind in ("pdf", "png"))
-REPORT_FILES = (*(f"tables/{name}" for name in _TABLES), *(f"figures/{name}" for name in _FIGURES))
+REPORT_FILES = tuple(f"tables/{name}" for name in _TABLES)
+FIGURE_KINDS = ("pdf", "png", "md")
 
 
 def stage_folder(results: str, stage: str, scenario: str, block: str, variant: str = "") -> Path:

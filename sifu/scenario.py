@@ -244,6 +244,11 @@ class Scenario:
         refuse_scenario(self)
 
     @property
+    def mark(self) -> str:
+        """What the clients' images carry: plain | watermark | backdoor."""
+        return "watermark" if self.watermark else "backdoor" if self.backdoor else "plain"
+
+    @property
     def num_classes(self) -> int:
         return DATASETS[self.dataset.name].num_classes
 

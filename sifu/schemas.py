@@ -200,6 +200,7 @@ VERIFICATION = Table(
         Column("left_at", _INT, "number of the request that it left with"),
         Column("examples", _INT, "triggered images that nobody trained on"),
         Column("successes", _INT, "how many of them the model gave the client's own label"),
+        Column("alpha", _REAL, "chance to accuse a server that did delete that a client allows itself"),
         Column("chance", _REAL, "upper limit of that rate where the data were deleted, from scratch in the same seed"),
         Column("threshold", _INT, "successes from which on the client says that its data were not deleted"),
         Column("accused", pa.bool_(), "whether it does"),

@@ -78,6 +78,14 @@ def bootstrap_interval(values: NDArray[np.float64], level: float = 0.95) -> tupl
     return float(low), float(high)
 
 
+def interval(values: pd.Series) -> tuple[float, float, float]:
+    """Mean, lower and upper end of its 95% bootstrap interval; NaN where there is nothing."""
+    numbers = values.dropna().to_numpy(float)
+    if not len(numbers):
+        return float("nan"), float("nan"), float("nan")
+    return (float(numbers.mean()), *bootstrap_interval(numbers))
+
+
 def bounds_that_hold(alpha: pd.DataFrame) -> pd.DataFrame:
     """How often Psi is a bound in fact: the share of points with alpha <= Psi, and the worst alpha / Psi."""
     rows = []

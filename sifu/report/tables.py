@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
+from sifu.verification import Verdict, joint_verdict
+
 HEADLINE = (
     ("done", "", "target met"),
     ("refused", "", "target met"),
@@ -66,6 +68,50 @@ def searches(trials: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
     return pd.DataFrame(
         rows, columns=["scenario", "method", "setting", "value", "target met", "rounds", "accuracy", "chosen"]
     )
+
+
+def verification(checks: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
+    """What the clients that have left find out with their triggers, alone and together."""
+    columns = ["scenario", "method", "request", "trigger success", "clients that accuse", "accused together"]
+    columns += ["type I", "type II", "type II, together"]
+    rows = []
+    to_target = checks[(checks["stop"] == "target") & checks["variant"].isin(list(labels))]
+    for (scenario, variant, request), group in to_target.groupby(["scenario", "variant", "request"]):
+        joint = [_joint(seed) for _, seed in group.groupby("seed")]
+        values = [
+            f"{(group['successes'] / group['examples']).mean():.3f}",
+            f"{group['accused'].mean():.1%}",
+            f"{sum(verdict.accused for verdict in joint)} of {len(joint)}",
+            f"{group['type_1'].mean():.2g}",
+            f"{group['type_2'].mean():.2g}",
+            f"{sum(verdict.type_2 for verdict in joint) / len(joint):.2g}",
+        ]
+        rows.append([scenario, labels[str(variant)], request, *values])
+    table = pd.DataFrame(rows, columns=columns)
+    order = {label: place for place, label in enumerate(labels.values())}
+    by = table.assign(_order=table["method"].map(order)).sort_values(["scenario", "_order", "request"])
+    return by.drop(columns="_order")
+
+
+def _joint(group: pd.DataFrame) -> Verdict:
+    """All clients of a request and seed with one count, at the error that each of them allows."""
+    successes, trials = int(group["successes"].sum()), int(group["examples"].sum())
+    return joint_verdict(successes, trials, float(group["chance"].iloc[0]), float(group["alpha"].iloc[0]))
+
+
+def latex(table: pd.DataFrame, caption: str) -> str:
+    """A table for papers: booktabs, one row a line."""
+    head = " & ".join(_escape(str(title)) for title in table.columns)
+    lines = [" & ".join(_escape(str(value)) for value in row) + r" \\" for row in table.itertuples(index=False)]
+    begin = [r"\begin{table}", rf"\caption{{{_escape(caption)}}}", r"\begin{tabular}{" + "l" * len(table.columns) + "}"]
+    end = [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+    return "\n".join([*begin, r"\toprule", head + r" \\", r"\midrule", *lines, *end]) + "\n"
+
+
+def _escape(text: str) -> str:
+    for sign in "&%$#_{}":
+        text = text.replace(sign, "\\" + sign)
+    return text.replace("<=", r"$\leq$").replace("~", r"\textasciitilde{}").replace("^", r"\textasciicircum{}")
 
 
 def with_spent_epsilon(labels: dict[str, str], cells: pd.DataFrame) -> dict[str, str]:

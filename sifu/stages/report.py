@@ -1,26 +1,25 @@
-"""report: all tables -> statistics over seeds, tables for people, figures. Reads Parquet, nothing else."""
+"""report: all tables -> statistics over seeds and tables for people. Reads Parquet, nothing else."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from sifu.codehash import code_hash
 from sifu.provenance import provenance
-from sifu.report import figures, statistics, tables
+from sifu.report import statistics, tables
 from sifu.report.methods import methods_page
-from sifu.schemas import ALPHA, CELLS, METRICS, NULL_SPACE, SEARCH, STATISTICS, Table
-from sifu.store import read_table, write_figure, write_table, write_text
+from sifu.report.plan import Plan, Source
+from sifu.schemas import STATISTICS
+from sifu.store import write_table, write_text
 
 CAPTIONS = {
     "headline": "After each request, recovered to the target accuracy: mean over seeds and its 95% bootstrap interval "
     "(with few seeds such intervals are too narrow). `cost / scratch`: client steps, calibration included, over "
-    "scratch's. `claimed delta` is the method's own, at its claimed epsilon; "
-    "`actual delta` counts all who leave with this request together, with the weights that the aggregation used, and "
-    "the noise exactly; it holds if the contraction B does (table `bounds`).",
+    "scratch's. `claimed delta` is the method's own, at its claimed epsilon; `actual delta` counts all who leave with "
+    "this request together, with the weights that the aggregation used, and the noise exactly; it holds if the "
+    "contraction B does (table `bounds`).",
     "budgets": "Absolute gaps of accuracy to scratch (run to its own target) when recovery may take a share of the "
     "training's client steps: mean over seeds and its 95% bootstrap interval.",
     "certificates": "What is promised and what holds, after each request to the target: means over seeds. `actual`: "
@@ -29,58 +28,38 @@ CAPTIONS = {
     "that was used, at the claimed delta.",
     "search": "Values that were tried for a setting, on seeds that are not reported, each with the same budget of "
     "rounds: those of the target, or the accuracy where it was not reached.",
+    "verification": "Did it delete my data? Clients that have left query the model with triggered images that nobody "
+    "trained on and count how often they get their own label. `clients that accuse`: each alone, at a type I error of "
+    "at most alpha. `together`: all of them with one count; its type II error is the chance that a server whose model "
+    "answers at the rate seen is believed. Means over seeds, after each request to the target.",
     "bounds": "Is Psi a bound? The share of measured points (round, client, seed) where alpha(n, c) <= Psi(n, c) with "
     "the scenario's B, and the worst ratio.",
 }
 
 
-def run_report(
-    results: Path,
-    folder: Path,
-    titles: dict[str, str],
-    blocks: list[str],
-    labels: dict[str, str],
-    variants: dict[str, list[str]] | None = None,
-    searches: Sequence[tuple[str, str, str]] = (),
-) -> None:
-    """Writes statistics, tables and figures of a plan (scenarios and variants with their names) to `folder`.
-
-    `variants` are those of each scenario (all, if not given), `searches` names the scenario, variant and block of each.
-    """
-    scenarios = list(titles)
-    per_variant = [(s, v, b) for s in scenarios for v in (variants or {}).get(s, labels) for b in blocks]
-    cells = _all([results / "unlearn" / s / v / b / "cells.parquet" for s, v, b in per_variant], CELLS)
-    metrics = _all([results / "verify" / s / b / "metrics.parquet" for s in scenarios for b in blocks], METRICS)
-    alpha = _all([results / "alpha" / s / b / "alpha.parquet" for s in scenarios for b in blocks], ALPHA)
-    trials = _all([results / "search" / s / v / b / "search.parquet" for s, v, b in searches], SEARCH)
-    null_space = read_table(results / "null_space" / "null_space.parquet", NULL_SPACE)
-    labels = tables.with_spent_epsilon(labels, cells)
-    numbers = statistics.over_seeds(statistics.long_form(cells, metrics))
-    stamp = provenance("report", {"scenarios": scenarios, "blocks": blocks}, code_hash("sifu.stages.report"), "cpu")
-    write_table(folder / "tables" / "statistics.parquet", STATISTICS, numbers, stamp)
-    write_text(folder / "tables" / "statistics.csv", numbers.to_csv(index=False))
-    _write_people_table(folder / "tables", "headline", tables.headline(numbers, labels))
-    _write_people_table(folder / "tables", "budgets", tables.budgets(numbers, labels))
-    _write_people_table(folder / "tables", "certificates", tables.certificates(numbers, labels))
-    _write_people_table(folder / "tables", "search", tables.searches(trials, labels))
-    _write_people_table(folder / "tables", "bounds", statistics.bounds_that_hold(alpha))
-    write_text(folder / "tables" / "methods.md", methods_page())
-    drawings: dict[str, Callable[[], Figure]] = {
-        "requests": lambda: figures.requests_figure(numbers, labels, titles),
-        "budgets": lambda: figures.budgets_figure(numbers, labels, titles),
-        "alpha": lambda: figures.alpha_figure(alpha, titles),
-        "null_space": lambda: figures.null_space_figure(null_space),
+def run_report(plan: Plan, folder: Path) -> None:
+    """Writes statistics and the tables that people read to `folder`/tables; each says what is missing."""
+    source, out = Source(plan), folder / "tables"
+    numbers, labels = source.statistics, source.labels
+    names = {"scenarios": list(plan.titles), "blocks": plan.blocks}
+    stamp = provenance("report", names, code_hash("sifu.stages.report"), "cpu")
+    write_table(out / "statistics.parquet", STATISTICS, numbers, stamp)
+    write_text(out / "statistics.csv", numbers.to_csv(index=False))
+    found = {
+        "headline": tables.headline(numbers, labels),
+        "budgets": tables.budgets(numbers, labels),
+        "certificates": tables.certificates(numbers, labels),
+        "search": tables.searches(source.trials, labels),
+        "verification": tables.verification(source.verification, labels),
+        "bounds": statistics.bounds_that_hold(source.alpha),
     }
-    for name, draw in drawings.items():
-        write_figure(folder / "figures" / name, draw())
+    for name, table in found.items():
+        _write_people_table(out, name, table, source.missing)
+    write_text(out / "methods.md", methods_page())
 
 
-def _all(paths: list[Path], table: Table) -> pd.DataFrame:
-    if not paths:
-        return pd.DataFrame(columns=[column.name for column in table.columns])
-    return pd.concat([read_table(path, table) for path in paths], ignore_index=True)
-
-
-def _write_people_table(folder: Path, name: str, table: pd.DataFrame) -> None:
+def _write_people_table(folder: Path, name: str, table: pd.DataFrame, missing: list[str]) -> None:
     write_text(folder / f"{name}.csv", table.to_csv(index=False))
-    write_text(folder / f"{name}.md", tables.markdown(table, CAPTIONS[name]))
+    write_text(folder / f"{name}.tex", tables.latex(table, CAPTIONS[name]))
+    caption = CAPTIONS[name] + (f" Missing: {', '.join(missing)}." if missing else "")
+    write_text(folder / f"{name}.md", tables.markdown(table, caption))

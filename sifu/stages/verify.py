@@ -88,7 +88,7 @@ def _check_rows(cell: Cell, check: Check, found: dict[Cell, Check], backdoor: Ba
             rows.append(
                 cell.key(seed)
                 | {"client": client, "left_at": int(check.left_at[i, client]), "examples": trials, "successes": count}
-                | {"chance": chance, "threshold": limit, "accused": count >= limit}
+                | {"alpha": backdoor.alpha, "chance": chance, "threshold": limit, "accused": count >= limit}
                 | {"type_1": type_1(trials, chance, limit), "type_2": miss}
             )
     return rows

@@ -243,29 +243,51 @@ def test_shipped_yaml_is_plain() -> None:
 
 
 @pytest.mark.parametrize(
-    ("only", "words"),
+    ("scenario", "variants", "words"),
     [
-        ({"mnist": ["scratch"]}, "only: 'mnist' is refused; allowed: one of scenarios: smoke"),
-        ({"smoke": ["original"]}, "only.smoke: .* a list of variants, scratch among them"),
-        ({"smoke": ["scratch", "last"]}, "only.smoke: .* a list of variants, scratch among them"),
-        ({"smoke": "scratch"}, "only.smoke: 'scratch' is refused"),
+        ("mnist", ["scratch"], r"only\[0\].scenario: 'mnist' is refused; allowed: one of scenarios: smoke"),
+        ("smoke", ["original"], r"only\[0\].variants: .* scratch among them"),
+        ("smoke", ["scratch", "last"], r"only\[0\].variants: .* scratch among them"),
+        ("smoke", "scratch", r"only\[0\].variants: 'scratch' is refused"),
     ],
 )
-def test_variants_of_a_scenario_must_be_those_of_the_run(only: dict[str, object], words: str) -> None:
-    run = {"scenarios": ["smoke"], "variants": ["original", "scratch"], "only": only}
+def test_variants_of_a_scenario_must_be_those_of_the_run(scenario: str, variants: object, words: str) -> None:
+    run = {"scenarios": ["smoke"], "variants": ["original", "scratch"]}
     with pytest.raises(ConfigError, match=words):
-        load_suite(run, CONFIG, {})
+        load_suite(run | {"only": [{"scenario": scenario, "variants": variants}]}, CONFIG, {})
 
 
 def test_only_some_variants_of_a_scenario() -> None:
     run = {"scenarios": ["smoke", "smoke_cnn"], "variants": ["original", "scratch", "sifu"]}
-    suite = load_suite(run | {"only": {"smoke_cnn": ["sifu", "scratch"]}}, CONFIG, {})
+    some = {"scenario": "smoke_cnn", "variants": ["sifu", "scratch"]}
+    suite = load_suite(run | {"only": [some]}, CONFIG, {})
     assert suite.variants_of("smoke") == ["original", "scratch", "sifu"]
     assert suite.variants_of("smoke_cnn") == ["scratch", "sifu"]
-    assert suite.report_plan()["variants"] == {
-        "smoke": ["original", "scratch", "sifu"],
-        "smoke_cnn": ["scratch", "sifu"],
-    }
+    planned = suite.report_plan()["variants"]
+    assert planned == {"smoke": ["original", "scratch", "sifu"], "smoke_cnn": ["scratch", "sifu"]}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("sigma_sweep", {"scenarios": ["mnist"], "values": [0.1]}, "sigma_sweep.scenarios: 'mnist' is refused"),
+        (
+            "sigma_sweep",
+            {"scenarios": ["smoke"], "values": [0.0]},
+            "sigma_sweep.values: 0.0 is refused; allowed: above",
+        ),
+        (
+            "sigma_sweep",
+            {"scenarios": ["smoke"], "values": [0.1], "variant": "x"},
+            "sigma_sweep.variant: 'x' is refused",
+        ),
+        ("request_sets", {"scenarios": ["smoke"], "variants": ["last"]}, "request_sets.variants: 'last' is refused"),
+    ],
+)
+def test_sweeps_must_be_of_the_run(key: str, value: object, words: str) -> None:
+    run = {"scenarios": ["smoke"], "variants": ["scratch"], key: value}
+    with pytest.raises(ConfigError, match=words):
+        load_suite(run, CONFIG, {})
 
 
 def test_noise_in_rounds_is_not_a_scenarios(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from sifu.config import default_data_root, load_suite, method_of, read_yaml
 from sifu.data import source_files
 from sifu.errors import SifuError
 from sifu.methods.method import OwnTraining
+from sifu.report.figures import FIGURES
 from sifu.settings import to_plain
 
 try:
@@ -24,7 +25,6 @@ except SifuError as error:
 for name, reason in SUITE.skipped.items():
     print(f"scenario {name} is left out: {reason}", file=sys.stderr)
 
-VARIANTS = SUITE.all_variants  # also those that only a sweep names
 PY = sys.executable
 RUN = SUITE.run
 DATA_ROOT = default_data_root(RUN)
@@ -47,6 +47,7 @@ wildcard_constraints:
     scenario="|".join(SUITE.scenarios) or "none",
     variant="|".join(SUITE.variants) or "none",
     block=r"s\d+-\d+",
+    figure="|".join(FIGURES),
 
 
 def stage_path(stage, file, variant=""):
@@ -175,11 +176,11 @@ def set_code(wildcards):
 
 def _code_of(stage, wildcards, variants):
     scenario = SUITE.scenarios[wildcards.scenario]
-    names = [VARIANTS[variant].method for variant in variants]
-    modules = {
-        module for name in names for module in stages.stage_modules(stage, scenario, name)
-    }
-    return code_hash(*sorted(modules))
+    names = set()
+    for variant in variants:
+        method = SUITE.all_variants[variant].method
+        names.update(stages.stage_modules(stage, scenario, method))
+    return code_hash(*sorted(names))
 
 
 def set_histories(wildcards):
@@ -235,8 +236,38 @@ def cell_files():
     ]
 
 
-def report_files():
+def table_files():
     return [str(Path(RUN.results) / "report" / file) for file in paths.REPORT_FILES]
+
+
+def figure_files(name):
+    folder = Path(RUN.results) / "report" / "figures"
+    return [str(folder / f"{name}.{kind}") for kind in paths.FIGURE_KINDS]
+
+
+def sweep_files(stage):
+    return [
+        str(paths.stage_folder(RUN.results, stage, s, b) / paths.FILES[stage][0])
+        for s, b in SUITE.sweep_files(stage)
+    ]
+
+
+def figure_inputs(wildcards):
+    """The tables that a figure is drawn from."""
+    answers = cell_files() + block_files("verify", "metrics.parquet")
+    training = block_files("train", "cells.parquet")
+    return {
+        "alpha": block_files("alpha", "alpha.parquet"),
+        "null_space": [str(Path(RUN.results) / "null_space" / "null_space.parquet")],
+        "lineage": cell_files() + training,
+        "sigma": answers + sweep_files("sweep"),
+        "request_sets": answers + sweep_files("request_sets"),
+    }.get(wildcards.figure, answers)
+
+
+def report_files():
+    """What people read."""
+    return table_files() + [file for name in FIGURES for file in figure_files(name)]
 
 
 def report_plan():

@@ -2,12 +2,12 @@ rule report:
     input:
         cells=cell_files(),
         metrics=block_files("verify", "metrics.parquet"),
+        verification=block_files("verify", "verification.parquet"),
         alpha=block_files("alpha", "alpha.parquet"),
         searches=search_files(),
-        null_space=str(Path(RUN.results) / "null_space" / "null_space.parquet"),
         other_methods=str(Path(workflow.basedir) / "sifu/report/other_methods.yaml"),
     output:
-        report_files(),
+        table_files(),
     log:
         str(Path(RUN.results) / "report" / "log.txt"),
     params:
@@ -15,3 +15,19 @@ rule report:
         code=code_hash("sifu.stages.report", *stages.method_modules()),
     shell:
         "{PY:q} -m sifu report --plan {params.plan:q}" + LOGGED
+
+
+rule figure:
+    input:
+        figure_inputs,
+    output:
+        figure_files("{figure}"),
+    log:
+        str(Path(RUN.results) / "report" / "figures" / "{figure}.txt"),
+    params:
+        plan=report_plan(),
+        code=lambda wildcards: code_hash(
+            "sifu.stages.figure", FIGURES[wildcards.figure]
+        ),
+    shell:
+        "{PY:q} -m sifu figure {wildcards.figure} --plan {params.plan:q}" + LOGGED

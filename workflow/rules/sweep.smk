@@ -38,8 +38,8 @@ rule request_sets:
         settings=stage_settings("request_sets"),
         code=set_code,
         variants=list(RUN.request_sets.variants) if RUN.request_sets else [],
-        count=RUN.request_sets.count if RUN.request_sets else 0,
+        sets=RUN.request_sets.count if RUN.request_sets else 0,
     shell:
-        "{PY:q} -m sifu request_sets --variants {params.variants} --count {params.count} "
+        "{PY:q} -m sifu request_sets --variants {params.variants} --count {params.sets} "
         + BLOCK_OPTIONS
         + DEVICE_OPTIONS

@@ -1,0 +1,23 @@
+"""Figure 1: gaps to scratch on retain and forget sets under time budgets."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from sifu.report.figures.panels import panels
+from sifu.report.plan import Source
+
+TITLE = "Gap to scratch under a budget"
+CAPTION = (
+    "Absolute gap of accuracy to scratch (run to its own target) on the data of those who remain and of those who"
+    " left, after the first request, when recovery may take 25, 33 or 50% of the training's client steps. Mean "
+    "over seeds and its 95% bootstrap interval; lower is better (paper, figure 1)."
+)
+
+
+def draw(source: Source) -> Figure:
+    numbers = source.statistics
+    limited = numbers[(numbers["stop"] != "target") & (numbers["request"] == 1)]
+    limited = limited.assign(budget=limited["stop"].str.removeprefix("budget_").astype(int))
+    rows = (("gap_to_scratch", "retain", "gap on retain"), ("gap_to_scratch", "forget", "gap on forget"))
+    return panels(source, rows, limited, "budget", "budget, % of the training", {"plain"})

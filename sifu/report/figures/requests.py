@@ -1,0 +1,21 @@
+"""Figure 3: cost and forgetting, request after request, without a watermark."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from sifu.report.figures.panels import Row, panels
+from sifu.report.plan import Source
+
+TITLE = "Cost and forgetting, request after request"
+CAPTION = (
+    "Aggregation rounds until the target accuracy, and accuracy on all who have left so far, after each of the "
+    "requests. Mean over seeds and its 95% bootstrap interval; lower is better, but forgetting is perfect at "
+    "scratch's accuracy, not at 0 (paper, figure 3)."
+)
+ROWS: tuple[Row, ...] = (("rounds", "", "aggregation rounds"), ("accuracy", "forgotten", "accuracy on the forgotten"))
+
+
+def draw(source: Source) -> Figure:
+    numbers = source.statistics
+    return panels(source, ROWS, numbers[numbers["stop"] == "target"], "request", "request", {"plain"})

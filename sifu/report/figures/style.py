@@ -1,0 +1,71 @@
+"""How figures look: a method has the same colour and marker everywhere, a variant of it another line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from sifu.methods import METHODS
+from sifu.report.plan import Source
+
+matplotlib.use("Agg")
+
+_MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*", "<", ">", "h", "p", "d", "8", "H")
+_LINES = {"released": "--", "strict": ":"}  # by the last word of a variant's name; another word: "-."
+
+
+def colours() -> list[tuple[float, float, float]]:
+    """Ten colours that the colour-blind can tell apart."""
+    return list(sns.color_palette("colorblind", 10))
+
+
+def style(source: Source, variant: str) -> dict[str, Any]:
+    """Colour and marker of the variant's method, line of the variant, its label."""
+    method = source.plan.methods[variant]
+    place = list(METHODS).index(method)
+    word = variant.rsplit("_", 1)[-1]
+    plain = variant == method or len(METHODS) <= place
+    line = _LINES.get(word, "-" if plain else "-.")
+    face = {"markerfacecolor": "white"} if line == "--" else {}
+    shape = {"marker": _MARKERS[place % len(_MARKERS)], "linestyle": line, "markersize": 5} | face
+    return {"color": colours()[place % 10], "label": source.labels[variant]} | shape
+
+
+def grid(rows: int, columns: int, *, width: float = 3.2, height: float = 2.5) -> tuple[Figure, Any]:
+    """An empty figure of panels, and its axes [rows, columns]."""
+    figure = Figure(figsize=(width * columns + 1.6, height * rows), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False)
+
+
+def lines(axis: Axes, source: Source, part: pd.DataFrame, x: str) -> None:
+    """A line a method with its 95% interval; the methods stand a little apart, so that bars do not hide each other."""
+    present = [variant for variant in source.plan.labels if variant in set(part["variant"])]
+    step = (part[x].max() - part[x].min()) / 40 if len(part) else 0.0
+    for place, variant in enumerate(present):
+        group = part[part["variant"] == variant].sort_values(x)
+        error = [group["mean"] - group["low"], group["high"] - group["mean"]]
+        shift = (place - (len(present) - 1) / 2) * step
+        axis.errorbar(group[x] + shift, group["mean"], error, capsize=2, linewidth=1.2, **style(source, variant))
+    finish(axis, empty=not present)
+
+
+def finish(axis: Axes, *, empty: bool = False) -> None:
+    if empty:
+        axis.text(0.5, 0.5, "no data", ha="center", va="center", transform=axis.transAxes)
+        axis.set(xticks=[], yticks=[])
+    sns.despine(ax=axis)
+
+
+def legend(figure: Figure) -> None:
+    """One legend for all panels, beside them."""
+    handles: dict[str, Any] = {}
+    for axis in figure.axes:
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    if handles:
+        figure.legend(list(handles.values()), list(handles), loc="outside right upper", frameon=False, fontsize=8)

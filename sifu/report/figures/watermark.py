@@ -1,0 +1,22 @@
+"""Figure 2: the same with watermarked or backdoored clients."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from sifu.report.figures.panels import panels
+from sifu.report.figures.requests import ROWS
+from sifu.report.plan import Source
+
+TITLE = "Cost and forgetting of marked data"
+CAPTION = (
+    "As the figure without marks, for clients whose images carry a watermark (ten pixels at the maximum) or, "
+    "beyond the paper, a trigger with a label of their own: aggregation rounds, and accuracy on the marked data "
+    "of all who have left so far. Mean over seeds and its 95% bootstrap interval (paper, figure 2)."
+)
+
+
+def draw(source: Source) -> Figure:
+    numbers = source.statistics
+    part = numbers[numbers["stop"] == "target"]
+    return panels(source, ROWS, part, "request", "request", {"watermark", "backdoor"})

@@ -1,0 +1,117 @@
+"""What a report is about, and the tables it is made of. Reads Parquet, nothing else; what is missing is remembered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sifu.errors import ConfigError
+from sifu.report import statistics
+from sifu.report.tables import with_spent_epsilon
+from sifu.schemas import ALPHA, CELLS, METRICS, NULL_SPACE, REQUEST_SETS, SEARCH, SWEEP, VERIFICATION, Table
+from sifu.store import read_table
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Scenarios and variants with their names, and where their tables lie."""
+
+    results: str
+    titles: dict[str, str]  # scenario -> name in figures
+    blocks: list[str]
+    labels: dict[str, str]  # variant -> name in figures
+    methods: dict[str, str]  # variant -> method
+    variants: dict[str, list[str]]  # scenario -> its variants
+    marks: dict[str, str]  # scenario -> plain | watermark | backdoor
+    searches: list[list[str]]  # scenario, variant, block
+    sweeps: list[list[str]]  # scenario, block
+    request_sets: list[list[str]]  # scenario, block
+
+    @staticmethod
+    def read(data: Any) -> Plan:
+        """A plan from plain data, such as JSON."""
+        names = list(Plan.__dataclass_fields__)
+        if not isinstance(data, dict) or set(data) != set(names):
+            raise ConfigError("--plan", data, f"JSON with the keys {', '.join(names)}")
+        return Plan(**data)
+
+
+@dataclass(frozen=True)
+class Source:
+    """The tables of a plan, each read when it is asked for."""
+
+    plan: Plan
+    missing: list[str] = field(default_factory=list)  # files that were planned and are not there (yet)
+
+    @property
+    def root(self) -> Path:
+        return Path(self.plan.results)
+
+    def _all(self, paths: list[Path], table: Table) -> pd.DataFrame:
+        frames = []
+        for path in paths:
+            if path.exists():
+                frames.append(read_table(path, table))
+            elif str(path) not in self.missing:
+                self.missing.append(str(path))
+        if not frames:
+            return pd.DataFrame(columns=[column.name for column in table.columns])
+        return pd.concat(frames, ignore_index=True)
+
+    def _blocks(self, stage: str, file: str, table: Table) -> pd.DataFrame:
+        plan = self.plan
+        return self._all([self.root / stage / s / b / file for s in plan.titles for b in plan.blocks], table)
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        plan = self.plan
+        keys = [(s, v, b) for s in plan.titles for v in plan.variants[s] for b in plan.blocks]
+        return self._all([self.root / "unlearn" / s / v / b / "cells.parquet" for s, v, b in keys], CELLS)
+
+    @cached_property
+    def training(self) -> pd.DataFrame:
+        return self._blocks("train", "cells.parquet", CELLS)
+
+    @cached_property
+    def metrics(self) -> pd.DataFrame:
+        return self._blocks("verify", "metrics.parquet", METRICS)
+
+    @cached_property
+    def verification(self) -> pd.DataFrame:
+        return self._blocks("verify", "verification.parquet", VERIFICATION)
+
+    @cached_property
+    def alpha(self) -> pd.DataFrame:
+        return self._blocks("alpha", "alpha.parquet", ALPHA)
+
+    @cached_property
+    def trials(self) -> pd.DataFrame:
+        paths = [self.root / "search" / s / v / b / "search.parquet" for s, v, b in self.plan.searches]
+        return self._all(paths, SEARCH)
+
+    @cached_property
+    def sweep(self) -> pd.DataFrame:
+        return self._all([self.root / "sweep" / s / b / "sweep.parquet" for s, b in self.plan.sweeps], SWEEP)
+
+    @cached_property
+    def request_sets(self) -> pd.DataFrame:
+        paths = [self.root / "request_sets" / s / b / "request_sets.parquet" for s, b in self.plan.request_sets]
+        return self._all(paths, REQUEST_SETS)
+
+    @cached_property
+    def null_space(self) -> pd.DataFrame:
+        return self._all([self.root / "null_space" / "null_space.parquet"], NULL_SPACE)
+
+    @cached_property
+    def statistics(self) -> pd.DataFrame:
+        """Every number of a cell over seeds."""
+        return statistics.over_seeds(statistics.long_form(self.cells, self.metrics))
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """Names of variants; those that spend more than they claim say so."""
+        return with_spent_epsilon(self.plan.labels, self.cells)

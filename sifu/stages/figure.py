@@ -1,0 +1,22 @@
+"""figure: the tables -> one figure of the paper, as PDF and PNG, with its caption."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+from sifu.report.figures import FIGURES
+from sifu.report.plan import Plan, Source
+from sifu.store import write_figure, write_text
+
+
+def run_figure(plan: Plan, name: str, folder: Path) -> None:
+    """Writes `folder`/figures/<name>.pdf, .png and .md (the caption); what is missing is said in both."""
+    module, source = import_module(FIGURES[name]), Source(plan)
+    drawn = module.draw(source)
+    caption = module.CAPTION
+    if source.missing:
+        caption += f" Missing: {', '.join(source.missing)}."
+        drawn.text(0.01, 0.0, f"{len(source.missing)} planned tables are missing", fontsize=7, color="crimson")
+    write_figure(folder / "figures" / name, drawn)
+    write_text(folder / "figures" / f"{name}.md", f"**{module.TITLE}.** {caption}\n")
