@@ -55,11 +55,14 @@ def _add_report(commands: Commands) -> None:
     for name, text, command in (
         ("report", "Write the tables that people read, of everything that a config plans.", _report),
         ("figure", "Draw figures of everything that a config plans.", _figure),
+        ("page", "Write the report, one HTML file, from the tables and figures that are there.", _page),
         ("summary", "Print what has been trained and unlearned, and what it cost.", _summary),
     ):
         parser = commands.add_parser(name, help=text, description=text)
         parser.add_argument("--config", type=Path, default=Path("config/config.yaml"), help="default: %(default)s")
         parser.set_defaults(command=command)
+        if name == "page":
+            parser.add_argument("--command", dest="again", default="make", help="what makes the run again, to be shown")
         if name == "figure":
             parser.add_argument("names", nargs="*", help="which figures (default: all)")
         if name != "summary":
@@ -150,6 +153,14 @@ def _figure(parsed: argparse.Namespace) -> None:
             raise ConfigError("figure", name, " | ".join(FIGURES))
         run_figure(plan, name, Path(plan.results) / "report")
         print(f"figure: {Path(plan.results) / 'report' / 'figures' / name}.png")
+
+
+def _page(parsed: argparse.Namespace) -> None:
+    from sifu.stages.page import run_page
+
+    plan = _plan(parsed)
+    run_page(plan, Path(plan.results) / "report", parsed.again)
+    print(f"report: {Path(plan.results) / 'report' / 'report.html'}")
 
 
 def _summary(parsed: argparse.Namespace) -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import yaml
 
 from sifu.errors import ConfigError
 from sifu.report import statistics
 from sifu.report.tables import with_spent_epsilon
 from sifu.schemas import ALPHA, CELLS, METRICS, NULL_SPACE, REQUEST_SETS, SEARCH, SWEEP, VERIFICATION, Table
-from sifu.store import read_table
+from sifu.store import read_stamp, read_table
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,30 @@ class Source:
     @cached_property
     def null_space(self) -> pd.DataFrame:
         return self._all([self.root / "null_space" / "null_space.parquet"], NULL_SPACE)
+
+    @cached_property
+    def settings(self) -> dict[str, str]:
+        """Each scenario's settings as its training had them, as YAML."""
+        found = {}
+        for name in self.plan.titles:
+            for block in self.plan.blocks[:1]:
+                path = self.root / "train" / name / block / "cells.parquet"
+                if path.exists():
+                    found[name] = yaml.safe_dump(json.loads(read_stamp(path)["settings"]), sort_keys=False)
+        return found
+
+    @cached_property
+    def stamps(self) -> list[list[str]]:
+        """Where each training comes from: scenario, block, commit, code, rules, torch, device."""
+        rows = []
+        for name in self.plan.titles:
+            for block in self.plan.blocks:
+                path = self.root / "train" / name / block / "cells.parquet"
+                if path.exists():
+                    stamp = read_stamp(path)
+                    keys = ("commit", "code_hash", "rules_version", "torch", "device")
+                    rows.append([name, block, *(stamp[key][:40] for key in keys)])
+        return rows
 
     @cached_property
     def statistics(self) -> pd.DataFrame:

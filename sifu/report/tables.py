@@ -77,7 +77,7 @@ def verification(checks: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
     rows = []
     to_target = checks[(checks["stop"] == "target") & checks["variant"].isin(list(labels))]
     for (scenario, variant, request), group in to_target.groupby(["scenario", "variant", "request"]):
-        joint = [_joint(seed) for _, seed in group.groupby("seed")]
+        joint = joint_verdicts(group)
         values = [
             f"{(group['successes'] / group['examples']).mean():.3f}",
             f"{group['accused'].mean():.1%}",
@@ -93,10 +93,13 @@ def verification(checks: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
     return by.drop(columns="_order")
 
 
-def _joint(group: pd.DataFrame) -> Verdict:
-    """All clients of a request and seed with one count, at the error that each of them allows."""
-    successes, trials = int(group["successes"].sum()), int(group["examples"].sum())
-    return joint_verdict(successes, trials, float(group["chance"].iloc[0]), float(group["alpha"].iloc[0]))
+def joint_verdicts(group: pd.DataFrame) -> list[Verdict]:
+    """For each seed all clients of a request with one count, at the error that each of them allows."""
+    found = []
+    for _, seed in group.groupby("seed"):
+        successes, trials = int(seed["successes"].sum()), int(seed["examples"].sum())
+        found.append(joint_verdict(successes, trials, float(seed["chance"].iloc[0]), float(seed["alpha"].iloc[0])))
+    return found
 
 
 def latex(table: pd.DataFrame, caption: str) -> str:

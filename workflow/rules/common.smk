@@ -35,6 +35,9 @@ USES_GPU = int(
     RUN.device == "cuda" or (RUN.device == "auto" and bool(shutil.which("nvidia-smi")))
 )
 
+# what a reader types to make a file again
+CONFIGFILE = str(workflow.configfiles[-1]) if workflow.configfiles else ""
+COMMAND = f"snakemake --cores 4 --configfile {CONFIGFILE}"
 LOGGED = " 2>&1 | tee {log:q} >&2"
 BLOCK_OPTIONS = (
     "--scenario {wildcards.scenario} --block {wildcards.block} "
@@ -265,9 +268,17 @@ def figure_inputs(wildcards):
     }.get(wildcards.figure, answers)
 
 
+def all_figures():
+    return [file for name in FIGURES for file in figure_files(name)]
+
+
+def page_file():
+    return str(Path(RUN.results) / "report" / "report.html")
+
+
 def report_files():
     """What people read."""
-    return table_files() + [file for name in FIGURES for file in figure_files(name)]
+    return table_files() + all_figures() + [page_file()]
 
 
 def report_plan():

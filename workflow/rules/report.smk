@@ -31,3 +31,23 @@ rule figure:
         ),
     shell:
         "{PY:q} -m sifu figure {wildcards.figure} --plan {params.plan:q}" + LOGGED
+
+
+rule page:
+    input:
+        tables=table_files(),
+        figures=all_figures(),
+        training=block_files("train", "cells.parquet"),
+        verification=block_files("verify", "verification.parquet"),
+        template=str(Path(workflow.basedir) / "sifu/report/page.html"),
+    output:
+        report(page_file(), category="report"),
+    log:
+        str(Path(RUN.results) / "report" / "page.txt"),
+    params:
+        plan=report_plan(),
+        command=COMMAND,
+        code=code_hash("sifu.stages.page"),
+    shell:
+        "{PY:q} -m sifu page --plan {params.plan:q} --command {params.command:q}"
+        + LOGGED

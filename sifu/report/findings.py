@@ -1,0 +1,75 @@
+"""What a run says, in sentences with numbers: generated, so that they cannot be wishful."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from sifu.report.plan import Source
+from sifu.report.tables import joint_verdicts
+
+
+def findings(source: Source) -> list[str]:
+    """A few sentences for each scenario."""
+    found: list[str] = []
+    for scenario, title in source.plan.titles.items():
+        numbers = source.statistics
+        part = numbers[(numbers["scenario"] == scenario) & (numbers["stop"] == "target") & (numbers["request"] == 1)]
+        texts = [_cheapest(source, part), _certificates(source, part), _verified(source, scenario)]
+        found += [f"{title}: {text}" for text in texts if text]
+    return found or ["Nothing has been unlearned yet."]
+
+
+def _value(part: pd.DataFrame, variant: str, quantity: str, subset: str = "") -> pd.Series | None:
+    rows = part[(part["variant"] == variant) & (part["quantity"] == quantity) & (part["subset"] == subset)]
+    return rows.iloc[0] if len(rows) else None
+
+
+_CLOSE = 0.02  # of scratch's accuracy on the forgotten: as good as forgotten
+
+
+def _cheapest(source: Source, part: pd.DataFrame) -> str | None:
+    """Which methods forget as scratch does, and what they cost; which do not."""
+    reference = _value(part, "scratch", "accuracy", "forget")
+    if reference is None:
+        return None
+    good: list[tuple[float, str]] = []
+    bad: list[tuple[float, str]] = []
+    for variant, label in source.labels.items():
+        accuracy, cost = _value(part, variant, "accuracy", "forget"), _value(part, variant, "steps_to_scratch")
+        done = _value(part, variant, "done")
+        if accuracy is None or cost is None or done is None or variant in ("scratch", "original") or done["mean"] < 1:
+            continue
+        text = (
+            f"{label} ({cost['mean']:.2f} of scratch's client steps, accuracy {accuracy['mean']:.2f} on those who left)"
+        )
+        (good if abs(accuracy["mean"] - reference["mean"]) <= _CLOSE else bad).append((cost["mean"], text))
+    words = [f"scratch leaves an accuracy of {reference['mean']:.2f} on those who leave first."]
+    for start, chosen in (("As well forget ", good), ("Not so well do ", bad)):
+        if chosen:
+            words.append(start + ", ".join(text for _, text in sorted(chosen)) + ".")
+    return " ".join(words)
+
+
+def _certificates(source: Source, part: pd.DataFrame) -> str | None:
+    """Whose delta is really larger than what is claimed."""
+    broken = []
+    for variant, label in source.labels.items():
+        claimed, actual = _value(part, variant, "claimed_delta"), _value(part, variant, "actual_delta")
+        if claimed is not None and actual is not None and actual["mean"] > 1.05 * claimed["mean"]:
+            broken.append(f"{label} (claims {claimed['mean']:.2g}, strictly {actual['mean']:.2g})")
+    return f"the delta that holds is above the one that is claimed for {', '.join(broken)}." if broken else None
+
+
+def _verified(source: Source, scenario: str) -> str | None:
+    """Whom the clients' own test accuses."""
+    checks = source.verification
+    part = checks[(checks["scenario"] == scenario) & (checks["stop"] == "target") & (checks["request"] == 1)]
+    if not len(part):
+        return None
+    words = []
+    for variant, label in source.labels.items():
+        own = part[part["variant"] == variant]
+        if len(own):
+            verdicts = joint_verdicts(own)
+            words.append(f"{label} in {sum(v.accused for v in verdicts)} of {len(verdicts)} seeds")
+    return f"the clients of the first request, together, say that their data were not deleted by {', '.join(words)}."

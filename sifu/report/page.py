@@ -1,0 +1,139 @@
+"""The report: one HTML file that opens offline, made of the tables and figures of a plan."""
+
+from __future__ import annotations
+
+import base64
+from html import escape
+from pathlib import Path
+from string import Template
+
+import pandas as pd
+
+from sifu.report import tables
+from sifu.report.figures import FIGURES
+from sifu.report.findings import findings
+from sifu.report.plan import Source
+
+_TEMPLATE = Path(__file__).with_name("page.html")
+
+
+def build_page(source: Source, folder: Path, command: str) -> str:
+    """The page; `folder` holds the figures, `command` is what makes this run again."""
+    parts = {
+        "Findings": _findings(source),
+        "Methods": _headline(source),
+        "Figures": _figures(folder, command),
+        "Certificates": _certificates(source),
+        "Settings": _settings(source),
+        "Provenance": _provenance(source, command),
+    }
+    navigation = "".join(f'<a href="#{_anchor(name)}">{name}</a>' for name in parts)
+    sections = [f'<section id="{_anchor(name)}"><h2>{name}</h2>{body}</section>' for name, body in parts.items()]
+    titles = ", ".join(source.plan.titles.values())
+    return Template(_TEMPLATE.read_text()).substitute(
+        title="Federated unlearning: report",
+        lead=escape(f"{titles}. {_seeds(source)} Every number here is generated from the tables of this run."),
+        navigation=navigation,
+        sections="\n".join(sections),
+        footer=escape("Made by the SIFU benchmark suite for federated unlearning."),
+    )
+
+
+def _anchor(name: str) -> str:
+    return name.lower()
+
+
+def _seeds(source: Source) -> str:
+    count = source.cells["seed"].nunique()
+    return f"{count} {'seed' if count == 1 else 'seeds'}."
+
+
+def _findings(source: Source) -> str:
+    items = "".join(f"<li>{escape(text)}</li>" for text in findings(source))
+    note = ""
+    if source.missing:
+        named = "".join(f"<li><code>{escape(path)}</code></li>" for path in source.missing)
+        note = f'<p class="missing">{len(source.missing)} planned tables are missing:</p><ul>{named}</ul>'
+    return f'<ul class="findings">{items}</ul>{note}'
+
+
+def _headline(source: Source) -> str:
+    table = tables.headline(source.statistics, source.labels)
+    if not len(table):
+        return "<p>Nothing has been unlearned yet.</p>"
+    table = table.assign(scenario=table["scenario"].map(source.plan.titles))
+    columns = list(table.columns)
+    choices = "".join(_choice(table, columns, name) for name in ("scenario", "method", "request"))
+    search = '<label>contains<input type="search" placeholder="any text"></label>'
+    filters = f'<div class="filters" data-table="headline">{choices}{search}</div>'
+    note = "<p>After each request, recovered to the target: mean over seeds [95% bootstrap interval]. Click a title to sort.</p>"
+    return note + filters + html_table(table, "headline", sortable=True)
+
+
+def _choice(table: pd.DataFrame, columns: list[str], name: str) -> str:
+    first = "1" if name == "request" else ""
+    values = ["", *dict.fromkeys(str(value) for value in table[name])]
+    options = "".join(
+        f'<option value="{escape(value)}"{" selected" if value == first else ""}>{escape(value) or "all"}</option>'
+        for value in values
+    )
+    return f'<label>{name}<select data-column="{columns.index(name)}">{options}</select></label>'
+
+
+def html_table(table: pd.DataFrame, name: str, *, sortable: bool = False) -> str:
+    """A table; intervals in small print."""
+    head = "".join(f'<th scope="col">{escape(str(title))}</th>' for title in table.columns)
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{_cell(str(value))}</td>" for value in row) + "</tr>"
+        for row in table.itertuples(index=False)
+    )
+    kind = ' class="sortable"' if sortable else ""
+    return f'<div class="scroll"><table id="{name}"{kind}><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+
+
+def _cell(text: str) -> str:
+    value, bracket, rest = text.partition(" [")
+    return escape(value) + (f" <small>[{escape(rest)}</small>" if bracket else "")
+
+
+def _figures(folder: Path, command: str) -> str:
+    parts = []
+    for name in FIGURES:
+        image, caption = folder / "figures" / f"{name}.png", folder / "figures" / f"{name}.md"
+        if not image.exists():
+            parts.append(f'<p class="missing">Figure {name} has not been drawn.</p>')
+            continue
+        data = base64.b64encode(image.read_bytes()).decode()
+        title, _, text = caption.read_text().strip().removeprefix("**").partition("**")
+        again = f"{command} {image}"
+        parts.append(
+            f'<figure id="figure-{name}"><h3>{escape(title)}</h3>'
+            f'<img alt="{escape(title)}" src="data:image/png;base64,{data}">'
+            f"<figcaption>{escape(text.strip())} <br>Again: <code>{escape(again)}</code></figcaption></figure>"
+        )
+    return "".join(parts)
+
+
+def _certificates(source: Source) -> str:
+    parts = []
+    claims = tables.certificates(source.statistics, source.labels)
+    if len(claims):
+        parts += ["<h3>Claimed and actual</h3>", html_table(claims, "claims", sortable=True)]
+    checks = tables.verification(source.verification, source.labels)
+    if len(checks):
+        parts += ["<h3>Verification by the clients</h3>", html_table(checks, "checks", sortable=True)]
+    return "".join(parts) or "<p>Nothing is promised in this run.</p>"
+
+
+def _settings(source: Source) -> str:
+    parts = []
+    for name, text in source.settings.items():
+        parts.append(
+            f"<details><summary>{escape(source.plan.titles[name])}</summary><pre>{escape(text)}</pre></details>"
+        )
+    return "".join(parts)
+
+
+def _provenance(source: Source, command: str) -> str:
+    table = pd.DataFrame(source.stamps, columns=["scenario", "block", "commit", "code", "rules", "torch", "device"])
+    return f"<p>Everything again: <code>{escape(command)}</code></p>" + html_table(table, "stamps")
