@@ -159,6 +159,12 @@ class Suite:
         some = {entry.scenario: entry.variants for entry in self.run.only}
         return [name for name in self.run.variants if name in some.get(scenario, self.run.variants)]
 
+    @property
+    def set_variants(self) -> list[str]:
+        """The variants of the request sets, of those of the run."""
+        sets = self.run.request_sets
+        return [name for name in (sets.variants if sets else ()) if name in self.variants]
+
     def sweep_files(self, stage: str) -> list[tuple[str, str]]:
         """The (scenario, block) pairs of the sigma `sweep` or of the `request_sets`."""
         sweep = self.run.sigma_sweep if stage == "sweep" else self.run.request_sets
@@ -265,8 +271,7 @@ def load_suite(raw: Mapping[str, Any], folder: Path, environ: Mapping[str, str] 
     chosen = {name: _look_up(scenarios, name, "scenarios") for name in run.scenarios}
     found, skipped = _with_data(chosen, run, default_data_root(run, environ))
     picked = {name: _look_up(variants, name, "variants") for name in run.variants}
-    _refuse_only(run)
-    _refuse_sweeps(run, variants)
+    _refuse_parts(run, scenarios, variants)
     if "scratch" not in picked:
         raise ConfigError("variants", list(run.variants), "scratch among them: it is the reference of every gap")
     labels = [variant.label for variant in picked.values()]
@@ -279,26 +284,23 @@ def load_suite(raw: Mapping[str, Any], folder: Path, environ: Mapping[str, str] 
     return Suite(run, found, picked, skipped, variants)
 
 
-def _refuse_only(run: Run) -> None:
+def _refuse_parts(run: Run, scenarios: Mapping[str, Any], variants: Mapping[str, Any]) -> None:
+    """Names in `only` and in the sweeps must exist; one that is not part of this run is passed over, so that
+    `--config scenarios=[...]` needs no other change.
+    """
     for place, entry in enumerate(run.only):
-        path = f"only[{place}]"
-        if entry.scenario not in run.scenarios:
-            raise ConfigError(f"{path}.scenario", entry.scenario, f"one of scenarios: {', '.join(run.scenarios)}")
-        if "scratch" not in entry.variants or not set(entry.variants) <= set(run.variants):
-            names = f"variants of the run, scratch among them: {', '.join(run.variants)}"
-            raise ConfigError(f"{path}.variants", list(entry.variants), names)
-
-
-def _refuse_sweeps(run: Run, variants: Mapping[str, Any]) -> None:
+        _look_up(scenarios, entry.scenario, f"only[{place}].scenario")
+        for name in entry.variants:
+            _look_up(variants, name, f"only[{place}].variants")
+        if "scratch" not in entry.variants:
+            raise ConfigError(f"only[{place}].variants", list(entry.variants), "scratch among them")
     for key, sweep in (("sigma_sweep", run.sigma_sweep), ("request_sets", run.request_sets)):
         for name in sweep.scenarios if sweep else ():
-            if name not in run.scenarios:
-                raise ConfigError(f"{key}.scenarios", name, f"one of scenarios: {', '.join(run.scenarios)}")
+            _look_up(scenarios, name, f"{key}.scenarios")
     if run.sigma_sweep:
         _look_up(variants, run.sigma_sweep.variant, "sigma_sweep.variant")
     for name in run.request_sets.variants if run.request_sets else ():
-        if name not in run.variants:
-            raise ConfigError("request_sets.variants", name, f"one of variants: {', '.join(run.variants)}")
+        _look_up(variants, name, "request_sets.variants")
 
 
 def _named(cls: type, path: Path, key: str) -> dict[str, Any]:

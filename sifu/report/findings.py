@@ -24,7 +24,7 @@ def _value(part: pd.DataFrame, variant: str, quantity: str, subset: str = "") ->
     return rows.iloc[0] if len(rows) else None
 
 
-_CLOSE = 0.02  # of scratch's accuracy on the forgotten: as good as forgotten
+_CLOSE = 0.02  # to scratch's accuracy on those who left: just as well forgotten
 
 
 def _cheapest(source: Source, part: pd.DataFrame) -> str | None:
@@ -39,14 +39,12 @@ def _cheapest(source: Source, part: pd.DataFrame) -> str | None:
         done = _value(part, variant, "done")
         if accuracy is None or cost is None or done is None or variant in ("scratch", "original") or done["mean"] < 1:
             continue
-        text = (
-            f"{label} ({cost['mean']:.2f} of scratch's client steps, accuracy {accuracy['mean']:.2f} on those who left)"
-        )
+        text = f"{label} ({cost['mean']:.2f} of scratch's client steps, accuracy {accuracy['mean']:.2f})"
         (good if abs(accuracy["mean"] - reference["mean"]) <= _CLOSE else bad).append((cost["mean"], text))
-    words = [f"scratch leaves an accuracy of {reference['mean']:.2f} on those who leave first."]
-    for start, chosen in (("As well forget ", good), ("Not so well do ", bad)):
+    words = [f"after scratch the accuracy on those who leave first is {reference['mean']:.2f}."]
+    for start, chosen in (("Just as well forget:", good), ("Less well:", bad)):
         if chosen:
-            words.append(start + ", ".join(text for _, text in sorted(chosen)) + ".")
+            words.append(f"{start} {'; '.join(text for _, text in sorted(chosen))}.")
     return " ".join(words)
 
 

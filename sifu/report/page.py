@@ -66,7 +66,7 @@ def _headline(source: Source) -> str:
     choices = "".join(_choice(table, columns, name) for name in ("scenario", "method", "request"))
     search = '<label>contains<input type="search" placeholder="any text"></label>'
     filters = f'<div class="filters" data-table="headline">{choices}{search}</div>'
-    note = "<p>After each request, recovered to the target: mean over seeds [95% bootstrap interval]. Click a title to sort.</p>"
+    note = "<p>After each request, recovered to the target: mean over seeds [95% interval]. Click a title to sort.</p>"
     return note + filters + html_table(table, "headline", sortable=True)
 
 
@@ -88,7 +88,8 @@ def html_table(table: pd.DataFrame, name: str, *, sortable: bool = False) -> str
         for row in table.itertuples(index=False)
     )
     kind = ' class="sortable"' if sortable else ""
-    return f'<div class="scroll"><table id="{name}"{kind}><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+    body = f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody>"
+    return f'<div class="scroll"><table id="{name}"{kind}>{body}</table></div>'
 
 
 def _cell(text: str) -> str:

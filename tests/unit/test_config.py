@@ -245,9 +245,9 @@ def test_shipped_yaml_is_plain() -> None:
 @pytest.mark.parametrize(
     ("scenario", "variants", "words"),
     [
-        ("mnist", ["scratch"], r"only\[0\].scenario: 'mnist' is refused; allowed: one of scenarios: smoke"),
+        ("mnits", ["scratch"], r"only\[0\].scenario: 'mnits' is refused; allowed: one of mnist_embedded"),
         ("smoke", ["original"], r"only\[0\].variants: .* scratch among them"),
-        ("smoke", ["scratch", "last"], r"only\[0\].variants: .* scratch among them"),
+        ("smoke", ["scratch", "lost"], r"only\[0\].variants: 'lost' is refused; allowed: one of original"),
         ("smoke", "scratch", r"only\[0\].variants: 'scratch' is refused"),
     ],
 )
@@ -270,7 +270,7 @@ def test_only_some_variants_of_a_scenario() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [
-        ("sigma_sweep", {"scenarios": ["mnist"], "values": [0.1]}, "sigma_sweep.scenarios: 'mnist' is refused"),
+        ("sigma_sweep", {"scenarios": ["mnits"], "values": [0.1]}, "sigma_sweep.scenarios: 'mnits' is refused"),
         (
             "sigma_sweep",
             {"scenarios": ["smoke"], "values": [0.0]},
@@ -281,7 +281,7 @@ def test_only_some_variants_of_a_scenario() -> None:
             {"scenarios": ["smoke"], "values": [0.1], "variant": "x"},
             "sigma_sweep.variant: 'x' is refused",
         ),
-        ("request_sets", {"scenarios": ["smoke"], "variants": ["last"]}, "request_sets.variants: 'last' is refused"),
+        ("request_sets", {"scenarios": ["smoke"], "variants": ["lost"]}, "request_sets.variants: 'lost' is refused"),
     ],
 )
 def test_sweeps_must_be_of_the_run(key: str, value: object, words: str) -> None:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from sifu.null_space import STEP, descend, draw_problem, forget_last_example, null_projector
-from sifu.report.figures import null_space_figure
+from sifu.report.figures.null_space import draw
+from sifu.report.plan import Plan, Source
 from sifu.schemas import NULL_SPACE
 from sifu.stages.null_space import run_null_space
 from sifu.store import read_table
@@ -41,10 +42,10 @@ def test_a_projection_onto_the_null_space() -> None:
 
 
 def test_the_example_is_written_and_drawn(tmp_path: Path) -> None:
-    run_null_space(tmp_path)
-    rows = read_table(tmp_path / "null_space.parquet", NULL_SPACE)
+    run_null_space(tmp_path / "null_space")
+    rows = read_table(tmp_path / "null_space" / "null_space.parquet", NULL_SPACE)
     assert rows["seed"].nunique() == 10
-    axis = null_space_figure(rows).axes[0]
-    flat, falling = (line.get_ydata() for line in axis.get_lines())
-    assert np.ptp(flat) < 1e-9
-    assert falling[-1] < 1e-6
+    plan = Plan(str(tmp_path), {}, [], {}, {}, {}, {}, [], [], [])
+    flat, falling = (line.get_ydata() for line in draw(Source(plan)).axes[0].get_lines())
+    assert np.ptp(np.asarray(flat, float)) < 1e-9
+    assert float(np.asarray(falling, float)[-1]) < 1e-6

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,10 @@ from sifu.lineage import History
 from sifu.methods import METHODS, build_method
 from sifu.methods.fine_tuning import FineTuning
 from sifu.methods.method import Method, Unlearned
+from sifu.report.figures import FIGURES
+from sifu.report.figures.lineage import lineage
+from sifu.report.findings import findings
+from sifu.report.plan import Plan, Source
 from sifu.report.statistics import bootstrap_interval
 from sifu.requests import Request
 from sifu.scenario import Scenario
@@ -25,7 +29,9 @@ from sifu.server import Server
 from sifu.settings import settings
 from sifu.stages.alpha import run_alpha
 from sifu.stages.block import Block
+from sifu.stages.figure import run_figure
 from sifu.stages.null_space import run_null_space
+from sifu.stages.page import run_page
 from sifu.stages.partition import run_partition
 from sifu.stages.report import run_report
 from sifu.stages.train import run_train
@@ -70,6 +76,21 @@ class Results:
         return read_table(self.folder(stage, variant) / f"{name}.parquet", schema)  # type: ignore[arg-type]
 
 
+def plan_of(root: Path) -> Plan:
+    return Plan(
+        results=str(root),
+        titles={"smoke": "Smoke"},
+        blocks=[BLOCK],
+        labels=LABELS,
+        methods={"scratch": "scratch", "sifu": "sifu", "dummy": "fine_tuning", "refusing": "fine_tuning"},
+        variants={"smoke": list(LABELS)},
+        marks={"smoke": "plain"},
+        searches=[],
+        sweeps=[],
+        request_sets=[],
+    )
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     root = tmp_path_factory.mktemp("results")
@@ -91,7 +112,10 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     run_verify(block, made.folder("verify"), variants=weights)
     run_alpha(block, made.folder("alpha"), history=history)
     run_null_space(root / "null_space")
-    run_report(root, root / "report", {"smoke": "Smoke"}, [BLOCK], LABELS)
+    run_report(plan_of(root), root / "report")
+    for name in FIGURES:
+        run_figure(plan_of(root), name, root / "report")
+    run_page(plan_of(root), root / "report", "make")
     return made
 
 
@@ -164,16 +188,23 @@ def test_the_report_shows_every_method_and_says_what_is_missing(results: Results
     assert "| smoke | published |" in (report / "tables" / "bounds.md").read_text()
     assert "| smoke | SIFU | 1 | 10 | 0.01 | 1 | 0.05 |" in (report / "tables" / "certificates.md").read_text()
     assert "| `fed_eraser` |" in (report / "tables" / "methods.md").read_text()
-    for name in ("requests", "budgets", "alpha", "null_space"):
+    for name in FIGURES:
         assert (report / "figures" / f"{name}.png").stat().st_size > 5_000
         assert (report / "figures" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+        assert (report / "figures" / f"{name}.md").read_text().startswith("**")
 
 
 def test_the_report_is_made_the_same_again(results: Results, tmp_path: Path) -> None:
-    run_report(results.root, tmp_path, {"smoke": "Smoke"}, [BLOCK], LABELS)
+    run_report(plan_of(results.root), tmp_path)
+    for name in FIGURES:
+        run_figure(plan_of(results.root), name, tmp_path)
+    run_page(plan_of(results.root), tmp_path, "make")
     for path in sorted((results.root / "report").rglob("*")):
         if path.is_file():
-            assert path.read_bytes() == (tmp_path / path.relative_to(results.root / "report")).read_bytes(), path.name
+            again = (tmp_path / path.relative_to(results.root / "report")).read_bytes()
+            if path.suffix == ".html":  # which shows where the figures lie
+                again = again.replace(str(tmp_path).encode(), str(results.root / "report").encode())
+            assert path.read_bytes() == again, path.name
 
 
 def test_rounds_relative_to_scratch_are_paired(results: Results) -> None:
@@ -193,6 +224,43 @@ def test_weights_are_those_of_every_stop_and_request(results: Results) -> None:
     assert tensors["target/1/weights"].shape == (2, 7850)
     assert tensors["target/1/forget"][0].nonzero().flatten().tolist() == [0, 10]
     assert all(tensor.isfinite().all() for tensor in tensors.values() if tensor.dtype == torch.float32)
+
+
+def test_what_is_missing_is_said(results: Results, tmp_path: Path) -> None:
+    """A plan with a block that has not been run: drawn with what is there."""
+    plan = replace(plan_of(results.root), blocks=[BLOCK, "s002-003"])
+    run_report(plan, tmp_path)
+    run_figure(plan, "requests", tmp_path)
+    run_page(plan, tmp_path, "make")
+    words = f"{results.root}/unlearn/smoke/scratch/s002-003/cells.parquet"
+    assert words in (tmp_path / "tables" / "headline.md").read_text()
+    assert words in (tmp_path / "figures" / "requests.md").read_text()
+    page = (tmp_path / "report.html").read_text()
+    assert words in page
+    assert "Figure alpha has not been drawn" in page
+
+
+def test_the_page_escapes_what_it_shows(results: Results, tmp_path: Path) -> None:
+    bad = "<script>alert(1)</script>"
+    plan = replace(plan_of(results.root), titles={"smoke": bad}, labels=LABELS | {"sifu": bad})
+    run_page(plan, tmp_path, bad)
+    page = (tmp_path / "report.html").read_text()
+    assert bad not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+
+
+def test_findings_are_sentences_with_numbers(results: Results) -> None:
+    (first, *_) = findings(Source(plan_of(results.root)))
+    assert first.startswith("Smoke: after scratch the accuracy on those who leave first is 0.00.")
+    assert "of scratch's client steps" in first
+
+
+def test_a_lineage_is_drawn_as_the_paper_draws_it() -> None:
+    """Training 100, request 1 cuts at 40, request 2 at round 10 of branch 1, request 3 back at 20 of the training."""
+    starts, kept = lineage([100, 50, 30, 60], [(0, 40), (1, 10), (0, 20)])
+    assert starts == [0, 40, 50, 20]
+    assert kept == [20, 0, 0, 60]
+    assert lineage([10, 5], [(-1, 0)]) == ([0, 0], [0, 5])
 
 
 def test_bootstrap_interval() -> None:

@@ -36,7 +36,7 @@ USES_GPU = int(
 )
 
 # what a reader types to make a file again
-CONFIGFILE = str(workflow.configfiles[-1]) if workflow.configfiles else ""
+CONFIGFILE = str(workflow.configfiles[0])  # that of the command line, if there is one
 COMMAND = f"snakemake --cores 4 --configfile {CONFIGFILE}"
 LOGGED = " 2>&1 | tee {log:q} >&2"
 BLOCK_OPTIONS = (
@@ -174,7 +174,7 @@ def sweep_code(wildcards):
 
 def set_code(wildcards):
     """The hash of the code of the request sets, all their methods included."""
-    return _code_of("request_sets", wildcards, RUN.request_sets.variants)
+    return _code_of("request_sets", wildcards, SUITE.set_variants)
 
 
 def _code_of(stage, wildcards, variants):
@@ -188,7 +188,7 @@ def _code_of(stage, wildcards, variants):
 
 def set_histories(wildcards):
     """The trainings that the request sets start from."""
-    own = [name for name in RUN.request_sets.variants if own_training(name)]
+    own = [name for name in SUITE.set_variants if own_training(name)]
     folders = [
         paths.stage_folder(
             RUN.results, "train", wildcards.scenario, wildcards.block, name
@@ -206,7 +206,7 @@ def set_searches(wildcards):
             )
             / "search.parquet"
         )
-        for name in RUN.request_sets.variants
+        for name in SUITE.set_variants
         if (search := SUITE.variants[name].search) is not None
     ]
 

@@ -37,7 +37,7 @@ rule request_sets:
     params:
         settings=stage_settings("request_sets"),
         code=set_code,
-        variants=list(RUN.request_sets.variants) if RUN.request_sets else [],
+        variants=SUITE.set_variants,
         sets=RUN.request_sets.count if RUN.request_sets else 0,
     shell:
         "{PY:q} -m sifu request_sets --variants {params.variants} --count {params.sets} "
