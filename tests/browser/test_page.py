@@ -1,0 +1,127 @@
+"""The report in a real browser: it sorts, it filters, it stays offline, and it can be read on a phone and on a desk."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from sifu.provenance import provenance
+from sifu.report.page import build_page
+from sifu.report.plan import Plan, Source
+from sifu.schemas import CELLS, METRICS
+from sifu.store import write_table
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+LABELS = {"scratch": "Scratch", "sifu": "SIFU", "fine_tuning": "Fine-tuning"}
+ROUNDS = {"scratch": 100, "sifu": 62, "fine_tuning": 9}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium; without it a test skips, or fails where SIFU_REQUIRE_BROWSER is set (CI)."""
+    if CHROMIUM is None:
+        message = "needs Chromium (Debian: apt-get install chromium)"
+        if os.environ.get("SIFU_REQUIRE_BROWSER"):
+            pytest.fail(message)
+        pytest.skip(message)
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+def write_results(root: Path) -> Plan:
+    """Two seeds, two requests of three methods, as the stages would have written them."""
+    stamp = provenance("unlearn", {}, "0" * 16, "cpu")
+    metrics = []
+    for variant, rounds in ROUNDS.items():
+        rows = []
+        for seed in range(2):
+            for request in (1, 2):
+                key = {"scenario": "smoke", "variant": variant, "stop": "target", "seed": seed, "request": request}
+                cost = {"rounds": rounds + seed, "client_steps": 50 * (rounds + seed), "comm_floats": 1}
+                rows.append(key | {"status": "done"} | cost)
+                for subset in ("retain", "forget", "forgotten"):
+                    metrics.append(key | {"metric": "accuracy", "subset": subset, "value": rounds / 200})
+        table = pd.DataFrame(rows, columns=[column.name for column in CELLS.columns])
+        write_table(root / "unlearn" / "smoke" / variant / "s000-001" / "cells.parquet", CELLS, table, stamp)
+        write_table(root / "train" / "smoke" / "s000-001" / "cells.parquet", CELLS, table.head(2), stamp)
+    write_table(root / "verify" / "smoke" / "s000-001" / "metrics.parquet", METRICS, pd.DataFrame(metrics), stamp)
+    one = {"smoke": list(LABELS)}
+    methods = {name: name for name in LABELS}
+    return Plan(str(root), {"smoke": "Smoke"}, ["s000-001"], LABELS, methods, one, {"smoke": "plain"}, [], [], [])
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("page")
+    page = build_page(Source(write_results(root)), root / "report", "make")
+    (root / "report.html").write_text(page)
+    return root / "report.html"
+
+
+@pytest.fixture
+def page(browser: Browser, path: Path) -> Iterator[Page]:
+    """The page, with everything that it complains about or asks the network for."""
+    opened = browser.new_page(viewport={"width": 1600, "height": 1000})
+    complaints: list[str] = []
+    opened.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    opened.on(
+        "request",
+        lambda request: complaints.append(request.url) if not request.url.startswith(("file:", "data:")) else None,
+    )
+    opened.goto(path.as_uri())
+    yield opened
+    opened.close()
+    assert complaints == [], "no console error, no request to anywhere"
+
+
+def column(page: Page, place: int) -> list[str]:
+    """The texts of a column, of the rows that can be seen."""
+    cells = page.locator(f"#headline tbody tr:not([hidden]) td:nth-child({place})")
+    return [text.split(" [")[0] for text in cells.all_inner_texts()]
+
+
+def test_a_click_sorts_numbers_as_numbers(page: Page) -> None:
+    titles = page.locator("#headline th").all_inner_texts()
+    place = titles.index("rounds") + 1
+    assert column(page, place) == ["100", "62", "10"]  # 9 and 10 in the mean
+    head = page.locator(f"#headline th:nth-child({place})")
+    head.click()
+    assert column(page, place) == ["10", "62", "100"]
+    assert head.get_attribute("aria-sort") == "ascending"
+    head.press("Enter")
+    assert column(page, place) == ["100", "62", "10"]
+
+
+def test_filters_choose_rows(page: Page) -> None:
+    method, request = 2, 3
+    assert column(page, request) == ["1", "1", "1"], "the first request is shown first"
+    page.locator("select[data-column='2']").select_option("2")
+    assert column(page, request) == ["2", "2", "2"]
+    page.locator("select[data-column='1']").select_option("SIFU")
+    assert column(page, method) == ["SIFU"]
+    page.locator("select[data-column='1']").select_option("")
+    page.locator("input[type=search]").fill("fine")
+    assert column(page, method) == ["Fine-tuning"]
+
+
+@pytest.mark.parametrize("width", [400, 1600])
+def test_it_can_be_read_at_any_width(page: Page, width: int) -> None:
+    """Nothing but tables, in their own boxes, is wider than the window."""
+    page.set_viewport_size({"width": width, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    size = page.evaluate("parseFloat(getComputedStyle(document.body).fontSize)")
+    assert size >= 14
+    assert page.locator("h1").is_visible()
+
+
+def test_what_has_not_been_drawn_is_said(page: Page) -> None:
+    assert page.get_by_text("Figure alpha has not been drawn.").is_visible()
