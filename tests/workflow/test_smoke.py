@@ -6,17 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from sifu.paths import FILES, REPORT_FILES
+from sifu.paths import FIGURE_KINDS, FILES, REPORT_FILES
+from sifu.report.figures import FIGURES
 from sifu.schemas import CELLS
 from sifu.stages.search import chosen_value
 from sifu.store import read_stamp, read_table
 from tests.workflow.conftest import Checkout
 
 CONFIG = ("--configfile", "config/smoke.yaml")
-SCENARIOS = ("smoke", "smoke_cnn", "smoke_convex")
+SCENARIOS = ("smoke", "smoke_cnn", "smoke_convex", "smoke_backdoor")
 BLOCKS = ("s000-001",)
-AFTER_TRAIN = {"all": 1, "train_variant": 1, "unlearn": 13, "verify": 3, "alpha": 3, "report": 1}
-AFTER_CNN = {"all": 1, "unlearn": 3, "verify": 1, "alpha": 1, "report": 1}
+READ = {"all": 1, "report": 1, "page": 1}
+ANSWERS = READ | {"figure": 6}  # all but alpha and null_space
+SWEEPS = {"sweep": 1, "request_sets": 1}
+AFTER_TRAIN = READ | SWEEPS | {"train_variant": 1, "unlearn": 15, "verify": 4, "alpha": 4, "figure": 7}
+AFTER_CNN = READ | {"train": 1, "unlearn": 3, "verify": 1, "alpha": 1, "figure": 7}
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +49,12 @@ def test_every_planned_cell_has_its_files_and_rows(done: Checkout) -> None:
         for seed in read_table(Path(done.root, "results/smoke/train/smoke", block, "cells.parquet"), CELLS)["seed"]
     ]
     assert seeds == [0, 1]
-    assert all((done.root / "results" / "smoke" / "report" / file).exists() for file in REPORT_FILES)
+    report = done.root / "results" / "smoke" / "report"
+    assert all((report / file).exists() for file in REPORT_FILES)
+    assert all((report / "figures" / f"{name}.{kind}").exists() for name in FIGURES for kind in FIGURE_KINDS)
+    page = (report / "report.html").read_text()
+    assert "planned tables are missing" not in page
+    assert "snakemake --cores 4 --configfile config/smoke.yaml" in page
 
 
 def test_a_searched_value_is_the_one_that_is_trained_with(done: Checkout) -> None:
@@ -75,20 +84,20 @@ def test_running_again_does_nothing(done: Checkout) -> None:
 @pytest.mark.parametrize(
     ("module", "text", "plan"),
     [
-        ("engine.py", "\nEDITED = True\n", AFTER_TRAIN | {"train": 3, "search": 1}),
-        ("models/cnn.py", "\nEDITED = True\n", AFTER_CNN | {"train": 1}),
-        ("data/partition.py", "\nEDITED = True\n", AFTER_TRAIN | {"train": 3, "search": 1, "partition": 4}),
-        ("methods/sifu.py", "\nEDITED = True\n", {"all": 1, "unlearn": 3, "verify": 3, "report": 1}),
+        ("engine.py", "\nEDITED = True\n", AFTER_TRAIN | {"train": 4, "search": 1}),
+        ("models/cnn.py", "\nEDITED = True\n", AFTER_CNN),
+        ("data/partition.py", "\nEDITED = True\n", AFTER_TRAIN | {"train": 4, "search": 1, "partition": 5}),
+        ("methods/sifu.py", "\nEDITED = True\n", ANSWERS | SWEEPS | {"unlearn": 3, "verify": 3}),
         (
             "methods/dp_fedavg.py",
             "\nEDITED = True\n",
-            {"all": 1, "search": 1, "train_variant": 1, "unlearn": 1, "verify": 1, "report": 1},
+            ANSWERS | {"search": 1, "train_variant": 1, "unlearn": 1, "verify": 1},
         ),
-        ("null_space.py", "\nEDITED = True\n", {"all": 1, "null_space": 1, "report": 1}),
+        ("null_space.py", "\nEDITED = True\n", {"all": 1, "null_space": 1, "figure": 1, "page": 1}),
         ("methods/__init__.py", "\nEDITED = True\n", {}),
-        ("coupled.py", "\nEDITED = True\n", {"all": 1, "alpha": 3, "report": 1}),
-        ("stages/verify.py", "\nEDITED = True\n", {"all": 1, "verify": 3, "report": 1}),
-        ("report/figures.py", "\nEDITED = True\n", {"all": 1, "report": 1}),
+        ("coupled.py", "\nEDITED = True\n", READ | {"alpha": 4, "figure": 1}),
+        ("stages/verify.py", "\nEDITED = True\n", READ | {"verify": 4, "figure": 5}),
+        ("report/figures/lineage.py", "\nEDITED = True\n", {"all": 1, "figure": 1, "page": 1}),
         ("bench.py", "\nEDITED = True\n", {}),
         ("engine.py", "\n# only a comment\n", {}),
         ("data/celeba.py", "\nEDITED = True\n", {}),
@@ -108,13 +117,13 @@ def test_an_edit_reruns_the_stages_that_use_it(done: Checkout, module: str, text
         (
             "client_lr: 0.02, clip: 5.0}\n  stop: {accuracy: 0.5",
             "client_lr: 0.03, clip: 5.0}\n  stop: {accuracy: 0.5",
-            AFTER_CNN | {"train": 1},
+            AFTER_CNN,
         ),
-        ("label: Smoke\n", "label: Smoke again\n", {"all": 1, "report": 1}),
-        ("size: 2}\n  watermark", "size: 1}\n  watermark", {"all": 1, "unlearn": 3, "verify": 1, "report": 1}),
+        ("label: Smoke\n", "label: Smoke again\n", READ | {"figure": 8}),
+        ("size: 2}\n  watermark", "size: 1}\n  watermark", ANSWERS | {"unlearn": 3, "verify": 1}),
         (
-            "num_clients: 20, examples: 20",
-            "num_clients: 20, examples: 25",
+            "kind: one_class, num_clients: 20, examples: 20",
+            "kind: one_class, num_clients: 20, examples: 25",
             AFTER_TRAIN | {"partition": 2, "train": 1, "search": 1, "unlearn": 7, "verify": 1, "alpha": 1},
         ),
     ],
