@@ -9,11 +9,16 @@ UV := uv==0.13.7
 # Start-up of every job is dominated by imports: let Python keep its compiled files.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test lint format docs bench smoke mnist paper clean help
+.PHONY: run report test lint format docs bench smoke mnist paper clean help
 
 run: $(VENV)/.ok  ## set up, then run the default job (CONFIG=..., CORES=...)
 	$(BIN)/snakemake --cores $(CORES) --configfile $(CONFIG)
 	$(BIN)/python -m sifu summary --config $(CONFIG)
+
+report: $(VENV)/.ok  ## tables, figures and the HTML report of what has been run so far (CONFIG=...)
+	$(BIN)/python -m sifu report --config $(CONFIG)
+	$(BIN)/python -m sifu figure --config $(CONFIG)
+	$(BIN)/python -m sifu page --config $(CONFIG) --command "snakemake --cores $(CORES) --configfile $(CONFIG)"
 
 test: $(VENV)/.ok  ## set up, then run all tests
 	$(BIN)/python -m pytest -q
@@ -49,7 +54,7 @@ paper: $(VENV)/.ok  ## the paper's grid; datasets from SIFU_DATA_ROOT
 	$(MAKE) run CONFIG=config/paper.yaml
 
 clean:  ## remove results and caches, keep the environment
-	rm -rf results/partition results/train results/unlearn results/verify results/alpha results/report results/smoke \
+	rm -rf results/sweep results/request_sets results/partition results/train results/unlearn results/verify results/alpha results/report results/smoke \
 	  results/search results/null_space results/mnist .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 help:  ## this list

@@ -49,7 +49,7 @@ def _print_headline(report: Path) -> None:
     for row in rows.itertuples(index=False):
         table.add_row(*row)
     Console(width=max(150, Console().width)).print(table)
-    print(f"report: {report}/tables/*.md, {report}/figures/*.png")
+    print(f"report: {report}/report.html (tables and figures beside it)")
 
 
 def _spread(values: pd.Series) -> str:

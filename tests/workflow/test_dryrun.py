@@ -8,7 +8,6 @@ import pytest
 
 from tests.workflow.conftest import Checkout
 
-
 ONCE = {"all": 1, "null_space": 1, "report": 1, "figure": 8, "page": 1}
 
 
