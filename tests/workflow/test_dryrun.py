@@ -12,10 +12,11 @@ ONCE = {"all": 1, "null_space": 1, "report": 1, "figure": 8, "page": 1}
 
 
 def test_default_config(checkout: Checkout) -> None:
-    """4 seeds in blocks of 2; 11, 7 and 7 variants, 2 with a search (on a block of its own) and a training."""
+    """4 seeds in one block; 11, 7 and 7 variants, 2 with a search (on a block of its own) and a training."""
     plan = checkout.plan()
-    blocks = {"partition": 7, "train": 6, "unlearn": 50, "verify": 6, "alpha": 6, "sweep": 2, "request_sets": 2}
-    assert plan == ONCE | {"search": 2, "train_variant": 4} | blocks
+    blocks = {"partition": 4, "train": 3, "unlearn": 25, "verify": 3, "alpha": 3, "sweep": 1, "request_sets": 1}
+    assert plan == ONCE | {"search": 2, "train_variant": 2} | blocks
+    assert sum(plan.values()) <= 60
 
 
 def test_smoke_config(checkout: Checkout) -> None:
