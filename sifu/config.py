@@ -192,6 +192,7 @@ class Suite:
             "variants": {name: self.variants_of(name) for name in self.scenarios},
             "marks": {name: scenario.mark for name, scenario in self.scenarios.items()},
             "searches": searches,
+            "settings": {name: to_plain(scenario) for name, scenario in self.scenarios.items()},
             "sweeps": self.sweep_files("sweep"),
             "request_sets": self.sweep_files("request_sets"),
         }

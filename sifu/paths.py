@@ -21,7 +21,7 @@ _TABLES = (
     "statistics.csv",
     *(
         f"{name}.{kind}"
-        for name in ("headline", "budgets", "certificates", "bounds", "search", "verification")
+        for name in ("headline", "budgets", "certificates", "bounds", "search", "settings", "verification")
         for kind in ("csv", "md", "tex")
     ),
     "methods.md",

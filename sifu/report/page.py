@@ -8,6 +8,7 @@ from pathlib import Path
 from string import Template
 
 import pandas as pd
+import yaml
 
 from sifu.report import tables
 from sifu.report.figures import FIGURES
@@ -127,11 +128,10 @@ def _certificates(source: Source) -> str:
 
 
 def _settings(source: Source) -> str:
-    parts = []
-    for name, text in source.settings.items():
-        parts.append(
-            f"<details><summary>{escape(source.plan.titles[name])}</summary><pre>{escape(text)}</pre></details>"
-        )
+    parts = [html_table(tables.hyper_parameters(source.plan.titles, source.plan.settings), "settings-table")]
+    for name, plain in source.plan.settings.items():
+        text, title = escape(yaml.safe_dump(plain, sort_keys=False)), escape(source.plan.titles[name])
+        parts.append(f"<details><summary>{title}: every setting</summary><pre>{text}</pre></details>")
     return "".join(parts)
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import yaml
 
 from sifu.errors import ConfigError
 from sifu.report import statistics
@@ -29,6 +27,7 @@ class Plan:
     methods: dict[str, str]  # variant -> method
     variants: dict[str, list[str]]  # scenario -> its variants
     marks: dict[str, str]  # scenario -> plain | watermark | backdoor
+    settings: dict[str, Any]  # scenario -> its settings, plain
     searches: list[list[str]]  # scenario, variant, block
     sweeps: list[list[str]]  # scenario, block
     request_sets: list[list[str]]  # scenario, block
@@ -107,17 +106,6 @@ class Source:
     @cached_property
     def null_space(self) -> pd.DataFrame:
         return self._all([self.root / "null_space" / "null_space.parquet"], NULL_SPACE)
-
-    @cached_property
-    def settings(self) -> dict[str, str]:
-        """Each scenario's settings as its training had them, as YAML."""
-        found = {}
-        for name in self.plan.titles:
-            for block in self.plan.blocks[:1]:
-                path = self.root / "train" / name / block / "cells.parquet"
-                if path.exists():
-                    found[name] = yaml.safe_dump(json.loads(read_stamp(path)["settings"]), sort_keys=False)
-        return found
 
     @cached_property
     def stamps(self) -> list[list[str]]:

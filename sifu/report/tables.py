@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
 from sifu.verification import Verdict, joint_verdict
@@ -100,6 +102,41 @@ def joint_verdicts(group: pd.DataFrame) -> list[Verdict]:
         successes, trials = int(seed["successes"].sum()), int(seed["examples"].sum())
         found.append(joint_verdict(successes, trials, float(seed["chance"].iloc[0]), float(seed["alpha"].iloc[0])))
     return found
+
+
+_HYPER_PARAMETERS = (
+    ("model", "model"),
+    ("partition.kind", "partition"),
+    ("partition.num_clients", "M"),
+    ("federation.clients_per_round", "m"),
+    ("federation.local_steps", "K"),
+    ("federation.batch_size", "B"),
+    ("federation.client_lr", "eta"),
+    ("federation.momentum", "momentum"),
+    ("federation.clip", "clip"),
+    ("federation.weight_decay", "weight decay"),
+    ("certificate.sigma", "sigma"),
+    ("certificate.epsilon", "epsilon"),
+    ("certificate.delta", "delta"),
+    ("certificate.contraction", "B(f, eta)"),
+    ("stop.accuracy", "target"),
+    ("stop.min_rounds", "fewest rounds"),
+    ("stop.max_rounds", "most rounds"),
+)
+
+
+def hyper_parameters(titles: dict[str, str], settings: dict[str, Any]) -> pd.DataFrame:
+    """The settings of every scenario that matter most (the paper's Table 2)."""
+    rows = []
+    for name, plain in settings.items():
+        row = {"scenario": titles[name]}
+        for path, title in _HYPER_PARAMETERS:
+            value: Any = plain
+            for part in path.split("."):
+                value = value[part]
+            row[title] = "-" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+        rows.append(row)
+    return pd.DataFrame(rows, columns=["scenario", *(title for _, title in _HYPER_PARAMETERS)])
 
 
 def latex(table: pd.DataFrame, caption: str) -> str:

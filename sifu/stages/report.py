@@ -32,6 +32,7 @@ CAPTIONS = {
     "trained on and count how often they get their own label. `clients that accuse`: each alone, at a type I error of "
     "at most alpha. `together`: all of them with one count; its type II error is the chance that a server whose model "
     "answers at the rate seen is believed. Means over seeds, after each request to the target.",
+    "settings": "The settings of every scenario that matter most, from the config (the paper's Table 2).",
     "bounds": "Is Psi a bound? The share of measured points (round, client, seed) where alpha(n, c) <= Psi(n, c) with "
     "the scenario's B, and the worst ratio.",
 }
@@ -52,6 +53,7 @@ def run_report(plan: Plan, folder: Path) -> None:
         "search": tables.searches(source.trials, labels),
         "verification": tables.verification(source.verification, labels),
         "bounds": statistics.bounds_that_hold(source.alpha),
+        "settings": tables.hyper_parameters(plan.titles, plan.settings),
     }
     for name, table in found.items():
         _write_people_table(out, name, table, source.missing)

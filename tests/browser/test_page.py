@@ -55,7 +55,8 @@ def write_results(root: Path) -> Plan:
     write_table(root / "verify" / "smoke" / "s000-001" / "metrics.parquet", METRICS, pd.DataFrame(metrics), stamp)
     one = {"smoke": list(LABELS)}
     methods = {name: name for name in LABELS}
-    return Plan(str(root), {"smoke": "Smoke"}, ["s000-001"], LABELS, methods, one, {"smoke": "plain"}, [], [], [])
+    names = {"smoke": "Smoke"}
+    return Plan(str(root), names, ["s000-001"], LABELS, methods, one, {"smoke": "plain"}, {}, [], [], [])
 
 
 @pytest.fixture(scope="module")

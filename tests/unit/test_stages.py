@@ -26,7 +26,7 @@ from sifu.requests import Request
 from sifu.scenario import Scenario
 from sifu.schemas import ALPHA, CELLS, CURVES, METRICS, STATISTICS
 from sifu.server import Server
-from sifu.settings import settings
+from sifu.settings import settings, to_plain
 from sifu.stages.alpha import run_alpha
 from sifu.stages.block import Block
 from sifu.stages.figure import run_figure
@@ -85,6 +85,7 @@ def plan_of(root: Path) -> Plan:
         methods={"scratch": "scratch", "sifu": "sifu", "dummy": "fine_tuning", "refusing": "fine_tuning"},
         variants={"smoke": list(LABELS)},
         marks={"smoke": "plain"},
+        settings={"smoke": to_plain(load_scenario(REPO / "config" / "scenarios.yaml", "smoke", root))},
         searches=[],
         sweeps=[],
         request_sets=[],
@@ -247,6 +248,13 @@ def test_the_page_escapes_what_it_shows(results: Results, tmp_path: Path) -> Non
     page = (tmp_path / "report.html").read_text()
     assert bad not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+
+
+def test_the_settings_of_the_config_are_a_table(results: Results) -> None:
+    text = (results.root / "report" / "tables" / "settings.md").read_text()
+    head = "| Smoke | logistic | one_class | 20 | 10 | 5 | 10 | 0.01 | 0.9 | - | 0 |"
+    assert f"{head} 0.05 | 10 | 0.01 | 1 | 0.8 | 10 | 40 |" in text
+    assert r"\begin{tabular}" in (results.root / "report" / "tables" / "settings.tex").read_text()
 
 
 def test_findings_are_sentences_with_numbers(results: Results) -> None:

@@ -28,9 +28,7 @@ def style(source: Source, variant: str) -> dict[str, Any]:
     """Colour and marker of the variant's method, line of the variant, its label."""
     method = source.plan.methods[variant]
     place = list(METHODS).index(method)
-    word = variant.rsplit("_", 1)[-1]
-    plain = variant == method or len(METHODS) <= place
-    line = _LINES.get(word, "-" if plain else "-.")
+    line = "-" if variant == method else _LINES.get(variant.rsplit("_", 1)[-1], "-.")
     face = {"markerfacecolor": "white"} if line == "--" else {}
     shape = {"marker": _MARKERS[place % len(_MARKERS)], "linestyle": line, "markersize": 5} | face
     return {"color": colours()[place % 10], "label": source.labels[variant]} | shape
