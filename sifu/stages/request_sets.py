@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from sifu.keys import Keys
 from sifu.methods.method import Method
+from sifu.progress import show_progress
 from sifu.requests import draw_sets
 from sifu.scenario import Scenario
 from sifu.schemas import REQUEST_SETS
@@ -33,6 +34,7 @@ def run_request_sets(block: Block, count: int, variants: dict[str, Trained], fol
         keys = Keys.of(block.seeds, trained.engine.clients.images.device)
         for number, forget in enumerate(draw_sets(block.scenario, keys, count)):
             rule, stream = target_rule(scenario), keys.fold("request set", number)
-            (answer,) = answer_requests(method, trained, [forget], scenario, rule, stream)
+            with show_progress(f"request set {number} {block.name} {name}", scenario.stop.max_rounds) as progress:
+                (answer,) = answer_requests(method, trained, [forget], scenario, rule, stream, progress)
             rows += answer_rows(answer, block.seeds, {"scenario": block.name, "variant": name, "set": number})
     write_table(folder / "request_sets.parquet", REQUEST_SETS, frame(REQUEST_SETS, rows), block.stamp("request_sets"))

@@ -8,6 +8,7 @@ from typing import Any
 
 from sifu.keys import Keys
 from sifu.methods.method import Method
+from sifu.progress import show_progress
 from sifu.requests import draw_requests
 from sifu.schemas import SWEEP
 from sifu.stages.block import Block, open_history
@@ -24,7 +25,9 @@ def run_sweep(block: Block, variant: str, methods: Mapping[float, Method], folde
     rows: list[dict[str, Any]] = []
     for sigma, method in methods.items():
         rule, stream = target_rule(block.scenario), keys.fold("unlearn")
-        for answer in answer_requests(method, trained, leavers, block.scenario, rule, stream):
+        with show_progress(f"sweep {block.name} {variant} sigma {sigma:g}", block.scenario.stop.max_rounds) as progress:
+            answers = answer_requests(method, trained, leavers, block.scenario, rule, stream, progress)
+        for answer in answers:
             key = {"scenario": block.name, "variant": variant, "sigma": sigma, "request": answer.request.number}
             rows += answer_rows(answer, block.seeds, key)
     stamp = block.stamp("sweep", next(iter(methods.values())))
