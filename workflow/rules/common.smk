@@ -1,5 +1,6 @@
 # Loads the config once, refuses what is wrong before any job starts, and answers the rules' questions.
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -36,7 +37,8 @@ USES_GPU = int(
 )
 
 # what a reader types to make a file again
-CONFIGFILE = str(workflow.configfiles[0])  # that of the command line, if there is one
+FIRST = Path(workflow.configfiles[0])  # that of the command line, if there is one
+CONFIGFILE = os.path.relpath(FIRST, workflow.basedir) if FIRST.is_absolute() else FIRST
 COMMAND = f"snakemake --cores 4 --configfile {CONFIGFILE}"
 LOGGED = " 2>&1 | tee {log:q} >&2"
 BLOCK_OPTIONS = (
@@ -283,3 +285,8 @@ def report_files():
 
 def report_plan():
     return json.dumps(SUITE.report_plan())
+
+
+def figure_plan():
+    """The same without settings, which no figure shows: changing one draws only what follows from it again."""
+    return json.dumps(SUITE.report_plan() | {"settings": {}})

@@ -25,7 +25,7 @@ rule figure:
     log:
         str(Path(RUN.results) / "report" / "figures" / "{figure}.txt"),
     params:
-        plan=report_plan(),
+        plan=figure_plan(),
         code=lambda wildcards: code_hash(
             "sifu.stages.figure", FIGURES[wildcards.figure]
         ),
