@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from sifu import __version__
 from sifu.commands import add_stages, at_least_one
-from sifu.config import Run, load_suite, read_yaml
+from sifu.config import load_suite, read_yaml
 from sifu.errors import ConfigError, SifuError
+from sifu.run import Run
 from sifu.settings import build
 
 if TYPE_CHECKING:

@@ -8,10 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifu.config import block_seeds, default_data_root, load_scenario, load_variant, method_of
+from sifu.config import default_data_root, load_scenario, load_variant
 from sifu.errors import ConfigError
 from sifu.methods.method import OwnTraining
 from sifu.paths import stage_folder
+from sifu.run import block_seeds, method_of
 
 if TYPE_CHECKING:
     from sifu.methods.method import Method

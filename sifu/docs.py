@@ -10,8 +10,8 @@ from dataclasses import MISSING
 from pathlib import Path
 from typing import Any
 
-from sifu.config import Run, Variant
 from sifu.report.methods import methods_page
+from sifu.run import Run, Variant
 from sifu.scenario import Scenario
 from sifu.schemas import TABLES
 
@@ -54,7 +54,7 @@ def readme_page(root: Path) -> str:
 def config_page() -> str:
     """Every key of every config file."""
     parts = [
-        _NOTE.format(source="sifu/config.py and sifu/scenario.py"),
+        _NOTE.format(source="sifu/run.py and sifu/scenario.py"),
         "# Settings\n",
         "A key that is not listed here, a wrong type or an impossible value is refused before any job starts.\n",
         "## config.yaml, paper.yaml, smoke.yaml: what to run\n",

@@ -8,11 +8,12 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from sifu.config import Run, Suite
 from sifu.errors import StoreError
 from sifu.paths import stage_folder
+from sifu.run import Run
 from sifu.schemas import CELLS, CURVES
 from sifu.store import read_table
+from sifu.suite import Suite
 
 
 def print_summary(run: Run) -> None:

@@ -14,7 +14,7 @@ from torch import Tensor
 from sifu.errors import MethodRefused
 from sifu.scenario import Scenario
 
-_UNITS = 16
+_UNITS = 16  # in the last place, that a round may add
 _RADIUS = math.sqrt(2)  # of an image of length 1 and the 1 of the bias
 
 
@@ -29,7 +29,10 @@ class Constants(NamedTuple):
 
     @property
     def rounding(self) -> float:
-        """A bound on what float32 adds to a model over any number of rounds: a few units in the last place a round."""
+        """Room for what float32 adds to a model over any number of rounds: 16 units in the last place a round.
+
+        An allowance, tested and generous (`optimum` is far beyond real models), not a theorem of its own.
+        """
         return _UNITS * 2.0**-23 * self.optimum / (1 - self.step)
 
     def moves(self, weight: Tensor) -> Tensor:

@@ -78,12 +78,14 @@ def bootstrap_interval(values: NDArray[np.float64], level: float = 0.95) -> tupl
     return float(low), float(high)
 
 
-def interval(values: pd.Series) -> tuple[float, float, float]:
-    """Mean, lower and upper end of its 95% bootstrap interval; NaN where there is nothing."""
-    numbers = values.dropna().to_numpy(float)
-    if not len(numbers):
-        return float("nan"), float("nan"), float("nan")
-    return (float(numbers.mean()), *bootstrap_interval(numbers))
+def intervals(rows: pd.DataFrame, by: list[str], column: str) -> pd.DataFrame:
+    """Mean over seeds of a column, and its 95% bootstrap interval, for each value of `by`: columns mean, low, high."""
+    found = []
+    for key, group in rows.dropna(subset=column).groupby(by):
+        values = group[column].to_numpy(float)
+        low, high = bootstrap_interval(values)
+        found.append(dict(zip(by, key, strict=True)) | {"mean": values.mean(), "low": low, "high": high})
+    return pd.DataFrame(found, columns=[*by, "mean", "low", "high"])
 
 
 def bounds_that_hold(alpha: pd.DataFrame) -> pd.DataFrame:

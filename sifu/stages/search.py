@@ -9,12 +9,12 @@ from typing import Any
 
 import pandas as pd
 
-from sifu.config import Search
 from sifu.engine import Engine
 from sifu.errors import SifuError, StoreError
 from sifu.evaluation import share
 from sifu.history import count_work
 from sifu.methods.method import Method, OwnTraining
+from sifu.run import Search
 from sifu.schemas import SEARCH
 from sifu.stages.block import Block
 from sifu.stages.rows import frame

@@ -12,8 +12,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sifu.config import Variant, block_name, block_seeds, load_scenario, load_suite, method_of, read_yaml
+from sifu.config import load_scenario, load_suite, read_yaml
 from sifu.errors import ConfigError, SifuError
+from sifu.run import Variant, block_name, block_seeds, method_of
 from sifu.scenario import Scenario, request_lists
 from sifu.settings import build, to_plain
 from tests.conftest import REPO

@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 
 from sifu.__main__ import main
-from sifu.config import Search, Variant, load_scenario, load_suite, method_of
+from sifu.config import load_scenario, load_suite
 from sifu.errors import ConfigError, StoreError
 from sifu.methods.dp_fedavg import DpFedAvg
 from sifu.report.tables import searches, with_spent_epsilon
+from sifu.run import Search, Variant, method_of
 from sifu.schemas import CELLS, SEARCH
 from sifu.stages.block import Block
 from sifu.stages.partition import run_partition

@@ -9,11 +9,12 @@ from snakemake.exceptions import WorkflowError
 
 from sifu import paths, stages
 from sifu.codehash import code_hash
-from sifu.config import default_data_root, load_suite, method_of, read_yaml
+from sifu.config import default_data_root, load_suite, read_yaml
 from sifu.data import source_files
 from sifu.errors import SifuError
 from sifu.methods.method import OwnTraining
 from sifu.report.figures import FIGURES
+from sifu.run import method_of
 from sifu.settings import to_plain
 
 try:

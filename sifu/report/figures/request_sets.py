@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pandas as pd
 from matplotlib.figure import Figure
 
 from sifu.report.figures.style import finish, grid, legend, lines
 from sifu.report.plan import Source
-from sifu.report.statistics import interval
+from sifu.report.statistics import intervals
 
 TITLE = "Which clients are forgotten"
 CAPTION = (
@@ -24,10 +23,8 @@ def draw(source: Source) -> Figure:
     figure, axes = grid(2, max(1, len(scenarios)), width=4.2)
     for i, (column, title) in enumerate(_ROWS):
         for j, scenario in enumerate(scenarios):
-            part = rows[rows["scenario"] == scenario].dropna(subset=column)
-            over = part.groupby(["variant", "set"])[column].apply(interval).apply(pd.Series)
-            over.columns = ["mean", "low", "high"]
-            lines(axes[i, j], source, over.reset_index(), "set")
+            part = intervals(rows[rows["scenario"] == scenario], ["variant", "set"], column)
+            lines(axes[i, j], source, part, "set")
             axes[i, j].set_xticks(sorted(part["set"].unique()))
             axes[i, j].set_title(source.plan.titles[scenario] if i == 0 else "")
         axes[i, 0].set_ylabel(title)

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from sifu.report.figures.style import colours, finish, grid, legend, style
 from sifu.report.plan import Source
-from sifu.report.statistics import interval
+from sifu.report.statistics import intervals
 
 TITLE = "Impact of sigma"
 CAPTION = (
@@ -43,13 +43,11 @@ def draw(source: Source) -> Figure:
 
 def _panel(axis: Axes, rows: pd.DataFrame, column: str) -> None:
     """A line a request."""
-    for colour, (request, group) in zip(colours(), rows.groupby("request"), strict=False):
-        over = group.groupby("sigma")[column].apply(interval).apply(pd.Series)
-        over.columns = ["mean", "low", "high"]
-        error = [over["mean"] - over["low"], over["high"] - over["mean"]]
-        axis.errorbar(
-            over.index, over["mean"], error, capsize=2, marker="o", ms=4, color=colour, label=f"request {request}"
-        )
+    over = intervals(rows, ["request", "sigma"], column)
+    for colour, (request, group) in zip(colours(), over.groupby("request"), strict=False):
+        error = [group["mean"] - group["low"], group["high"] - group["mean"]]
+        x, y, label = group["sigma"], group["mean"], f"request {request}"
+        axis.errorbar(x, y, error, capsize=2, marker="o", markersize=4, color=colour, label=label)
 
 
 def _limits(axis: Axes, source: Source, scenario: str, column: str) -> None:

@@ -1,0 +1,131 @@
+"""What to run: settings of config.yaml and variants.yaml, and the names of blocks of seeds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sifu.errors import ConfigError
+from sifu.methods import METHODS, build_method
+from sifu.methods.method import Method
+from sifu.scenario import Certificate, Scenario
+from sifu.settings import above, at_least, build, from_to, one_of, setting, settings, to_plain
+
+
+def block_name(seeds: range) -> str:
+    return f"s{seeds[0]:03d}-{seeds[-1]:03d}"
+
+
+def block_seeds(name: str) -> range:
+    """The seeds of a block name; the inverse of `block_name`."""
+    try:
+        first, last = (int(part) for part in name.removeprefix("s").split("-"))
+    except ValueError:
+        raise ConfigError("block", name, "a name like s000-009") from None
+    if not 0 <= first <= last < 2 * 10**9 or block_name(range(first, last + 1)) != name:
+        raise ConfigError("block", name, "a name like s000-009")
+    return range(first, last + 1)
+
+
+@settings
+class Only:
+    """A scenario that gets only some of the run's variants. (A list, as Snakemake merges mappings of two configs.)"""
+
+    scenario: str = setting("one of the run's scenarios")
+    variants: tuple[str, ...] = setting("some of the run's variants; `scratch` among them")
+
+
+@settings
+class SigmaSweep:
+    """A variant under several sigma (paper, figure 4)."""
+
+    scenarios: tuple[str, ...] = setting("which of the run's scenarios")
+    variant: str = setting("name of variants.yaml", default="sifu")
+    values: tuple[float, ...] = setting("standard deviations of the noise", above(0))
+
+
+@settings
+class RequestSets:
+    """One request of each of several sets of clients (paper, figure 5)."""
+
+    scenarios: tuple[str, ...] = setting("which of the run's scenarios")
+    variants: tuple[str, ...] = setting("names of variants.yaml, of those of the run")
+    count: int = setting(
+        "how many sets; where clients hold one class, at most as many as classes", at_least(1), default=10
+    )
+
+
+@settings
+class Run:
+    """What to run, and where. Nothing here changes a seed's result, but for the rounding of another device."""
+
+    scenarios: tuple[str, ...] = setting("names of scenarios.yaml")
+    variants: tuple[str, ...] = setting("names of variants.yaml; `scratch`, the reference of every gap, among them")
+    only: tuple[Only, ...] = setting(
+        "scenarios that get only some of the variants; one that is not named here gets them all", default=()
+    )
+    sigma_sweep: SigmaSweep | None = setting("a variant under several sigma; null: no sweep", default=None)
+    request_sets: RequestSets | None = setting("other clients that leave; null: only the scenario's", default=None)
+    num_seeds: int = setting("how many seeds", from_to(1, 100_000), default=3)
+    first_seed: int = setting("the seeds are first_seed, first_seed + 1, ...", from_to(0, 10**9), default=0)
+    block_size: int = setting(
+        "seeds trained together in one job: 10 on a GPU, fewer on small nodes", at_least(1), default=10
+    )
+    results: str = setting("folder of all results", default="results")
+    data_root: str | None = setting(
+        "folder of the datasets; null: the variable SIFU_DATA_ROOT, else `data`", default=None
+    )
+    download: bool = setting("let torchvision download a missing dataset", default=False)
+    missing_data: str = setting(
+        "a scenario whose dataset is missing: `refuse` the run, or `skip` that scenario with a notice",
+        one_of(("refuse", "skip")),
+        default="refuse",
+    )
+    device: str = setting(
+        "where to train; `auto` is a GPU if there is one", one_of(("auto", "cpu", "cuda")), default="auto"
+    )
+    threads: int = setting("CPU threads of a training job", at_least(1), default=2)
+
+
+@settings
+class Search:
+    """Values of a setting to try on seeds of their own, each with the same budget; the best one is used.
+
+    Best is what reaches the target on most seeds, then in the fewest client steps; where none does, the most accurate.
+    """
+
+    key: str = setting("which of the method's settings")
+    values: tuple[float, ...] = setting("what to try")
+    rounds: int = setting("rounds that a training may take", at_least(1), default=500)
+    num_seeds: int = setting("how many seeds", at_least(1), default=2)
+    first_seed: int = setting("the first of them: none of the seeds that are reported", at_least(0), default=1_000_000)
+
+    @property
+    def block(self) -> str:
+        return block_name(range(self.first_seed, self.first_seed + self.num_seeds))
+
+
+@settings
+class Variant:
+    """A method with its settings."""
+
+    label: str = setting("name in figures and tables")
+    method: str = setting("which method (`python -m sifu methods`)", one_of(tuple(METHODS)))
+    settings: dict[str, Any] | None = setting("the method's own hyper-parameters", default=None)
+    certificate: dict[str, Any] | None = setting(
+        "keys of the scenario's certificate that this variant changes", default=None
+    )
+    search: Search | None = setting("look for the best value of a setting; null: as it is given", default=None)
+
+
+def method_of(name: str, variant: Variant, scenario: Scenario, searched: float | None = None) -> Method:
+    """The variant's method in a scenario, with the scenario's certificate as the variant changes it.
+
+    `searched` is a value of the setting that the variant searches for.
+    """
+    path = f"variants.{name}"
+    changed = to_plain(scenario.certificate) | (variant.certificate or {})
+    certificate = build(Certificate, changed, f"{path}.certificate")
+    settings = dict(variant.settings or {})
+    if variant.search is not None and searched is not None:
+        settings[variant.search.key] = searched
+    return build_method(variant.method, settings, certificate, f"{path}.settings")

@@ -1,0 +1,71 @@
+"""The whole plan of a config: who runs where, and what the report is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sifu.run import Run, Variant, block_name
+from sifu.scenario import Scenario
+from sifu.settings import to_plain
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The whole plan: what to run, with every name looked up and every dataset found."""
+
+    run: Run
+    scenarios: dict[str, Scenario]  # those of run.scenarios whose data are there, sources resolved
+    variants: dict[str, Variant]  # those of run.variants
+    skipped: dict[str, str]  # scenario -> why it is left out
+    all_variants: dict[str, Variant] = field(default_factory=dict)  # everything in variants.yaml
+
+    def variants_of(self, scenario: str) -> list[str]:
+        """The variants that run in a scenario."""
+        some = {entry.scenario: entry.variants for entry in self.run.only}
+        return [name for name in self.run.variants if name in some.get(scenario, self.run.variants)]
+
+    @property
+    def set_variants(self) -> list[str]:
+        """The variants of the request sets, of those of the run."""
+        sets = self.run.request_sets
+        return [name for name in (sets.variants if sets else ()) if name in self.variants]
+
+    def sweep_files(self, stage: str) -> list[tuple[str, str]]:
+        """The (scenario, block) pairs of the sigma `sweep` or of the `request_sets`."""
+        sweep = self.run.sigma_sweep if stage == "sweep" else self.run.request_sets
+        return [
+            (name, block)
+            for name in (sweep.scenarios if sweep else ())
+            if name in self.scenarios
+            for block in self.blocks
+        ]
+
+    def report_plan(self) -> dict[str, Any]:
+        """What the report is about, in plain data."""
+        searches = [
+            (scenario, name, search.block)
+            for scenario in self.scenarios
+            for name in self.variants_of(scenario)
+            if (search := self.variants[name].search) is not None
+        ]
+        return {
+            "results": self.run.results,
+            "titles": {name: scenario.label for name, scenario in self.scenarios.items()},
+            "blocks": self.blocks,
+            "labels": {name: variant.label for name, variant in self.variants.items()},
+            "methods": {name: variant.method for name, variant in self.variants.items()},
+            "variants": {name: self.variants_of(name) for name in self.scenarios},
+            "marks": {name: scenario.mark for name, scenario in self.scenarios.items()},
+            "searches": searches,
+            "settings": {name: to_plain(scenario) for name, scenario in self.scenarios.items()},
+            "sweeps": self.sweep_files("sweep"),
+            "request_sets": self.sweep_files("request_sets"),
+        }
+
+    @property
+    def blocks(self) -> list[str]:
+        """Names of the seed blocks: s000-009, s010-019, ..."""
+        first, end = self.run.first_seed, self.run.first_seed + self.run.num_seeds
+        size = self.run.block_size
+        return [block_name(range(start, min(start + size, end))) for start in range(first, end, size)]
