@@ -25,6 +25,8 @@ from sifu.models.flat import FlatModel, build_model
 from sifu.recorder import Recorder
 from sifu.scenario import Scenario
 from sifu.settings import build
+from sifu.stop import Stop
+from sifu.training import Training
 from sifu.types import Clients
 
 _REPEATS = 5
@@ -113,17 +115,18 @@ def _engine_round(model: FlatModel, clients: Clients, scenario: Scenario, thread
     device = clients.images.device
     model.module.to(device)
     engine = Engine(model, clients, scenario.federation, workers_for(device, threads))
-    seeds = torch.arange(clients.num_seeds, device=device)
     keys = Keys.of(range(clients.num_seeds), device)
     everyone = torch.ones_like(clients.size, dtype=torch.bool)
-    state = {"weights": model.init(keys)}
-    recorder = Recorder(model, len(seeds), scenario.federation.clients_per_round, scenario.snapshot_every)
+    start, forever = model.init(keys), Stop(None, 0, torch.full((len(keys.state),), 2**60))
+    recorder = Recorder(model, start, engine.places, scenario.snapshot_every)
+    training = Training(engine, start, everyone, keys, forever, recorder, None)
+    done = 0
 
     def function(number: int) -> None:
-        before = state["weights"]
-        result = engine.round(before, seeds, torch.full_like(seeds, number), everyone, keys)
-        recorder.add(number, seeds, before, result.cohort, result.local, result.weights)
-        state["weights"] = result.weights
+        nonlocal done
+        done += 1
+        training.step()
+        recorder.keep(done, training.weights)
 
     return function
 

@@ -1,11 +1,11 @@
-"""FedAvg over all seeds and sampled clients at once: the one training loop of the suite.
+"""FedAvg over all seeds and sampled clients at once: rounds, and the past walked again.
 
-Who may take part and when a seed is done are masks over S. A seed's result does not depend on the seeds beside it.
+A seed's result does not depend on the seeds beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -16,8 +16,9 @@ from torch import Tensor
 from sifu.aggregation import mean, private_mean
 from sifu.cohort import cohort_places, cohort_sizes, cohort_weights, draw_cohort
 from sifu.errors import StoreError
-from sifu.evaluation import Evaluator, share
-from sifu.history import Look, Segment
+from sifu.evaluation import Evaluator
+from sifu.graph import Recorded
+from sifu.history import Segment
 from sifu.keys import Keys
 from sifu.local import LocalTrainer, local_trainer
 from sifu.local.batches import Batcher
@@ -25,14 +26,11 @@ from sifu.models.flat import FlatModel
 from sifu.recorder import Recorder
 from sifu.scenario import Federation
 from sifu.stop import Stop
-from sifu.types import Clients, Status
+from sifu.training import Progress, Training
+from sifu.types import Clients
 from sifu.workers import Workers
 
-_DROP_SHARE = (
-    0.25  # on a GPU finished seeds leave the batch when they are this share of it: a smaller batch has its price
-)
 _REPLAY_TOLERANCE = 1e-2  # of the norms of updates: other data differ by more, the rounding of a GPU by less
-Progress = Callable[[int, list[Look], int], None]  # round, looks of this round, seeds still running
 
 
 class Round(NamedTuple):
@@ -79,11 +77,22 @@ class Engine:
         local_steps: int | None = None,
     ) -> Round:
         """The round of a given `cohort` [R, m] (-1: nobody, standing last); `local_steps`: only the first of its K."""
-        sizes = cohort_sizes(cohort, self.clients.size[seeds])  # [R, m]
-        batches = self.batcher.draw(keys, rounds, cohort, sizes)
-        batches = batches if local_steps is None else batches.first(local_steps)
+        steps = self.federation.local_steps if local_steps is None else local_steps
+        local, average = self._trained(weights, seeds, rounds, cohort, keys.state, local_steps=steps)
+        return Round(cohort, local, average)
+
+    @cached_property
+    def _trained(self) -> Recorded:
+        return Recorded(self._train_cohort)
+
+    def _train_cohort(
+        self, weights: Tensor, seeds: Tensor, rounds: Tensor, cohort: Tensor, key_state: Tensor, *, local_steps: int
+    ) -> tuple[Tensor, Tensor]:
+        """The clients' weights [R, m, P] and their average [R, P]."""
+        keys, sizes = Keys(key_state), cohort_sizes(cohort, self.clients.size[seeds])  # [R, m]
+        batches = self.batcher.draw(keys, rounds, cohort, sizes).first(local_steps)
         local = self.trainer(weights, seeds, cohort, batches)
-        return Round(cohort, local, self.aggregate(weights, local, sizes, rounds, keys))
+        return local, self.aggregate(weights, local, sizes, rounds, keys)
 
     def aggregate(self, weights: Tensor, local: Tensor, sizes: Tensor, rounds: Tensor, keys: Keys) -> Tensor:
         """The new global model of clients' weights `local` [R, m, P] with `sizes` [R, m] examples. [R, P]"""
@@ -113,15 +122,8 @@ class Engine:
         progress: Progress | None = None,
     ) -> Segment:
         """Train every seed from `start` [S, P] on its `available` [S, C] clients until `stop`."""
-        return _Run(
-            self,
-            start,
-            available,
-            keys,
-            stop,
-            Recorder(self.model, len(start), self.places, snapshot_every),
-            progress,
-        ).finish()
+        recorder = Recorder(self.model, start, self.places, snapshot_every)
+        return Training(self, start, available, keys, stop, recorder, progress).finish()
 
     def replay(self, segment: Segment, rounds: Tensor) -> Tensor:
         """The weights after `rounds` [S] rounds of a segment: exact on the CPU, to rounding on a GPU. [S, P]"""
@@ -171,105 +173,3 @@ def refuse_other_updates(weights: Tensor, local: Tensor, recorded: Tensor) -> No
     moved = (local - weights.unsqueeze(1)).norm(dim=-1).cpu()  # [R, m]
     if not torch.allclose(moved, recorded, rtol=_REPLAY_TOLERANCE, atol=_REPLAY_TOLERANCE):
         raise StoreError(_OTHER)
-
-
-class _Run:
-    """The state of one `Engine.run`: every tensor has a row for each seed, `seeds` are the rows still trained."""
-
-    def __init__(
-        self,
-        engine: Engine,
-        start: Tensor,
-        available: Tensor,
-        keys: Keys,
-        stop: Stop,
-        recorder: Recorder,
-        progress: Progress | None,
-    ) -> None:
-        self.engine, self.start, self.available, self.keys = engine, start, available, keys
-        self.stop, self.recorder, self.progress = stop, recorder, progress
-        self.weights = start.clone()
-        num_seeds, device = len(start), start.device
-        self.active = start.isfinite().all(1)
-        self.diverged = ~self.active
-        self.rounds = torch.zeros(num_seeds, dtype=torch.int64, device=device)
-        self.seeds = torch.arange(num_seeds, device=device)
-        self.status = [Status.DONE if stop.target is None else Status.NOT_REACHED] * num_seeds
-        self.next_look = torch.zeros(num_seeds, dtype=torch.int64)
-        self.looks: list[Look] = []
-
-    def finish(self) -> Segment:
-        number = next_look = 0
-        while True:
-            if number == next_look:
-                next_look = self._look(number)
-            if not len(self.seeds):
-                break
-            self._train(number)
-            number += 1
-        return self.recorder.segment(
-            self.start,
-            self.weights,
-            self.rounds,
-            tuple(self.status),
-            self.available,
-            self.keys.state,
-            tuple(self.looks),
-        )
-
-    def _train(self, number: int) -> None:
-        """One round of the seeds in the batch; finished ones among them are computed along and not changed."""
-        seeds, before = self.seeds, self.weights[self.seeds]
-        rounds = torch.full_like(seeds, number)
-        result = self.engine.round(before, seeds, rounds, self.available[seeds], self.keys.rows(seeds))
-        active = self.active[seeds]
-        finite = result.weights.isfinite().all(1)
-        goes_on = active & finite
-        self.weights[seeds] = torch.where(goes_on[:, None], result.weights, before)
-        self.diverged[seeds] |= active & ~finite
-        self.active[seeds] = goes_on
-        self.rounds[seeds] += goes_on
-        self.recorder.add(number, seeds, before, result.cohort, result.local, self.weights)
-
-    def _look(self, number: int) -> int:
-        """Evaluate the seeds that are due, end those that are done, drop them from the batch. The next look's round.
-
-        Between two looks nothing waits for the device.
-        """
-        due = torch.nonzero(self.active.cpu() & (self.next_look <= number)).flatten()
-        looks = self._evaluate(due, number) if len(due) else []
-        for row in torch.nonzero(self.diverged.cpu()).flatten().tolist():
-            self.status[row] = Status.DIVERGED
-        self._drop_finished()
-        active = self.active.cpu()
-        if self.progress is not None:
-            self.progress(number, looks, int(active.sum()))
-        return int(self.next_look[active].min()) if bool(active.any()) else number
-
-    def _evaluate(self, due: Tensor, number: int) -> list[Look]:
-        rows, size = due.to(self.weights.device), self.engine.clients.size
-        correct = self.engine.evaluator.correct(self.weights[rows], rows)  # [R, C]
-        retain = share(correct, size[rows], self.available[rows]).cpu()
-        forget = share(correct, size[rows], ~self.available[rows]).cpu()
-        accuracy = torch.zeros(len(self.start), dtype=retain.dtype)
-        accuracy[due] = retain
-        reached = self.stop.reached(accuracy, number)
-        over = number >= self.stop.max_rounds
-        for row in due.tolist():
-            if reached[row]:
-                self.status[row] = Status.DONE
-        done = due[(reached | over)[due]]
-        self.active[done.to(self.active.device)] = False
-        self.next_look[due] = self.stop.next_look(accuracy, number)[due]
-        looks = [
-            Look(row, number, a, None if f != f else f)
-            for row, a, f in zip(due.tolist(), retain.tolist(), forget.tolist(), strict=True)
-        ]
-        self.looks += looks
-        return looks
-
-    def _drop_finished(self) -> None:
-        running = self.seeds[self.active[self.seeds]]
-        finished = len(self.seeds) - len(running)
-        if self.engine.workers is not None or not len(running) or finished >= _DROP_SHARE * len(self.seeds):
-            self.seeds = running

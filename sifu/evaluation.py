@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
 from torch.func import vmap
 
+from sifu.kernels import kernels_fit
+from sifu.models.cnn import Cnn
 from sifu.models.flat import FlatModel
+from sifu.models.logistic import Logistic
 from sifu.types import Clients, real_places
 from sifu.workers import Workers
 
+Predictor = Callable[[Tensor, Tensor, Tensor], Tensor]  # weights [R, P], images [N, ...], rows [R, n] -> classes [R, n]
 _POOL_BYTES = 2**21  # images of one forward pass on the CPU: they should stay in cache
 _BATCH_BYTES = 2**28  # images of one forward pass of all seeds on a GPU
 
@@ -52,10 +58,43 @@ class Evaluator:
         self.workers.map(count, tasks)  # type: ignore[union-attr]
 
     def _count_batched(self, weights: Tensor, seeds: Tensor, counts: Tensor) -> None:
-        right = vmap(self._right)
+        data = self.clients
         for part in self._chunks(_BATCH_BYTES // max(1, len(seeds))):
-            data = self.clients
-            counts[:, part] = right(weights, data.images[seeds, part], data.labels[seeds, part], data.size[seeds, part])
+            rows = (seeds, part) if len(seeds) < data.num_seeds else (slice(None), part)  # all of them: no copy
+            labels, size = data.labels[rows], data.size[rows]  # [R, C, n], [R, C]
+            right = self._predict(weights, seeds, part) == labels
+            counts[:, part] = (right & real_places(size, labels.shape[-1])).sum(-1)
+
+    def _predict(self, weights: Tensor, seeds: Tensor, part: slice) -> Tensor:
+        """The class of each example of some clients. [R, C, n]"""
+        images = self.clients.images
+        if self._fast is not None:
+            rows = self._places(seeds, part)  # [R, C, n]
+            return self._fast(weights, images.flatten(0, 2), rows.flatten(1)).view_as(rows)
+        images = images[seeds, part] if len(seeds) < len(images) else images[:, part]
+        logits = vmap(self.model.logits)(weights, images.flatten(1, 2))  # [R, C * n, classes]
+        return logits.argmax(-1).unflatten(1, images.shape[1:3])
+
+    @cached_property
+    def _fast(self) -> Predictor | None:
+        """Kernels of our own, where there are any for this model."""
+        if not kernels_fit(self.clients.images):
+            return None
+        if isinstance(self.model.module, Logistic):
+            from sifu.kernels.logistic import predict
+
+            return predict
+        if isinstance(self.model.module, Cnn):
+            from sifu.models.stacked import StackedCnn
+
+            return StackedCnn(self.model, *self.clients.images.shape[3:5]).predict
+        return None
+
+    def _places(self, seeds: Tensor, part: slice) -> Tensor:
+        """Numbers of some clients' examples among those of all seeds. [R, C, n]"""
+        num_clients, places = self.clients.images.shape[1:3]
+        client = torch.arange(num_clients, device=seeds.device)[part] + seeds[:, None] * num_clients  # [R, C]
+        return client[..., None] * places + torch.arange(places, device=seeds.device)
 
     def _right(self, weights: Tensor, images: Tensor, labels: Tensor, size: Tensor) -> Tensor:
         """[P], [C, n, ...], [C, n], [C] -> correct answers [C]."""

@@ -18,6 +18,8 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
+from sifu.kernels import has_triton
+
 Word = str | int | Tensor
 
 
@@ -41,6 +43,24 @@ def _mix(bits: Tensor) -> Tensor:
     bits = (bits ^ _shift_right(bits, 30)) * _MIX_1
     bits = (bits ^ _shift_right(bits, 27)) * _MIX_2
     return bits ^ _shift_right(bits, 31)
+
+
+def _fold(state: Tensor, word: Tensor) -> Tensor:
+    """Hash a word into each key; on a GPU in one kernel."""
+    if state.is_cuda and has_triton():
+        from sifu.kernels import hashing
+
+        return hashing.fold(state, word)
+    return _mix(state * _MIX_1 + _mix(word + _GOLDEN))
+
+
+def _fold_number(state: Tensor, hashed: int) -> Tensor:
+    """The same with one word for all keys, hashed already."""
+    if state.is_cuda and has_triton():
+        from sifu.kernels import hashing
+
+        return hashing.fold_number(state, hashed)
+    return _mix(state * _MIX_1 + hashed)
 
 
 @lru_cache(maxsize=4096)
@@ -72,9 +92,9 @@ class Keys:
             # key and word enter differently: seed 3 with word 3 must not be seed 4 with word 4
             if isinstance(word, Tensor):
                 state = state.reshape(state.shape + (1,) * max(0, word.dim() - state.dim()))
-                state = _mix(state * _MIX_1 + _mix(word + _GOLDEN))
+                state = _fold(state, word)
             else:
-                state = _mix(state * _MIX_1 + _hash_word(word))
+                state = _fold_number(state, _hash_word(word))
         return Keys(state)
 
     def each(self, numbers: Tensor) -> Keys:

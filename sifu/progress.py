@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sifu.engine import Progress
 from sifu.history import Look
+from sifu.training import Progress
 
 _SECONDS_BETWEEN_LINES = 10.0
 

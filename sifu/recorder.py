@@ -11,28 +11,49 @@ from sifu.types import Status
 
 
 class Recorder:
-    """Collects the scalars of every round and a snapshot of the weights every few."""
+    """Collects the scalars of every round and a snapshot of the weights every few.
 
-    def __init__(self, model: FlatModel, num_seeds: int, cohort_size: int, snapshot_every: int) -> None:
-        self.model, self.num_seeds, self.cohort_size = model, num_seeds, cohort_size
-        self.snapshot_every = snapshot_every
-        self.rounds: list[tuple[Tensor, ...]] = []
+    Rounds are collected where they happen, `snapshot_every` of them, and then moved to the host without waiting for it:
+    what the device holds does not grow with the rounds.
+    """
+
+    def __init__(self, model: FlatModel, start: Tensor, cohort_size: int, snapshot_every: int) -> None:
+        self.model, self.cohort_size, self.snapshot_every = model, cohort_size, snapshot_every
+        places = (snapshot_every, len(start), cohort_size)
+        self.recent = Trace(
+            cohort=start.new_full(places, -1, dtype=torch.int64),
+            distance=start.new_zeros(places),
+            update_norm=start.new_zeros(places),
+            layer_norm=start.new_zeros(*places, len(model.sizes)),
+            step_norm=start.new_zeros(places[:2]),
+        )  # of the last rounds: [rounds, S, ...]
+        self.count = 0
+        self.earlier: list[tuple[Tensor, ...]] = []
         self.snapshots: list[Tensor] = []
 
-    def add(self, number: int, seeds: Tensor, before: Tensor, cohort: Tensor, local: Tensor, weights: Tensor) -> None:
-        """Round `number` (0: the first) of the rows `seeds` [R]; `weights` [S, P] are those of all seeds after it."""
-        after = weights[seeds].unsqueeze(1)  # [R, 1, P]
-        update = local - before.unsqueeze(1)  # [R, m, P]
-        layers = self.model.layer_norms(update)  # [R, m, layers]
-        step = (after.squeeze(1) - before).norm(dim=-1)  # [R]
-        wide = (
-            self._widen(part, fill) for part, fill in ((cohort, -1), ((after - local).norm(dim=-1), 0), (layers, 0))
-        )
+    def add(self, number: Tensor, seeds: Tensor, before: Tensor, cohort: Tensor, local: Tensor, after: Tensor) -> None:
+        """Round `number` [] (0: the first) of the rows `seeds` [R]: weights `before` and `after` it [R, P]."""
+        slot = (number % self.snapshot_every).expand(len(seeds))
+        layers = self.model.layer_norms(local - before.unsqueeze(1))  # [R, m, layers]
+        distance = (after.unsqueeze(1) - local).norm(dim=-1)  # [R, m]
+        wide = (self._widen(part, fill) for part, fill in ((cohort, -1), (distance, 0), (layers, 0)))
         clients, distance, layers = wide
-        scalars = (clients, distance, layers.norm(dim=-1), layers, step)
-        self.rounds.append(tuple(self._spread(part, seeds, -1 if part is clients else 0) for part in scalars))
-        if (number + 1) % self.snapshot_every == 0:
-            self.snapshots.append(weights.cpu().clone())
+        scalars = (clients, distance, layers.norm(dim=-1), layers, (after - before).norm(dim=-1))
+        for place, part in zip(vars(self.recent).values(), scalars, strict=True):
+            place.index_put_((slot, seeds), part)
+
+    def keep(self, count: int, weights: Tensor) -> None:
+        """To be called after each round: `count` of them have been, `weights` [S, P] are those of all seeds now."""
+        self.count = count
+        if count % self.snapshot_every == 0:
+            self._move(self.snapshot_every)
+            self.snapshots.append(to_host(weights))
+
+    def _move(self, count: int) -> None:
+        """The last `count` rounds to the host."""
+        self.earlier.append(tuple(to_host(part[:count]) for part in vars(self.recent).values()))
+        for part in vars(self.recent).values():
+            part.fill_(-1 if part is self.recent.cohort else 0)
 
     def _widen(self, part: Tensor, fill: int) -> Tensor:
         """Rows [R, m, ...] with as many places as a cohort can have."""
@@ -40,12 +61,6 @@ class Recorder:
         if not missing:
             return part
         return torch.cat([part, part.new_full((len(part), missing, *part.shape[2:]), fill)], dim=1)
-
-    def _spread(self, part: Tensor, seeds: Tensor, fill: int) -> Tensor:
-        """Rows [R, ...] at their places among all seeds."""
-        whole = torch.full((self.num_seeds, *part.shape[1:]), fill, dtype=part.dtype, device=part.device)
-        whole[seeds] = part
-        return whole  # [S, ...]
 
     def segment(
         self,
@@ -58,6 +73,8 @@ class Recorder:
         looks: tuple[Look, ...],
     ) -> Segment:
         """The finished history, on the CPU."""
+        self._move(self.count % self.snapshot_every)
+        final = final.cpu()  # waits for the device, and so for all that is on its way
         kept = (
             torch.stack(self.snapshots, dim=1)
             if self.snapshots
@@ -65,7 +82,7 @@ class Recorder:
         )
         return Segment(
             start=start.cpu(),
-            final=final.cpu(),
+            final=final,
             rounds=rounds.cpu(),
             status=status,
             available=available.cpu(),
@@ -77,8 +94,12 @@ class Recorder:
         )
 
     def _trace(self) -> Trace:
-        if self.rounds:
-            return Trace(*(torch.stack(parts, dim=1).cpu() for parts in zip(*self.rounds, strict=True)))
-        none = torch.zeros(self.num_seeds, 0, self.cohort_size)  # a budget too small for a single round
-        layers = none.unsqueeze(-1).expand(-1, -1, -1, len(self.model.sizes))
-        return Trace(none.long(), none, none, layers, none.sum(2))
+        """All rounds, seed by seed."""
+        return Trace(*(torch.cat(parts).transpose(0, 1).contiguous() for parts in zip(*self.earlier, strict=True)))
+
+
+def to_host(tensor: Tensor) -> Tensor:
+    """A copy on the CPU; from a GPU it is there when the device has done all that was asked of it until now."""
+    if tensor.device.type == "cpu":
+        return tensor.clone()
+    return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True).copy_(tensor, non_blocking=True)

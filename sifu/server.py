@@ -8,13 +8,14 @@ import torch
 from torch import Tensor
 
 from sifu.certificate.rules import round_factor
-from sifu.engine import Engine, Progress, Round
+from sifu.engine import Engine, Round
 from sifu.history import Segment, Work
 from sifu.keys import Keys
 from sifu.past import Past, train_again
 from sifu.requests import Request
 from sifu.scenario import Certificate, Scenario
 from sifu.stop import Stop
+from sifu.training import Progress
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from torch import Tensor
 from sifu.certificate.convex import constants_of
 from sifu.certificate.noise import actual_guarantee
 from sifu.certificate.rules import PRESETS, round_factor
-from sifu.engine import Progress
 from sifu.evaluation import share
 from sifu.history import Work, count_work
 from sifu.keys import Keys
@@ -22,6 +21,7 @@ from sifu.requests import Request
 from sifu.scenario import Scenario
 from sifu.server import Server
 from sifu.stop import Stop
+from sifu.training import Progress
 from sifu.types import Status
 
 StopRule = Callable[[Request], Stop]

@@ -1,7 +1,8 @@
-"""Local training: K steps of SGD for every sampled client of every seed. Three ways, one result.
+"""Local training: K steps of SGD for every sampled client of every seed. Four ways, one result.
 
 `pooled`  one model at a time, a thread each: any module, on the CPU
 `vmapped` all models at once through torch.func.vmap: any module, on a GPU
+`stacked` all models at once with kernels of our own: the paper's networks, on a GPU
 `dual`    logistic regression in the space of a client's examples: the fastest on both
 """
 
@@ -11,10 +12,12 @@ from typing import Protocol
 
 from torch import Tensor
 
+from sifu.kernels import kernels_fit
 from sifu.local.batches import Batches
 from sifu.local.dual import DualTrainer
 from sifu.local.pooled import PooledTrainer
 from sifu.local.vmapped import VmappedTrainer
+from sifu.models.cnn import Cnn
 from sifu.models.flat import FlatModel
 from sifu.scenario import Federation
 from sifu.types import Clients
@@ -33,6 +36,10 @@ def local_trainer(model: FlatModel, clients: Clients, federation: Federation, wo
     """The fastest way for this model: `workers` on the CPU, None on a GPU."""
     if DualTrainer.fits(model, clients):
         return DualTrainer(model, clients, federation, workers)
+    if isinstance(model.module, Cnn) and kernels_fit(clients.images):
+        from sifu.local.stacked import StackedTrainer
+
+        return StackedTrainer(model, clients, federation)
     if workers is None:
         return VmappedTrainer(model, clients, federation)
     return PooledTrainer(model, clients, federation, workers)

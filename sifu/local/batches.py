@@ -10,7 +10,7 @@ from torch import Tensor
 
 from sifu.keys import Keys
 from sifu.scenario import Federation
-from sifu.types import Clients
+from sifu.types import Clients, real_places
 
 _LAST = torch.iinfo(torch.int64).max
 
@@ -21,10 +21,11 @@ class Batches:
 
     index: Tensor  # [R, m, K, B] int64; places past `count` repeat example 0
     count: Tensor  # [R, m] int64: min(B, size of the client)
+    whole: bool = False  # every batch is all of its client's examples, in their order
 
     def first(self, steps: int) -> Batches:
         """The same batches, only the first `steps` of them."""
-        return Batches(self.index[:, :, :steps], self.count)
+        return Batches(self.index[:, :, :steps], self.count, self.whole)
 
     def weight(self, dtype: torch.dtype) -> Tensor:
         """What each place counts in the mean of its batch."""
@@ -35,6 +36,10 @@ class Batches:
 
     def dense(self, num_examples: int, dtype: torch.dtype) -> Tensor:
         """The same weights laid out over the client's examples."""
+        if self.whole:
+            real = real_places(self.count, num_examples)  # [R, m, n]
+            weight = real.to(dtype) / self.count[..., None].clamp(min=1)
+            return weight.unsqueeze(2).expand(-1, -1, self.index.shape[2], -1)  # [R, m, K, n]
         zeros = torch.zeros(*self.index.shape[:-1], num_examples, dtype=dtype, device=self.index.device)
         return zeros.scatter_add_(-1, self.index, self.weight(dtype))  # [R, m, K, n]
 
@@ -69,7 +74,7 @@ class Batcher:
             epoch, offset = walked // size.clamp(min=1), walked % size.clamp(min=1)
             orders = self._orders(keys.fold("batches", rounds, cohort), size)  # [R, m, E, n]
             index = torch.where(size > batch, orders.flatten(-2).gather(-1, epoch * self.longest + offset), index)
-        return Batches(index.unflatten(-1, (steps, batch)), count)
+        return Batches(index.unflatten(-1, (steps, batch)), count, not self.epochs)
 
     def _orders(self, keys: Keys, size: Tensor) -> Tensor:
         """A shuffle of each client's examples for each epoch, padding last."""

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from sifu.kernels import MOST_EXAMPLES, kernels_fit
 from sifu.local.batches import Batches
 from sifu.local.sgd import clip_factor
 from sifu.models.flat import FlatModel
@@ -56,7 +57,8 @@ class DualTrainer:
     def __call__(self, start: Tensor, seeds: Tensor, cohort: Tensor, batches: Batches) -> Tensor:
         weight = batches.dense(self._images.shape[2], start.dtype)  # [R, m, K, n]
         if self.workers is None:
-            return self._train_all(start, seeds, cohort, weight)
+            fused = kernels_fit(self._images) and self._images.shape[2] <= MOST_EXAMPLES
+            return (self._train_fused if fused else self._train_all)(start, seeds, cohort, weight)
         local = start.unsqueeze(1).repeat(1, cohort.shape[1], 1)  # [R, m, P]
         self._gram, self._targets  # noqa: B018  # made here once, not by several threads at the same time
         present = (cohort >= 0).sum(1).tolist()  # absent clients stand last
@@ -80,6 +82,19 @@ class DualTrainer:
         rows = start.unsqueeze(1).expand(*shape, -1).flatten(0, 1)  # [R * m, P]
         seed = seeds[:, None].expand(shape).reshape(-1)
         local = self._train(rows, seed, cohort.clamp(min=0).reshape(-1), weight.flatten(0, 1))
+        return torch.where((cohort >= 0).unsqueeze(-1), local.unflatten(0, shape), start.unsqueeze(1))
+
+    def _train_fused(self, start: Tensor, seeds: Tensor, cohort: Tensor, weight: Tensor) -> Tensor:
+        """The same in one kernel."""
+        from sifu.kernels.logistic import Descent, train
+
+        data, shape = self.clients, cohort.shape
+        place = (seeds[:, None] * data.num_clients + cohort.clamp(min=0)).flatten()  # [R * m]
+        row = torch.arange(shape[0], device=start.device).repeat_interleave(shape[1])
+        federation = self.federation
+        descent = Descent(federation.client_lr, federation.momentum, federation.weight_decay, federation.clip)
+        images, gram, labels = self._images.flatten(0, 1), self._gram.flatten(0, 1), data.labels.flatten(0, 1)
+        local = train(images, gram, labels, start.contiguous(), row, place, weight.flatten(0, 1), descent)
         return torch.where((cohort >= 0).unsqueeze(-1), local.unflatten(0, shape), start.unsqueeze(1))
 
     def _train(self, start: Tensor, seed: Tensor, client: Tensor, weight: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ class Cnn(nn.Module):
         self.conv2 = nn.Conv2d(32, 64, 3)
         self.conv3 = nn.Conv2d(64, 64, 3)
         self.pool = nn.MaxPool2d(2)
+        self.pools = (2, 2, last_pool)
         self.last_pool = nn.MaxPool2d(last_pool) if last_pool > 1 else nn.Identity()
         side = (((side - 2) // 2 - 2) // 2 - 2) // last_pool
         self.fc1 = nn.Linear(64 * side * side, 64)

@@ -217,7 +217,7 @@ def test_finished_seeds_may_stay_in_the_batch(monkeypatch: pytest.MonkeyPatch) -
     stop = Stop(None, 0, torch.tensor([9, 2, 30, 25, 1]))
     engine = tiny_engine(clients=tiny_clients(seeds=5))
     dropped = run(engine, stop)
-    monkeypatch.setattr("sifu.engine._DROP_SHARE", 0.9)
+    monkeypatch.setattr("sifu.training._DROP_SHARE", 0.9)
     batched = Engine(engine.model, engine.clients, engine.federation, None)
     together = run(batched, stop)
     assert together.rounds.tolist() == dropped.rounds.tolist()

@@ -1,0 +1,68 @@
+"""CUDA graphs: a round is some hundred small kernels, which a GPU finishes faster than Python can ask for them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+
+import torch
+from torch import Tensor
+
+_WARM_UP = 2  # plain calls before the recording: what is made once (workspaces, compiled kernels) is made in them
+_KEPT = 8  # recordings of one function: those of other batch sizes than the last few are let go
+
+
+class Recording:
+    """A function that changes tensors in place, always the same ones; after some calls on a GPU it is played back.
+
+    On the CPU, and for a function that waits for the device (`records` is False), it is called plainly.
+    """
+
+    def __init__(self, function: Callable[[], None], device: torch.device, *, records: bool = True) -> None:
+        self._function, self._calls = function, 0
+        self._records = records and device.type == "cuda"
+        self._graph: torch.cuda.CUDAGraph | None = None
+
+    def __call__(self) -> None:
+        if self._graph is None and self._records and self._calls >= _WARM_UP:
+            self._graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self._graph):
+                self._function()
+        if self._graph is not None:
+            self._graph.replay()
+            return
+        self._function()
+        self._calls += 1
+
+
+class Recorded:
+    """A function of tensors, recorded once for each shape of its arguments. Results are the caller's own."""
+
+    def __init__(self, function: Callable[..., tuple[Tensor, ...]]) -> None:
+        self._function = function
+        self._kept: OrderedDict[Hashable, tuple[list[Tensor], list[Tensor], Recording]] = OrderedDict()
+
+    def __call__(self, *tensors: Tensor, **options: Hashable) -> tuple[Tensor, ...]:
+        if tensors[0].device.type != "cuda" or torch.cuda.is_current_stream_capturing():
+            return self._function(*tensors, **options)
+        given, results, recording = self._find(tensors, options)
+        for place, tensor in zip(given, tensors, strict=True):
+            place.copy_(tensor)
+        recording()
+        return tuple(result.clone() for result in results)
+
+    def _find(
+        self, tensors: tuple[Tensor, ...], options: dict[str, Hashable]
+    ) -> tuple[list[Tensor], list[Tensor], Recording]:
+        key = (*((tensor.shape, tensor.dtype) for tensor in tensors), *sorted(options.items()))
+        if key not in self._kept:
+            given, results = [tensor.clone() for tensor in tensors], list[Tensor]()
+
+            def fill() -> None:
+                results[:] = self._function(*given, **options)
+
+            self._kept[key] = given, results, Recording(fill, tensors[0].device)
+            if len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(key)
+        return self._kept[key]

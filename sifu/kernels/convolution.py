@@ -1,0 +1,242 @@
+"""3x3 convolution, max-pooling and ReLU of many models at once, and their gradients: implicit matrix products.
+
+Every model g has weights of its own. cuDNN has no such operation (grouped convolutions of one group a model come
+closest, and are several times slower), and writing out the patches, as im2col does, moves nine times the images.
+
+Activations are [G, B, H, W, channels], weights [G, 9 taps * channels in + 1, channels out], the bias last. A row of a
+matrix product is a position, its inner axis the channels of a tap. Pooling is part of the product: the POOL^2 positions
+under a window are computed one after the other, and the largest, with its number `arg`, is all that is stored.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+# Sizes of blocks, warps and stages below are the best of a search on an H200 (docs/performance.md).
+_SPLIT_ROWS = (
+    1024  # positions that a program adds up for a weight's gradient; fixed, so that sums are those of any batch
+)
+
+
+@triton.jit
+def _patch(base, row_ok, tap, channel_0, CIN: tl.constexpr, BLOCK_K: tl.constexpr, stride_y, stride_x, stride_c):
+    """Pointers' offsets and mask [rows, BLOCK_K] of one tap's channels; a first layer has all 9 taps in one block."""
+    k = tl.arange(0, BLOCK_K)
+    if CIN < BLOCK_K:  # few channels: the block holds (tap, channel) pairs
+        tap, channel, ok = k // CIN, k % CIN, k < 9 * CIN
+    else:
+        channel, ok = channel_0 + k, k < BLOCK_K
+    offset = (tap // 3) * stride_y + (tap % 3) * stride_x + channel * stride_c
+    return base[:, None] + offset[None, :], row_ok[:, None] & ok[None, :]
+
+
+@triton.jit
+def forward_kernel(
+    x, index, w, y, arg,
+    batch, out_height, out_width,
+    x_example, x_y, x_x, x_c, w_model,
+    CIN: tl.constexpr, COUT: tl.constexpr, POOL: tl.constexpr, INDEXED: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_K: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """y [G, B, out_height, out_width, COUT] = relu(pool(conv(x)) + bias), and which position of a window it is."""
+    model = tl.program_id(1)
+    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    positions = out_height * out_width
+    row_ok = rows < batch * positions
+    example = model * batch + rows // positions
+    place = rows % positions
+    if INDEXED:
+        example = tl.load(index + example, mask=row_ok, other=0)
+    corner = example.to(tl.int64) * x_example + (place // out_width) * POOL * x_y + (place % out_width) * POOL * x_x
+    out = tl.arange(0, COUT)
+    w += model.to(tl.int64) * w_model
+    best = tl.full((BLOCK_M, COUT), float("-inf"), tl.float32)
+    which = tl.zeros((BLOCK_M, COUT), tl.int32)
+    for s in tl.static_range(POOL * POOL):
+        base = corner + (s // POOL) * x_y + (s % POOL) * x_x
+        total = tl.zeros((BLOCK_M, COUT), tl.float32)
+        for block in range(0, 1 if CIN < BLOCK_K else 9 * CIN // BLOCK_K):
+            tap, channel_0 = block * BLOCK_K // CIN, block * BLOCK_K % CIN
+            offset, ok = _patch(base, row_ok, tap, channel_0, CIN, BLOCK_K, x_y, x_x, x_c)
+            k = block * BLOCK_K + tl.arange(0, BLOCK_K)
+            patch = tl.load(x + offset, mask=ok, other=0.0)
+            weight = tl.load(w + k[:, None] * COUT + out[None, :], mask=(k < 9 * CIN)[:, None], other=0.0)
+            total = tl.dot(patch, weight, total, input_precision=PRECISION)
+        if s == 0:
+            best = total
+        else:
+            larger = total > best
+            best, which = tl.where(larger, total, best), tl.where(larger, s, which)
+    best += tl.load(w + 9 * CIN * COUT + out)[None, :]  # the bias
+    best = tl.where(best < 0, 0.0, best)  # not a maximum: that would hide a NaN
+    to = (model.to(tl.int64) * batch * positions + rows)[:, None] * COUT + out[None, :]
+    tl.store(y + to, best, mask=row_ok[:, None])
+    if POOL > 1:
+        tl.store(arg + to, which.to(tl.int8), mask=row_ok[:, None])
+
+
+@triton.jit
+def weight_gradient_kernel(
+    x, index, slope, arg, dw,
+    batch, out_height, out_width,
+    x_example, x_y, x_x, x_c, dw_split, dw_model,
+    CIN: tl.constexpr, COUT: tl.constexpr, POOL: tl.constexpr, INDEXED: tl.constexpr, SPLIT_ROWS: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_K: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """dw [splits, G, 9 * CIN + 1, COUT] from slope [G, B, out_height, out_width, COUT]; splits to be added up."""
+    block, model, split = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    positions = out_height * out_width
+    tap, channel_0 = block * BLOCK_K // CIN, block * BLOCK_K % CIN
+    out = tl.arange(0, COUT)
+    end = tl.minimum((split + 1) * SPLIT_ROWS, batch * positions)
+    total = tl.zeros((BLOCK_K, COUT), tl.float32)
+    bias = tl.zeros((COUT,), tl.float32)
+    for first in range(0, SPLIT_ROWS, BLOCK_M):
+        rows = split * SPLIT_ROWS + first + tl.arange(0, BLOCK_M)
+        row_ok = rows < end
+        example, place = model * batch + rows // positions, rows % positions
+        if INDEXED:
+            example = tl.load(index + example, mask=row_ok, other=0)
+        corner = example.to(tl.int64) * x_example + (place // out_width) * POOL * x_y + (place % out_width) * POOL * x_x
+        here = (model.to(tl.int64) * batch * positions + rows)[:, None] * COUT + out[None, :]
+        pooled = tl.load(slope + here, mask=row_ok[:, None], other=0.0)
+        bias += tl.sum(pooled, 0)
+        if POOL > 1:
+            which = tl.load(arg + here, mask=row_ok[:, None], other=0)
+        for s in tl.static_range(POOL * POOL):
+            base = corner + (s // POOL) * x_y + (s % POOL) * x_x
+            offset, ok = _patch(base, row_ok, tap, channel_0, CIN, BLOCK_K, x_y, x_x, x_c)
+            patch = tl.load(x + offset, mask=ok, other=0.0)
+            own = tl.where(which == s, pooled, 0.0) if POOL > 1 else pooled
+            total = tl.dot(tl.trans(patch), own, total, input_precision=PRECISION)
+    k = block * BLOCK_K + tl.arange(0, BLOCK_K)
+    dw += split.to(tl.int64) * dw_split + model.to(tl.int64) * dw_model
+    tl.store(dw + k[:, None] * COUT + out[None, :], total, mask=(k < 9 * CIN)[:, None])
+    if block == 0:
+        tl.store(dw + 9 * CIN * COUT + out, bias)
+
+
+@triton.jit
+def input_gradient_kernel(
+    x, slope, arg, w, dx,
+    batch, height, width, out_height, out_width, w_model,
+    CIN: tl.constexpr, COUT: tl.constexpr, POOL: tl.constexpr, BLOCK_M: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """dx [G, B, height, width, CIN] from slope; zero where the ReLU that made x was off."""
+    model = tl.program_id(1)
+    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    row_ok = rows < batch * height * width
+    example, place = rows // (height * width), rows % (height * width)
+    py, px = place // width, place % width
+    out, channel = tl.arange(0, COUT), tl.arange(0, CIN)
+    w += model.to(tl.int64) * w_model
+    first = (model.to(tl.int64) * batch + example) * out_height * out_width
+    total = tl.zeros((BLOCK_M, CIN), tl.float32)
+    for tap in range(9):
+        cy, cx = py - tap // 3, px - tap % 3  # the convolution's position that saw x through this tap
+        oy, ox = cy // POOL, cx // POOL
+        ok = row_ok & (cy >= 0) & (cx >= 0) & (oy < out_height) & (ox < out_width)
+        here = (first + oy * out_width + ox)[:, None] * COUT + out[None, :]
+        own = tl.load(slope + here, mask=ok[:, None], other=0.0)
+        if POOL > 1:
+            which = tl.load(arg + here, mask=ok[:, None], other=-1)
+            own = tl.where(which == ((cy % POOL) * POOL + cx % POOL)[:, None], own, 0.0)
+        weight = tl.load(w + tap * CIN * COUT + channel[None, :] * COUT + out[:, None])  # [COUT, CIN]
+        total = tl.dot(own, weight, total, input_precision=PRECISION)
+    to = (model.to(tl.int64) * batch * height * width + rows)[:, None] * CIN + channel[None, :]
+    alive = tl.load(x + to, mask=row_ok[:, None], other=0.0) > 0
+    tl.store(dx + to, tl.where(alive, total, 0.0), mask=row_ok[:, None])
+
+
+class Shape(NamedTuple):
+    """A layer: what it takes and gives, for every model."""
+
+    channels: int
+    side: int
+    out_channels: int
+    pool: int
+
+    @property
+    def out_side(self) -> int:
+        return (self.side - 2) // self.pool
+
+    @property
+    def channels_and_pool(self) -> tuple[int, int, int]:
+        return self.channels, self.out_channels, self.pool
+
+    @property
+    def block(self) -> int:
+        """Inner axis of a product: the channels of a tap, or all nine taps of a first layer."""
+        return min(self.channels, 64) if self.channels >= 16 else triton.next_power_of_2(9 * self.channels)
+
+
+class Input(NamedTuple):
+    """Where a layer's images are: activations, or `rows` [G, B] of a dataset [N, channels, H, W]."""
+
+    images: Tensor
+    rows: Tensor | None
+
+    @property
+    def strides(self) -> tuple[int, int, int, int]:
+        """Of an example, a line, a column, a channel."""
+        if self.rows is not None:
+            example, channel, line, column = self.images.stride()
+        else:
+            _, example, line, column, channel = self.images.stride()
+        return example, line, column, channel
+
+
+def forward(layer: Shape, given: Input, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Activations [G, B, side, side, channels] and, under pooling, where each was found.
+
+    `weight` [G, 9 * channels + 1, out channels] may be part of longer rows.
+    """
+    models, batch = (given.images if given.rows is None else given.rows).shape[:2]
+    side = layer.out_side
+    y = weight.new_empty(models, batch, side, side, layer.out_channels)
+    arg = torch.empty_like(y, dtype=torch.int8) if layer.pool > 1 else y
+    rows, tuning = 32, {"num_warps": 2, "num_stages": 2}
+    forward_kernel[(triton.cdiv(batch * side * side, rows), models)](
+        given.images, given.rows, weight, y, arg, batch, side, side, *given.strides, weight.stride(0),
+        *layer.channels_and_pool, given.rows is not None, rows, layer.block, precision(), **tuning,
+    )  # fmt: skip
+    return y, arg
+
+
+def weight_gradient(layer: Shape, given: Input, slope: Tensor, arg: Tensor, out: Tensor) -> None:
+    """Into `out` [G, 9 * channels + 1, out channels], which may be part of longer rows."""
+    models, batch, side = slope.shape[:3]
+    positions = batch * side * side
+    rows, tuning = 32, {"num_warps": 2, "num_stages": 1}
+    split_rows = min(_SPLIT_ROWS, triton.cdiv(positions, rows) * rows)
+    splits = triton.cdiv(positions, split_rows)
+    parts = out.new_empty(splits, *out.shape) if splits > 1 else out.unsqueeze(0)
+    weight_gradient_kernel[(triton.cdiv(9 * layer.channels, layer.block), models, splits)](
+        given.images, given.rows, slope, arg, parts,
+        batch, side, side, *given.strides, parts.stride(0), parts.stride(1),
+        *layer.channels_and_pool, given.rows is not None, split_rows, rows, layer.block, precision(), **tuning,
+    )  # fmt: skip
+    if splits > 1:
+        torch.sum(parts, 0, out=out)
+
+
+def input_gradient(layer: Shape, images: Tensor, slope: Tensor, arg: Tensor, weight: Tensor) -> Tensor:
+    """The slope of the layer before, through its ReLU: [G, B, side, side, channels]."""
+    models, batch, side = slope.shape[:3]
+    dx = torch.empty_like(images)
+    rows, tuning = 64, {"num_warps": 4, "num_stages": 1}
+    input_gradient_kernel[(triton.cdiv(batch * layer.side**2, rows), models)](
+        images, slope, arg, weight, dx, batch, layer.side, layer.side, side, side, weight.stride(0),
+        *layer.channels_and_pool, rows, precision(), **tuning,
+    )  # fmt: skip
+    return dx
+
+
+def precision() -> str:
+    """How products round: as torch's own convolutions may."""
+    return "tf32" if torch.backends.cudnn.allow_tf32 else "tf32x3"

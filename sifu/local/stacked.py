@@ -1,0 +1,44 @@
+"""Local training of the paper's networks on a GPU: all seeds and sampled clients in one batch, kernels of our own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from sifu.local.batches import Batches
+from sifu.local.sgd import sgd_step
+from sifu.models.flat import FlatModel
+from sifu.models.stacked import StackedCnn
+from sifu.scenario import Federation
+from sifu.types import Clients
+
+
+@dataclass(frozen=True)
+class StackedTrainer:
+    model: FlatModel
+    clients: Clients
+    federation: Federation
+
+    @cached_property
+    def _net(self) -> StackedCnn:
+        return StackedCnn(self.model, *self.clients.images.shape[3:5])
+
+    def __call__(self, start: Tensor, seeds: Tensor, cohort: Tensor, batches: Batches) -> Tensor:
+        images, labels = self.clients.images.flatten(0, 2), self.clients.labels.flatten()  # [S * C * n, ...]
+        client = seeds[:, None] * self.clients.num_clients + cohort.clamp(min=0)  # [R, m]
+        index = client[..., None, None] * self.clients.images.shape[2] + batches.index  # [R, m, K, B]
+        index, weight = index.flatten(0, 1), batches.weight(start.dtype).flatten(0, 1)  # [R * m, K, B]
+        local = self._net.pack(start).repeat_interleave(cohort.shape[1], 0)  # [R * m, P']
+        velocity, gradient = torch.zeros_like(local), torch.zeros_like(local)
+        targets = one_hot(labels[index], self.model.shapes[-1][0])  # [R * m, K, B, classes]
+        for step in range(index.shape[1]):
+            done = self._net.forward(local, images, index[:, step].contiguous())
+            slope = (done.logits.softmax(-1) - targets[:, step]) * weight[:, step, :, None]
+            self._net.backward(local, done, slope, gradient)
+            sgd_step(local, velocity, gradient, self.federation)
+        trained = self._net.unpack(local).unflatten(0, cohort.shape)
+        return torch.where((cohort >= 0).unsqueeze(-1), trained, start.unsqueeze(1))  # [R, m, P]

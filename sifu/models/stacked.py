@@ -1,0 +1,145 @@
+"""The paper's networks for many models at once on a GPU: the same function as models/cnn.py, with kernels of its own.
+
+A model's weights are one row, in an order of its own: convolutions as [9 taps, channels in, channels out], full layers
+as [in, out] with the channels of a position side by side, every part padded to whole cache lines. Steps of SGD do not
+care about the order, so rows are packed once a round and unpacked at its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from sifu.kernels import convolution
+from sifu.kernels.convolution import Input, Shape
+from sifu.models.cnn import Cnn
+from sifu.models.flat import FlatModel
+
+_LINE = 32  # floats of a cache line
+
+
+class Pass(NamedTuple):
+    """What a forward pass leaves for the backward one."""
+
+    inputs: list[Input]  # of each convolution
+    args: list[Tensor]
+    features: Tensor  # [G, B, F] the last convolution's activations
+    hidden: Tensor  # [G, B, 64]
+    logits: Tensor  # [G, B, classes]
+
+
+@dataclass(frozen=True)
+class StackedCnn:
+    model: FlatModel
+    channels: int
+    side: int
+
+    @cached_property
+    def layers(self) -> list[Shape]:
+        net = self.model.module
+        assert isinstance(net, Cnn)
+        layers, channels, side = [], self.channels, self.side
+        for conv, pool in ((net.conv1, 2), (net.conv2, 2), (net.conv3, net.pools[2])):
+            layers.append(Shape(channels, side, conv.out_channels, pool))
+            channels, side = conv.out_channels, layers[-1].out_side
+        return layers
+
+    @cached_property
+    def _parts(self) -> list[Tensor]:
+        """For each layer, which numbers of a plain row it holds: [rows in + 1, channels out], the bias last."""
+        numbers = torch.arange(self.model.num_weights).split(self.model.sizes)
+        shaped = [part.view(shape) for part, shape in zip(numbers, self.model.shapes, strict=True)]
+        parts = []
+        for weight, bias in zip(shaped[::2], shaped[1::2], strict=True):
+            if weight.dim() == 4:
+                weight = weight.permute(2, 3, 1, 0).flatten(0, 2)  # [9 * in, out]
+            elif len(parts) == len(self.layers):  # the first full layer sees the convolutions' channels last
+                channels = self.layers[-1].out_channels
+                weight = weight.unflatten(1, (channels, -1)).permute(2, 1, 0).flatten(0, 1)  # [side^2 * in, out]
+            else:
+                weight = weight.t()
+            parts.append(torch.cat([weight, bias[None]]))
+        return parts
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """Where each part begins in a packed row, and where the last ends."""
+        starts = [0]
+        for part in self._parts:
+            starts.append(-(-(starts[-1] + part.numel()) // _LINE) * _LINE)
+        return starts
+
+    @cached_property
+    def _places(self) -> Tensor:
+        """Where each number of a plain row is in a packed one, on the model's device. [P]"""
+        places = torch.empty(self.model.num_weights, dtype=torch.int64)
+        for start, part in zip(self._starts, self._parts, strict=False):
+            places[part.flatten()] = start + torch.arange(part.numel())
+        return places.to(next(self.model.module.parameters()).device)
+
+    def pack(self, rows: Tensor) -> Tensor:
+        """[..., P] -> [..., P'], zeros between the parts."""
+        packed = rows.new_zeros(*rows.shape[:-1], self._starts[-1])
+        return packed.index_copy_(-1, self._places, rows)
+
+    def unpack(self, packed: Tensor) -> Tensor:
+        return packed.index_select(-1, self._places)
+
+    def _views(self, packed: Tensor) -> list[Tensor]:
+        """The layers of packed rows [G, P']: [G, rows in + 1, channels out] each."""
+        return [
+            packed[:, start : start + part.numel()].unflatten(1, part.shape)
+            for start, part in zip(self._starts, self._parts, strict=False)
+        ]
+
+    def forward(self, packed: Tensor, images: Tensor, rows: Tensor) -> Pass:
+        """`packed` [G, P'], `rows` [G, B] of `images` [N, channels, side, side]."""
+        *convolutions, first, second = self._views(packed)
+        given, inputs, args = Input(images, rows), [], []
+        for layer, weight in zip(self.layers, convolutions, strict=True):
+            inputs.append(given)
+            y, arg = convolution.forward(layer, given, weight)
+            args.append(arg)
+            given = Input(y, None)
+        features = given.images.flatten(2)
+        with _products_as_convolutions():
+            hidden = torch.baddbmm(first[:, -1:], features, first[:, :-1]).relu_()
+            logits = torch.baddbmm(second[:, -1:], hidden, second[:, :-1])
+        return Pass(inputs, args, features, hidden, logits)
+
+    def predict(self, weights: Tensor, images: Tensor, rows: Tensor) -> Tensor:
+        """The classes of `rows` [R, n] of `images` [N, ...] under plain `weights` [R, P]: [R, n]."""
+        return self.forward(self.pack(weights), images, rows).logits.argmax(-1)
+
+    def backward(self, packed: Tensor, done: Pass, slope: Tensor, gradient: Tensor) -> None:
+        """Into `gradient` [G, P'] from `slope` [G, B, classes], d loss / d logits."""
+        weights, out = self._views(packed), self._views(gradient)
+        for number, given in ((4, done.hidden), (3, done.features)):
+            with _products_as_convolutions():
+                torch.bmm(given.transpose(1, 2), slope, out=out[number][:, :-1])
+                torch.sum(slope, 1, out=out[number][:, -1])
+                slope = (slope @ weights[number][:, :-1].transpose(1, 2)) * (given > 0)
+        last = self.layers[-1]
+        slope = slope.unflatten(2, (last.out_side, last.out_side, last.out_channels))
+        for number in (2, 1, 0):
+            layer, images, arg = self.layers[number], done.inputs[number], done.args[number]
+            convolution.weight_gradient(layer, images, slope, arg, out[number])
+            if number:
+                slope = convolution.input_gradient(layer, images.images, slope, arg, weights[number])
+
+
+@contextmanager
+def _products_as_convolutions() -> Iterator[None]:
+    """Let matrix products round as convolutions may: elsewhere they keep full precision."""
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
