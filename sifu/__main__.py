@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from sifu import __version__
 from sifu.commands import add_stages, at_least_one
-from sifu.config import load_suite, read_yaml
+from sifu.config import default_data_root, load_suite, read_yaml
 from sifu.errors import ConfigError, SifuError
-from sifu.run import Run
+from sifu.run import PRECISIONS, Run
 from sifu.settings import build
 
 if TYPE_CHECKING:
@@ -112,9 +112,13 @@ def _add_bench(commands: Commands) -> None:
     parser.add_argument("--json", action="store_true", help="print a list of rows instead of a table")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: %(default)s")
     parser.add_argument("--threads", type=int, default=2, help="CPU threads of both (default: %(default)s)")
-    parser.add_argument("--scenarios", nargs="+", default=["mnist", "cifar10"], help="default: mnist cifar10")
+    parser.add_argument("--precision", choices=PRECISIONS, default="tf32", help="of a GPU (default: %(default)s)")
+    parser.add_argument("--scenarios", nargs="*", default=["mnist", "cifar10"], help="default: mnist cifar10")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 5], help="block sizes (default: 1 5)")
     parser.add_argument("--rounds", type=int, help="rounds a measurement (default: about half a second of them)")
+    parser.add_argument("--train", nargs="*", default=[], help="scenarios to train to their target, on real data")
+    parser.add_argument("--parity", action="store_true", help="compare weights with double precision on the CPU, too")
+    parser.add_argument("--data-root", type=Path, help="folder of the datasets; default: SIFU_DATA_ROOT, else data")
     parser.set_defaults(command=_bench)
 
 
@@ -200,19 +204,23 @@ def _audit(parsed: argparse.Namespace) -> None:
 
 
 def _bench(parsed: argparse.Namespace) -> None:
-    from sifu.bench import print_bench
+    from sifu.bench.report import Bench, print_bench
 
     at_least_one("--seeds", *parsed.seeds)
     at_least_one("--threads", parsed.threads)
     at_least_one("--rounds", 1 if parsed.rounds is None else parsed.rounds)
-    print_bench(
+    bench = Bench(
         parsed.scenarios,
         parsed.seeds,
-        device=parsed.device,
-        threads=parsed.threads,
-        rounds=parsed.rounds,
-        as_json=parsed.json,
+        parsed.device,
+        parsed.precision,
+        parsed.threads,
+        parsed.rounds,
+        parsed.train,
+        parsed.parity,
+        parsed.data_root or default_data_root(None),
     )
+    print_bench(bench, as_json=parsed.json)
 
 
 def _docs(parsed: argparse.Namespace) -> None:

@@ -12,7 +12,7 @@ from sifu.config import default_data_root, load_scenario, load_variant
 from sifu.errors import ConfigError
 from sifu.methods.method import OwnTraining
 from sifu.paths import stage_folder
-from sifu.run import block_seeds, method_of
+from sifu.run import PRECISIONS, block_seeds, method_of
 
 if TYPE_CHECKING:
     from sifu.methods.method import Method
@@ -66,6 +66,9 @@ def _add(commands: Commands, name: str, text: str, command: Command) -> argparse
 def _with_device(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: %(default)s")
     parser.add_argument("--threads", type=int, default=2, help="CPU threads (default: %(default)s)")
+    parser.add_argument(
+        "--precision", choices=PRECISIONS, default="tf32", help="of a GPU's convolutions (default: %(default)s)"
+    )
 
 
 def at_least_one(option: str, *values: int) -> None:
@@ -92,7 +95,7 @@ def _block(parsed: argparse.Namespace) -> Block:
     at_least_one("--threads", parsed.threads)
     scenario, root = _scenario(parsed)
     partition, seeds = _folder(parsed, "partition") / "partition.parquet", block_seeds(parsed.block)
-    return Block(parsed.scenario, scenario, seeds, partition, root, parsed.device, parsed.threads)
+    return Block(parsed.scenario, scenario, seeds, partition, root, parsed.device, parsed.threads, parsed.precision)
 
 
 def run_partition(parsed: argparse.Namespace) -> None:

@@ -8,13 +8,14 @@ from sifu.errors import SifuError
 from sifu.workers import Workers
 
 
-def choose_device(name: str) -> torch.device:
-    """`auto` is a GPU if there is one."""
+def choose_device(name: str, precision: str = "tf32") -> torch.device:
+    """`auto` is a GPU if there is one. `precision` is that of a GPU's convolutions: see `Run` in sifu/run.py."""
     if name == "cuda" and not torch.cuda.is_available():
         raise SifuError("--device cuda: torch sees no CUDA device here; allowed: cpu, or auto")
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False  # the CPU's precision
+    torch.backends.cudnn.allow_tf32 = precision == "tf32"  # our own kernels look here, too
+    torch.backends.cuda.matmul.allow_tf32 = False
     return torch.device(name)
 
 
@@ -24,5 +25,13 @@ def workers_for(device: torch.device, threads: int) -> Workers | None:
 
 
 def device_name(device: torch.device) -> str:
-    """For provenance: the kind of device, not the machine."""
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
+    """For provenance: the kind of device and how its convolutions round, not the machine."""
+    if device.type == "cpu":
+        return "cpu"
+    return f"{torch.cuda.get_device_name(device)}, {'tf32' if torch.backends.cudnn.allow_tf32 else 'float32'}"
+
+
+def wait_for(device: torch.device) -> None:
+    """Until it has done all that was asked of it."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)

@@ -11,9 +11,9 @@ from torch import Tensor
 from torch.func import vmap
 
 from sifu.kernels import kernels_fit
-from sifu.models.cnn import Cnn
 from sifu.models.flat import FlatModel
 from sifu.models.logistic import Logistic
+from sifu.registry import resolve
 from sifu.types import Clients, real_places
 from sifu.workers import Workers
 
@@ -84,10 +84,8 @@ class Evaluator:
             from sifu.kernels.logistic import predict
 
             return predict
-        if isinstance(self.model.module, Cnn):
-            from sifu.models.stacked import StackedCnn
-
-            return StackedCnn(self.model, *self.clients.images.shape[3:5]).predict
+        if self.model.kernels is not None:
+            return resolve(self.model.kernels)(self.model, *self.clients.images.shape[3:5]).predict
         return None
 
     def _places(self, seeds: Tensor, part: slice) -> Tensor:

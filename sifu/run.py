@@ -10,6 +10,8 @@ from sifu.methods.method import Method
 from sifu.scenario import Certificate, Scenario
 from sifu.settings import above, at_least, build, from_to, one_of, setting, settings, to_plain
 
+PRECISIONS = ("tf32", "float32")
+
 
 def block_name(seeds: range) -> str:
     return f"s{seeds[0]:03d}-{seeds[-1]:03d}"
@@ -84,6 +86,11 @@ class Run:
         "where to train; `auto` is a GPU if there is one", one_of(("auto", "cpu", "cuda")), default="auto"
     )
     threads: int = setting("CPU threads of a training job", at_least(1), default=2)
+    precision: str = setting(
+        "of convolutions on a GPU: `tf32` rounds their factors to 10 bits; `float32` does not, and is slower",
+        one_of(PRECISIONS),
+        default="tf32",
+    )
 
 
 @settings

@@ -5,12 +5,14 @@ Who may take part and when a seed is done are masks over S. Between two looks no
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
+from sifu.device import wait_for
 from sifu.evaluation import share
 from sifu.graph import Recording
 from sifu.history import Look, Segment
@@ -54,12 +56,13 @@ class Training:
         self.looks: list[Look] = []
         self.number = torch.zeros((), dtype=torch.int64, device=device)  # of the next round, where the device sees it
         self.step = self._recording()
+        self.seconds_looking = 0.0
 
     def finish(self) -> Segment:
         number = next_look = 0
         while True:
             if number == next_look:
-                next_look = self._look(number)
+                next_look = self._timed_look(number)
             if not len(self.seeds):
                 break
             self.step()
@@ -95,6 +98,13 @@ class Training:
         self.rounds[seeds] += goes_on
         self.recorder.add(self.number, seeds, before, result.cohort, result.local, after)
         self.number += 1
+
+    def _timed_look(self, number: int) -> int:
+        wait_for(self.start.device)  # what was asked before is not the look's
+        began = time.perf_counter()
+        next_look = self._look(number)
+        self.seconds_looking += time.perf_counter() - began
+        return next_look
 
     def _look(self, number: int) -> int:
         """Evaluate the seeds that are due, end those that are done, drop them from the batch. The next look's round.

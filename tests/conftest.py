@@ -9,6 +9,9 @@ import pytest
 import torch
 from hypothesis import settings
 
+if not torch.cuda.is_available():  # before Triton is imported: it then runs kernels step by step on the CPU
+    os.environ["TRITON_INTERPRET"] = "1"
+
 from sifu.data import DATASETS
 from sifu.engine import Engine
 from sifu.models import MODELS

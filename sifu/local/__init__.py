@@ -16,8 +16,8 @@ from sifu.kernels import kernels_fit
 from sifu.local.batches import Batches
 from sifu.local.dual import DualTrainer
 from sifu.local.pooled import PooledTrainer
+from sifu.local.stacked import StackedTrainer
 from sifu.local.vmapped import VmappedTrainer
-from sifu.models.cnn import Cnn
 from sifu.models.flat import FlatModel
 from sifu.scenario import Federation
 from sifu.types import Clients
@@ -36,9 +36,7 @@ def local_trainer(model: FlatModel, clients: Clients, federation: Federation, wo
     """The fastest way for this model: `workers` on the CPU, None on a GPU."""
     if DualTrainer.fits(model, clients):
         return DualTrainer(model, clients, federation, workers)
-    if isinstance(model.module, Cnn) and kernels_fit(clients.images):
-        from sifu.local.stacked import StackedTrainer
-
+    if model.kernels is not None and kernels_fit(clients.images):
         return StackedTrainer(model, clients, federation)
     if workers is None:
         return VmappedTrainer(model, clients, federation)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -12,9 +13,25 @@ from torch.nn.functional import one_hot
 from sifu.local.batches import Batches
 from sifu.local.sgd import sgd_step
 from sifu.models.flat import FlatModel
-from sifu.models.stacked import StackedCnn
+from sifu.registry import resolve
 from sifu.scenario import Federation
 from sifu.types import Clients
+
+
+class StackedNetwork(Protocol):
+    """A network for G models at once, whose rows of weights may have an order of their own (P' numbers)."""
+
+    def pack(self, rows: Tensor) -> Tensor: ...
+
+    def unpack(self, packed: Tensor) -> Tensor: ...
+
+    def forward(self, packed: Tensor, images: Tensor, rows: Tensor) -> Any:
+        """Of `rows` [G, B] of `images` [N, ...]; the result has `logits` [G, B, classes] and goes into `backward`."""
+        ...
+
+    def backward(self, packed: Tensor, done: Any, slope: Tensor, gradient: Tensor) -> None:
+        """Into `gradient` [G, P'] from `slope` [G, B, classes], d loss / d logits."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -24,8 +41,9 @@ class StackedTrainer:
     federation: Federation
 
     @cached_property
-    def _net(self) -> StackedCnn:
-        return StackedCnn(self.model, *self.clients.images.shape[3:5])
+    def _net(self) -> StackedNetwork:
+        assert self.model.kernels is not None
+        return resolve(self.model.kernels)(self.model, *self.clients.images.shape[3:5])
 
     def __call__(self, start: Tensor, seeds: Tensor, cohort: Tensor, batches: Batches) -> Tensor:
         images, labels = self.clients.images.flatten(0, 2), self.clients.labels.flatten()  # [S * C * n, ...]

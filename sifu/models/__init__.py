@@ -8,11 +8,14 @@ from typing import NamedTuple
 class ModelSpec(NamedTuple):
     builder: str  # "module:function", called with (shape, num_classes), gives a torch.nn.Module
     shape: tuple[int, int, int] | None = None  # the only input shape it takes; None: any
+    kernels: str | None = None  # "module:class" of its twin for many models at once on a GPU; None: through vmap
 
+
+_STACKED = "sifu.models.stacked:StackedCnn"
 
 MODELS: dict[str, ModelSpec] = {
     "logistic": ModelSpec("sifu.models.logistic:Logistic"),
-    "cnn28": ModelSpec("sifu.models.cnn:cnn28", (1, 28, 28)),
-    "cnn32": ModelSpec("sifu.models.cnn:cnn32", (3, 32, 32)),
-    "cnn64": ModelSpec("sifu.models.cnn:cnn64", (3, 64, 64)),
+    "cnn28": ModelSpec("sifu.models.cnn:cnn28", (1, 28, 28), _STACKED),
+    "cnn32": ModelSpec("sifu.models.cnn:cnn32", (3, 32, 32), _STACKED),
+    "cnn64": ModelSpec("sifu.models.cnn:cnn64", (3, 64, 64), _STACKED),
 }

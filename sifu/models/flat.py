@@ -23,6 +23,7 @@ class FlatModel:
     """A module seen as a pure function of (weights [P], images [n, ...])."""
 
     module: nn.Module
+    kernels: str | None = None  # its twin for many models at once on a GPU: see ModelSpec
 
     def __post_init__(self) -> None:
         if any(True for _ in self.module.buffers()):
@@ -98,4 +99,5 @@ class FlatModel:
 
 def build_model(name: str, spec: DatasetSpec) -> FlatModel:
     """The model of a scenario, for the images of its dataset."""
-    return FlatModel(resolve(MODELS[name].builder)(spec.shape, spec.num_classes))
+    module = resolve(MODELS[name].builder)(spec.shape, spec.num_classes)
+    return FlatModel(module, MODELS[name].kernels)

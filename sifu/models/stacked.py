@@ -55,7 +55,7 @@ class StackedCnn:
         """For each layer, which numbers of a plain row it holds: [rows in + 1, channels out], the bias last."""
         numbers = torch.arange(self.model.num_weights).split(self.model.sizes)
         shaped = [part.view(shape) for part, shape in zip(numbers, self.model.shapes, strict=True)]
-        parts = []
+        parts: list[Tensor] = []
         for weight, bias in zip(shaped[::2], shaped[1::2], strict=True):
             if weight.dim() == 4:
                 weight = weight.permute(2, 3, 1, 0).flatten(0, 2)  # [9 * in, out]

@@ -42,6 +42,7 @@ def method_modules() -> tuple[str, ...]:
 def stage_modules(stage: str, scenario: Scenario, method: str | None = None) -> tuple[str, ...]:
     """The modules whose code decides what a stage writes for a scenario: the stage, and what registries add to it."""
     loader = module_of(DATASETS[scenario.dataset.name].sources[scenario.dataset.source].loader)
-    model = (module_of(MODELS[scenario.model].builder),) if stage != "partition" else ()
+    spec = MODELS[scenario.model]
+    model = tuple(module_of(path) for path in (spec.builder, spec.kernels) if path and stage != "partition")
     methods = (module_of(METHODS[method]),) if method is not None else ()
     return (f"sifu.stages.{stage}", loader, *model, *methods)

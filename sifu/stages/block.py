@@ -33,10 +33,11 @@ class Block:
     data_root: Path
     device: str = "cpu"
     threads: int = 2
+    precision: str = "tf32"
 
     def engine(self) -> Engine:
         """The engine of the block, with all its data."""
-        device = choose_device(self.device)
+        device = choose_device(self.device, self.precision)
         table = read_table(self.partition, PARTITION)
         if set(table["scenario"]) != {self.name}:
             raise StoreError(f"{self.partition} is not a partition of scenario {self.name}")
@@ -49,7 +50,7 @@ class Block:
     def stamp(self, stage: str, method: Method | None = None) -> Provenance:
         """Where the results of a stage come from."""
         code = code_hash(*stage_modules(stage, self.scenario, method.name if method else None))
-        device = device_name(choose_device(self.device))
+        device = device_name(choose_device(self.device, self.precision))
         return provenance(stage, relevant_settings(stage, self.scenario, method), code, device)
 
 

@@ -15,7 +15,7 @@ def test_bench_prints_rows(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
     assert (
         main(["bench", "--scenarios", "smoke", "--seeds", "1", "2", "--rounds", "2", "--device", "cpu", "--json"]) == 0
     )
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(capsys.readouterr().out)["rounds"]
     assert [(row["scenario"], row["seeds"]) for row in rows] == [("smoke", 1), ("smoke", 2)]
     for row in rows:
         assert row["engine_ms"] > 0

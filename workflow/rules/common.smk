@@ -46,7 +46,9 @@ BLOCK_OPTIONS = (
     "--scenario {wildcards.scenario} --block {wildcards.block} "
     "--config {CONFIG:q} --results {RUN.results:q} --data-root {DATA_ROOT:q}"
 )
-DEVICE_OPTIONS = " --device {RUN.device} --threads {threads}" + LOGGED
+DEVICE_OPTIONS = (
+    " --device {RUN.device} --threads {threads} --precision {RUN.precision}" + LOGGED
+)
 
 
 wildcard_constraints:

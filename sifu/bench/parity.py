@@ -1,0 +1,64 @@
+"""Speed never changes results: how far weights end from those of double precision, for every fast path of a device."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from sifu.bench.rounds import random_clients
+from sifu.data import DATASETS
+from sifu.device import choose_device, device_name, workers_for
+from sifu.engine import Engine
+from sifu.keys import Keys
+from sifu.models.flat import build_model
+from sifu.scenario import Scenario
+from sifu.stop import Stop
+from sifu.types import Clients
+
+_SEEDS, _ROUNDS, _CLIENTS = 2, 5, 8
+
+
+class ParityRow(NamedTuple):
+    """Distance of the weights after some rounds, relative to how far double precision on the CPU moved them."""
+
+    scenario: str
+    model: str
+    device: str
+    rounds: int
+    distance: float  # the worst seed's
+
+
+def bench_parity(name: str, scenario: Scenario, device: str, threads: int) -> list[ParityRow]:
+    """The CPU in single precision, then the device in each of its precisions; the first rounds of a few clients."""
+    partition = replace(scenario.partition, num_clients=_CLIENTS)
+    federation = replace(scenario.federation, clients_per_round=min(4, scenario.federation.clients_per_round))
+    scenario = replace(scenario, partition=partition, federation=federation)
+    clients = random_clients(scenario, _SEEDS, torch.device("cpu"))
+    exact, start = _run(scenario, clients, torch.float64, torch.device("cpu"), threads)
+    moved = (exact - start).norm(dim=1)  # [S]
+    ways = [("cpu", "float32")] + ([("cuda", "float32"), ("cuda", "tf32")] if device == "cuda" else [])
+    rows = []
+    for kind, precision in ways:
+        place = choose_device(kind, precision)
+        final, _ = _run(scenario, clients, torch.float32, place, threads)
+        distance = ((final - exact).norm(dim=1) / moved).max()
+        rows.append(ParityRow(name, scenario.model, device_name(place), _ROUNDS, float(distance)))
+    return rows
+
+
+def _run(
+    scenario: Scenario, clients: Clients, dtype: torch.dtype, device: torch.device, threads: int
+) -> tuple[Tensor, Tensor]:
+    """The weights at the end and at the start, in double precision. [S, P]"""
+    model = build_model(scenario.model, DATASETS[scenario.dataset.name])
+    model.module.to(device, dtype)
+    data = Clients(clients.images.to(dtype), clients.labels, clients.size).to(device)
+    engine = Engine(model, data, scenario.federation, workers_for(device, threads))
+    keys = Keys.of(range(_SEEDS), device)
+    start = model.init(keys).to(dtype)
+    everyone = torch.ones_like(data.size, dtype=torch.bool)
+    segment = engine.run(start, everyone, keys, Stop(None, 0, torch.full((_SEEDS,), _ROUNDS)))
+    return segment.final.double(), segment.start.double()

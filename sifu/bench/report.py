@@ -1,0 +1,150 @@
+"""`python -m sifu bench`: runs what was asked for, and prints it as tables or as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sifu.bench.ceilings import Ceilings, measure_ceilings
+from sifu.bench.parity import ParityRow, bench_parity
+from sifu.bench.rounds import Row, bench_rounds
+from sifu.bench.trainings import TrainingRow, bench_training
+from sifu.config import load_scenario, read_yaml
+from sifu.device import choose_device, device_name
+from sifu.errors import ConfigError
+from sifu.scenario import Scenario
+from sifu.settings import build
+
+SCENARIOS = Path("config/scenarios.yaml")
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What to measure, and where."""
+
+    scenarios: list[str]
+    seeds: list[int]
+    device: str
+    precision: str
+    threads: int
+    rounds: int | None
+    train: list[str]
+    parity: bool
+    data_root: Path
+
+    def run(self) -> dict[str, Any]:
+        """Everything that was asked for, in plain data."""
+        place = choose_device(self.device, self.precision)
+        ceilings = measure_ceilings(place, self.threads)
+        rounds = [
+            bench_rounds(name, _scenario(name), count, place, self.threads, self.rounds, ceilings)
+            for name in self.scenarios
+            for count in self.seeds
+        ]
+        trainings = [self._train(name, count) for name in self.train for count in self.seeds]
+        parity = [row for name in self.scenarios if self.parity for row in self._parity(name, place.type)]
+        choose_device(self.device, self.precision)  # parity tries them all
+        return {
+            "device": device_name(place),
+            "threads": self.threads,
+            "ceilings": ceilings._asdict(),
+            "rounds": [row._asdict() for row in rounds],
+            "trainings": [row._asdict() for row in trainings],
+            "parity": [row._asdict() for row in parity],
+        }
+
+    def _train(self, name: str, seeds: int) -> TrainingRow:
+        scenario = load_scenario(SCENARIOS, name, self.data_root)
+        return bench_training(
+            name,
+            scenario,
+            seeds,
+            device=self.device,
+            precision=self.precision,
+            threads=self.threads,
+            data_root=self.data_root,
+        )
+
+    def _parity(self, name: str, kind: str) -> list[ParityRow]:
+        return bench_parity(name, _scenario(name), kind, self.threads)
+
+
+def _scenario(name: str) -> Scenario:
+    scenarios = read_yaml(SCENARIOS)
+    if name not in scenarios:
+        raise ConfigError("--scenarios", name, f"one of {', '.join(scenarios)}")
+    return build(Scenario, scenarios[name], f"scenarios.{name}")
+
+
+def print_bench(bench: Bench, *, as_json: bool) -> None:
+    for name in [*bench.scenarios, *bench.train]:
+        _scenario(name)  # refused before anything is measured
+    results = bench.run()
+    if as_json:
+        print(json.dumps(results, indent=1))
+    else:
+        print_tables(results)
+
+
+def print_tables(results: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    best = Ceilings(**results["ceilings"])
+    console = Console()
+    console.print(
+        f"{results['device']}, {results['threads']} threads; ceilings measured now: "
+        f"{best.flops / 1e12:.2f} TFLOP/s, {best.bytes / 1e9:.0f} GB/s"
+    )
+    titles = {"rounds": ("a seed-round", Row), "trainings": ("trainings", TrainingRow), "parity": ("parity", ParityRow)}
+    for key, (title, kind) in titles.items():
+        rows = [kind(**row) for row in results[key]]
+        if rows:
+            header, *lines = table_lines(rows)
+            table = Table(*header, title=title)
+            for line in lines:
+                table.add_row(*line)
+            console.print(table)
+
+
+_HEADERS = {
+    Row: ("scenario", "seeds", "engine ms", "plain ms", "ratio", "evaluation ms", "TFLOP/s", "GB/s", "peak GB"),
+    TrainingRow: ("scenario", "seeds", "reached", "seed-rounds", "s", "ms a seed-round", "evaluation", "history MB"),
+    ParityRow: ("scenario", "model", "device", "rounds", "distance to double precision"),
+}
+
+
+def table_lines(rows: Sequence[NamedTuple]) -> list[tuple[str, ...]]:
+    """A header, then a line a row, in words."""
+    return [_HEADERS[type(rows[0])], *(_line(row) for row in rows)]
+
+
+def _line(row: Any) -> tuple[str, ...]:
+    if isinstance(row, Row):
+        times = (row.engine_ms, row.plain_ms)
+        peak = "-" if row.peak_gigabytes is None else f"{row.peak_gigabytes:.1f}"
+        rates = (f"{row.tflops:.3g} ({row.flops_share:.0%})", f"{row.gigabytes:.3g} ({row.bytes_share:.0%})")
+        return (
+            row.scenario,
+            str(row.seeds),
+            *(f"{value:.3g}" for value in times),
+            f"{row.ratio:.1f}",
+            f"{row.evaluation_ms:.3g}",
+            *rates,
+            peak,
+        )
+    if isinstance(row, TrainingRow):
+        return (
+            row.scenario,
+            str(row.seeds),
+            f"{row.reached} of {row.seeds}",
+            str(row.seed_rounds),
+            f"{row.seconds:.1f}",
+            f"{row.seed_round_ms:.3g}",
+            f"{row.evaluation_share:.0%}",
+            f"{row.history_megabytes:.0f}",
+        )
+    return (row.scenario, row.model, row.device, str(row.rounds), f"{row.distance:.1e}")

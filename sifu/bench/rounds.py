@@ -1,0 +1,170 @@
+"""Milliseconds a seed-round (one aggregation round of one seed) of the engine and of the plain loop.
+
+Both do the same work on random images of the scenario's sizes, one after the other in the same process and on the same
+device, and keep alternating; the median of each is reported. The plain loop is the readable twin in tests/reference.py.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+
+from sifu.bench.ceilings import Ceilings, best_seconds
+from sifu.bench.work import round_work
+from sifu.data import DATASETS
+from sifu.device import device_name, wait_for, workers_for
+from sifu.engine import Engine
+from sifu.errors import SifuError
+from sifu.keys import Keys
+from sifu.models.flat import FlatModel, build_model
+from sifu.recorder import Recorder
+from sifu.scenario import Natural, Scenario
+from sifu.stop import Stop
+from sifu.training import Training
+from sifu.types import Clients
+
+_REPEATS = 5
+_SECONDS = 0.5  # of work a measurement, unless told otherwise
+_DRAWN_ROUNDS = 4  # whose cohorts and batches the plain loop walks through again and again
+
+
+class Row(NamedTuple):
+    """One line of the benchmark; times in milliseconds a seed-round."""
+
+    scenario: str
+    model: str
+    device: str
+    threads: int
+    seeds: int
+    rounds: int  # a measurement
+    engine_ms: float
+    plain_ms: float
+    ratio: float  # how many times faster the engine is
+    evaluation_ms: float  # of all clients' data of a seed, once
+    tflops: float  # a second: the plain loop's operations in the engine's time
+    flops_share: float  # of what the machine does in a large matrix product
+    gigabytes: float  # a second: what must move at least, in the engine's time
+    bytes_share: float  # of what the machine moves in a large copy
+    peak_gigabytes: float | None  # of GPU memory, the data included
+
+
+def bench_rounds(
+    name: str, scenario: Scenario, seeds: int, device: torch.device, threads: int, rounds: int | None, best: Ceilings
+) -> Row:
+    """Both loops on `seeds` seeds, alternating."""
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    model = build_model(scenario.model, DATASETS[scenario.dataset.name])
+    clients = random_clients(scenario, seeds, device)
+    work = round_work(scenario, model, clients.images.shape[2])
+    plain_round = _plain_round(build_model(scenario.model, DATASETS[scenario.dataset.name]), clients, scenario)
+    training = _training(model, clients, scenario, threads)
+    engine_round = _engine_round(training)
+    torch.set_num_threads(threads)
+    plain_round(0)  # warm-up
+    for number in range(4):
+        engine_round(number)
+    count = rounds or max(1, round(_SECONDS / _seconds(engine_round, 2, device)))
+    engine_times, plain_times = [], []
+    for _ in range(_REPEATS):
+        torch.set_num_threads(1)
+        engine_times.append(_seconds(engine_round, count, device) / seeds * 1e3)
+        torch.set_num_threads(threads)  # the plain loop has all threads for each operation
+        plain_times.append(_seconds(plain_round, max(1, min(count // 4, 10)), device) * 1e3)
+    torch.set_num_threads(1)
+    rows = torch.arange(seeds, device=device)
+    evaluation = best_seconds(lambda: training.engine.evaluator.correct(training.weights, rows), device) / seeds * 1e3
+    engine_ms, plain_ms = statistics.median(engine_times), statistics.median(plain_times)
+    flops, moved = work.flops / engine_ms * 1e3, work.bytes / engine_ms * 1e3
+    return Row(
+        name,
+        scenario.model,
+        device_name(device),
+        threads,
+        seeds,
+        count,
+        engine_ms,
+        plain_ms,
+        plain_ms / engine_ms,
+        evaluation,
+        flops / 1e12,
+        flops / best.flops,
+        moved / 1e9,
+        moved / best.bytes,
+        torch.cuda.max_memory_allocated() / 1e9 if device.type == "cuda" else None,
+    )
+
+
+def _seconds(function: Callable[[int], None], rounds: int, device: torch.device) -> float:
+    """Seconds a round."""
+    wait_for(device)
+    start = time.perf_counter()
+    for number in range(rounds):
+        function(number)
+    wait_for(device)
+    return (time.perf_counter() - start) / rounds
+
+
+def random_clients(scenario: Scenario, seeds: int, device: torch.device) -> Clients:
+    """Random images in the scenario's sizes; of a natural partition, clients of its smallest size."""
+    spec, partition = DATASETS[scenario.dataset.name], scenario.partition
+    generator = torch.Generator(device).manual_seed(0)
+    examples = partition.min_examples if isinstance(partition, Natural) else partition.examples
+    places = (seeds, partition.num_clients, examples)
+    return Clients(
+        torch.randn(*places, *spec.shape, generator=generator, device=device),
+        torch.randint(spec.num_classes, places, generator=generator, device=device),
+        torch.full(places[:2], examples, device=device),
+    )
+
+
+def _training(model: FlatModel, clients: Clients, scenario: Scenario, threads: int) -> Training:
+    """A training of all seeds that nothing ends."""
+    device = clients.images.device
+    model.module.to(device)
+    engine = Engine(model, clients, scenario.federation, workers_for(device, threads))
+    keys = Keys.of(range(clients.num_seeds), device)
+    start, forever = model.init(keys), Stop(None, 0, torch.full((clients.num_seeds,), 2**60))
+    recorder = Recorder(model, start, engine.places, scenario.snapshot_every)
+    everyone = torch.ones_like(clients.size, dtype=torch.bool)
+    return Training(engine, start, everyone, keys, forever, recorder, None)
+
+
+def _engine_round(training: Training) -> Callable[[int], None]:
+    """A round as training runs it: sampling, local training, averaging, recording the history."""
+
+    def function(_: int) -> None:
+        training.step()
+        training.recorder.keep(training.recorder.count + 1, training.weights)
+
+    return function
+
+
+def _plain_round(model: FlatModel, clients: Clients, scenario: Scenario) -> Callable[[int], None]:
+    """A round of one seed by the plain loop; its keyed draws are made beforehand and cost it nothing."""
+    reference = _reference()
+    device, key = clients.images.device, Keys.of([0]).rows(0)
+    state = {"module": model.module.to(device)}
+    size, everyone = clients.size[0].tolist(), list(range(clients.num_clients))
+    drawn = [reference.round_batches(key, n, size, everyone, scenario.federation) for n in range(_DRAWN_ROUNDS)]
+    drawn = [{client: rows.to(device) for client, rows in batches.items()} for batches in drawn]
+
+    def function(number: int) -> None:
+        batches = drawn[number % _DRAWN_ROUNDS]
+        state["module"], _ = reference.fedavg_round(
+            state["module"], clients.images[0], clients.labels[0], size, batches, scenario.federation
+        )
+
+    return function
+
+
+def _reference() -> Any:
+    try:
+        from tests import reference
+    except ImportError:
+        raise SifuError("bench compares with tests/reference.py: run it from the root of a checkout") from None
+    return reference
