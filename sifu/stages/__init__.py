@@ -7,6 +7,7 @@ from typing import Any
 from sifu.data import DATASETS
 from sifu.methods import METHODS
 from sifu.methods.method import Method
+from sifu.metrics import METRICS
 from sifu.models import MODELS
 from sifu.registry import module_of
 from sifu.scenario import Scenario
@@ -36,7 +37,11 @@ def relevant_settings(stage: str, scenario: Scenario, method: Method | None = No
 
 def method_modules() -> tuple[str, ...]:
     """The modules of all methods: what Table 1 is made of."""
-    return tuple(sorted({module_of(path) for path in METHODS.values()}))
+    return _modules(METHODS)
+
+
+def _modules(registry: dict[str, str]) -> tuple[str, ...]:
+    return tuple(sorted({module_of(target) for target in registry.values()}))
 
 
 def stage_modules(stage: str, scenario: Scenario, method: str | None = None) -> tuple[str, ...]:
@@ -44,4 +49,5 @@ def stage_modules(stage: str, scenario: Scenario, method: str | None = None) -> 
     loader = module_of(DATASETS[scenario.dataset.name].sources[scenario.dataset.source].loader)
     model = (module_of(MODELS[scenario.model].builder),) if stage != "partition" else ()
     methods = (module_of(METHODS[method]),) if method is not None else ()
-    return (f"sifu.stages.{stage}", loader, *model, *methods)
+    metrics = _modules(METRICS) if stage == "verify" else ()
+    return (f"sifu.stages.{stage}", loader, *model, *methods, *metrics)
