@@ -80,6 +80,7 @@ def _add_cell(commands: Commands) -> None:
     parser.add_argument("--request", type=int, default=1, help="number of the request (default: %(default)s)")
     parser.add_argument("--stop", default="target", help="when recovery ended: target, or such as budget_25")
     parser.add_argument("--results", default="results", help="folder of all results (default: %(default)s)")
+    parser.add_argument("--against", type=Path, help="say instead what differs from the same cell in this folder")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
     parser.set_defaults(command=_cell)
 
@@ -191,10 +192,13 @@ def _summary(parsed: argparse.Namespace) -> None:
 
 
 def _cell(parsed: argparse.Namespace) -> None:
-    from sifu.cell import Wanted, print_cell
+    from sifu.cell import Wanted, compare_cells, print_cell
 
     wanted = Wanted(parsed.scenario, parsed.variant, parsed.stop, parsed.seed, parsed.request)
-    print_cell(wanted, Path(parsed.results), as_json=parsed.json)
+    if parsed.against is None:
+        print_cell(wanted, Path(parsed.results), as_json=parsed.json)
+    else:
+        compare_cells(wanted, Path(parsed.results), parsed.against)
 
 
 def _null_space(parsed: argparse.Namespace) -> None:

@@ -38,13 +38,27 @@ def print_cell(wanted: Wanted, results: Path, *, as_json: bool = False) -> None:
             print(f"  {name:<36} {'-' if value is None else value}")
 
 
+def compare_cells(wanted: Wanted, results: Path, others: Path) -> None:
+    """Says that a cell is the same in two folders, or raises with what is not."""
+    one, other = (_numbers(read_cell(wanted, folder)) for folder in (results, others))
+    shared = [name for name in one if name in other]
+    differing = [f"{name} {one[name]}, there {other[name]}" for name in shared if one[name] != other[name]]
+    if differing:
+        raise StoreError(f"{len(differing)} of {len(shared)} numbers differ from {others}: {'; '.join(differing)}")
+    print(f"{len(shared)} numbers are the same to the last digit")
+
+
+def _numbers(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    return found["numbers"] | found.get("metrics", {})
+
+
 def read_cell(wanted: Wanted, results: Path) -> dict[str, dict[str, Any]]:
     """The row of `cells`, the metrics where they have been measured, and the provenance of both."""
     path = _table(wanted, results)
     row = _rows(read_table(path, CELLS), wanted, path).iloc[0].to_dict()
-    found = {
+    found: dict[str, dict[str, Any]] = {
         "cell": wanted._asdict(),
-        "numbers": {name: _plain(value) for name, value in row.items() if name not in Wanted._fields},
+        "numbers": {str(name): _plain(value) for name, value in row.items() if name not in Wanted._fields},
     }
     verified = results / "verify" / wanted.scenario / path.parent.name / "metrics.parquet"
     if verified.exists():
@@ -63,7 +77,9 @@ def _table(wanted: Wanted, results: Path) -> Path:
         raise StoreError(f"no block with seed {wanted.seed} under {folder}: run its stage `unlearn` first")
     if len(holding) > 1:
         names = ", ".join(path.parent.name for path in holding)
-        raise StoreError(f"seed {wanted.seed} is in several blocks under {folder} ({names}): give each its own --results")
+        raise StoreError(
+            f"seed {wanted.seed} is in several blocks under {folder} ({names}): give each its own --results"
+        )
     return holding[0]
 
 
