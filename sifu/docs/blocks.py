@@ -48,9 +48,10 @@ def setting(root: Path) -> str:
     partition, leavers = scenario.partition, (request_lists(scenario) or ((),))[0]
     classes = ", one class each" if partition.kind == "one_class" else ""
     return (
-        f"{scenario.label} with the paper's settings: {partition.num_clients} clients{classes}, of which {len(leavers)} "
-        f"leave with the first\nrequest; recovery to {scenario.stop.accuracy:.0%} accuracy on the data of those who "
-        f"remain. Mean over {len(manifest['seeds'])} seeds and its {level()} bootstrap interval;\n"
+        f"{scenario.label} with the paper's settings: {partition.num_clients} clients{classes}; "
+        f"{len(leavers)} of them leave with the first request.\n"
+        f"Recovery to {scenario.stop.accuracy:.0%} accuracy on the data of those who remain: mean over "
+        f"{len(manifest['seeds'])} seeds and its {level()} bootstrap interval.\n"
         "`SIFU_DATA_ROOT=... make mnist` makes it again."
     )
 

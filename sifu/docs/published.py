@@ -117,7 +117,7 @@ def changes(manifest: dict[str, Any], config: Path) -> list[str]:
 def _refilled(cls: type, plain: Any) -> Any:
     """Settings as they are read today: a key that is new since then is no change where it has its default."""
     try:
-        found = build(cls, plain, "")
+        found: Any = build(cls, plain, "")
         return _whole(found) if isinstance(found, Variant) else to_plain(found)
     except ConfigError:
         return plain

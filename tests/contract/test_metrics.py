@@ -73,7 +73,7 @@ def check_without_scratch_or_test_set(metric: Metric) -> None:
 
 
 def check_words(metric: Metric) -> None:
-    assert (metric.__doc__ or "").strip(), "say in the docstring's first line what is measured: docs/results.md shows it"
+    assert (metric.__doc__ or "").strip(), "say in the docstring's first line what it is: docs/results.md shows it"
 
 
 CHECKS = (check_shape, check_seed_by_seed, check_without_scratch_or_test_set, check_words)
