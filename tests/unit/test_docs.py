@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from sifu import __version__
+from sifu.config import load_suite, read_yaml
 from sifu.docs import PUBLISHED, by_hand, pages
 from sifu.docs.blocks import filled
 from sifu.docs.published import changes, read_csv, read_manifest
@@ -132,6 +133,12 @@ def test_every_make_target_has_a_help_line() -> None:
     assert phony is not None
     for target in phony.group(1).split():
         assert re.search(rf"^{target}:.*## \S", makefile, re.MULTILINE), f"make {target} has no help text"
+
+
+def test_blocks_of_seeds_in_pages_are_those_of_the_default_job() -> None:
+    config = REPO / "config" / "config.yaml"
+    blocks = load_suite(read_yaml(config), config.parent).blocks
+    assert set(re.findall(r"s\d{3}-\d{3}", (REPO / "README.md").read_text())) == set(blocks)
 
 
 @pytest.mark.parametrize("page", by_hand(REPO), ids=lambda path: path.name)
