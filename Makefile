@@ -34,7 +34,7 @@ format: $(VENV)/.ok  ## rewrite the code in the house format
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile workflow
 
-docs: $(VENV)/.ok  ## write the generated pages (config/README.md, docs/results.md, README's table)
+docs: $(VENV)/.ok  ## write the generated pages, and the generated parts of README and docs
 	$(BIN)/python -m sifu docs
 
 bench: $(VENV)/.ok  ## time the engine against the plain loop
@@ -45,9 +45,7 @@ smoke: $(VENV)/.ok  ## the default job's graph in a minute or two
 
 mnist: $(VENV)/.ok  ## MNIST with the paper's settings, and from it the README's table; data from SIFU_DATA_ROOT
 	$(MAKE) run CONFIG=config/mnist.yaml
-	mkdir -p docs/mnist
-	cp results/mnist/report/tables/*.md results/mnist/report/tables/headline.csv results/mnist/report/figures/*.png docs/mnist/
-	rm docs/mnist/methods.md  # the same for every run: docs/methods.md
+	$(BIN)/python -m sifu publish --config config/mnist.yaml --to docs/mnist
 	$(MAKE) docs
 
 paper: $(VENV)/.ok  ## the paper's grid; datasets from SIFU_DATA_ROOT

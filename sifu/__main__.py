@@ -43,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     add_stages(commands)
     _add_report(commands)
+    _add_cell(commands)
     _add_null_space(commands)
     _add_methods(commands)
     _add_certify(commands)
@@ -68,6 +69,20 @@ def _add_report(commands: Commands) -> None:
             parser.add_argument("names", nargs="*", help="which figures (default: all)")
         if name != "summary":
             parser.add_argument("--plan", help="what to report, as JSON, instead of a config (used by the workflow)")
+
+
+def _add_cell(commands: Commands) -> None:
+    text = "Print every number of one cell, to the last digit, and where it comes from."
+    parser = commands.add_parser("cell", help=text, description=text)
+    parser.add_argument("--scenario", required=True, help="name in scenarios.yaml")
+    parser.add_argument("--variant", required=True, help="name in variants.yaml")
+    parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--request", type=int, default=1, help="number of the request (default: %(default)s)")
+    parser.add_argument("--stop", default="target", help="when recovery ended: target, or such as budget_25")
+    parser.add_argument("--results", default="results", help="folder of all results (default: %(default)s)")
+    parser.add_argument("--against", type=Path, help="say instead what differs from the same cell in this folder")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
+    parser.set_defaults(command=_cell)
 
 
 def _add_methods(commands: Commands) -> None:
@@ -123,9 +138,15 @@ def _add_bench(commands: Commands) -> None:
 
 
 def _add_docs(commands: Commands) -> None:
-    parser = commands.add_parser("docs", help="Write the generated pages: config/README.md and docs/results.md.")
+    text = "Write the generated pages, and the generated parts of the others."
+    parser = commands.add_parser("docs", help=text, description=text)
     parser.add_argument("--root", type=Path, default=Path(), help="the checkout (default: this folder)")
     parser.set_defaults(command=_docs)
+    text = "Put tables and figures of a finished run into a folder of the docs, with a manifest of what they are of."
+    parser = commands.add_parser("publish", help=text, description=text)
+    parser.add_argument("--config", type=Path, required=True, help="what was run, such as config/mnist.yaml")
+    parser.add_argument("--to", type=Path, required=True, help="the folder; its tables and figures are replaced")
+    parser.set_defaults(command=_publish)
 
 
 def _plan(parsed: argparse.Namespace) -> Plan:
@@ -172,6 +193,16 @@ def _summary(parsed: argparse.Namespace) -> None:
     from sifu.summary import print_summary
 
     print_summary(build(Run, read_yaml(parsed.config), ""))
+
+
+def _cell(parsed: argparse.Namespace) -> None:
+    from sifu.cell import Wanted, compare_cells, print_cell
+
+    wanted = Wanted(parsed.scenario, parsed.variant, parsed.stop, parsed.seed, parsed.request)
+    if parsed.against is None:
+        print_cell(wanted, Path(parsed.results), as_json=parsed.json)
+    else:
+        compare_cells(wanted, Path(parsed.results), parsed.against)
 
 
 def _null_space(parsed: argparse.Namespace) -> None:
@@ -227,6 +258,13 @@ def _docs(parsed: argparse.Namespace) -> None:
     from sifu.docs import write_docs
 
     write_docs(parsed.root)
+
+
+def _publish(parsed: argparse.Namespace) -> None:
+    from sifu.docs.published import publish
+
+    publish(parsed.config, parsed.to)
+    print(f"published {parsed.config} to {parsed.to}; `make docs` writes the pages")
 
 
 if __name__ == "__main__":

@@ -73,13 +73,13 @@ def default_data_root(run: Run | None, environ: Mapping[str, str] = os.environ) 
 
 def load_variant(path: Path, name: str) -> Variant:
     """One variant of a variants.yaml."""
-    variant: Variant = _look_up(_named(Variant, path, "variants"), name, "variants")
+    variant: Variant = _look_up(read_named(Variant, path, "variants"), name, "variants")
     return variant
 
 
 def load_scenario(path: Path, name: str, root: Path, *, download: bool = False) -> Scenario:
     """One scenario of a scenarios.yaml, its source resolved."""
-    return _with_source(_look_up(_named(Scenario, path, "scenarios"), name, "scenarios"), root, download=download)
+    return _with_source(_look_up(read_named(Scenario, path, "scenarios"), name, "scenarios"), root, download=download)
 
 
 def load_suite(raw: Mapping[str, Any], folder: Path, environ: Mapping[str, str] = os.environ) -> Suite:
@@ -87,8 +87,8 @@ def load_suite(raw: Mapping[str, Any], folder: Path, environ: Mapping[str, str] 
     run = build(Run, dict(raw), "")
     if not run.scenarios:
         raise ConfigError("scenarios", [], "at least one name of scenarios.yaml")
-    scenarios = _named(Scenario, folder / "scenarios.yaml", "scenarios")
-    variants = _named(Variant, folder / "variants.yaml", "variants")
+    scenarios = read_named(Scenario, folder / "scenarios.yaml", "scenarios")
+    variants = read_named(Variant, folder / "variants.yaml", "variants")
     chosen = {name: _look_up(scenarios, name, "scenarios") for name in run.scenarios}
     found, skipped = _with_data(chosen, run, default_data_root(run, environ))
     picked = {name: _look_up(variants, name, "variants") for name in run.variants}
@@ -124,7 +124,8 @@ def _refuse_parts(run: Run, scenarios: Mapping[str, Any], variants: Mapping[str,
         _look_up(variants, name, "request_sets.variants")
 
 
-def _named(cls: type, path: Path, key: str) -> dict[str, Any]:
+def read_named(cls: type, path: Path, key: str) -> dict[str, Any]:
+    """All scenarios, or all variants, of a file, by name; datasets are not looked for."""
     raw = read_yaml(path)
     for name in raw:
         if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]*", name):

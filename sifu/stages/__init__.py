@@ -7,6 +7,7 @@ from typing import Any
 from sifu.data import DATASETS
 from sifu.methods import METHODS
 from sifu.methods.method import Method
+from sifu.metrics import METRICS
 from sifu.models import MODELS
 from sifu.registry import module_of
 from sifu.scenario import Scenario
@@ -36,7 +37,11 @@ def relevant_settings(stage: str, scenario: Scenario, method: Method | None = No
 
 def method_modules() -> tuple[str, ...]:
     """The modules of all methods: what Table 1 is made of."""
-    return tuple(sorted({module_of(path) for path in METHODS.values()}))
+    return _modules(METHODS)
+
+
+def _modules(registry: dict[str, str]) -> tuple[str, ...]:
+    return tuple(sorted({module_of(target) for target in registry.values()}))
 
 
 def stage_modules(stage: str, scenario: Scenario, method: str | None = None) -> tuple[str, ...]:
@@ -45,4 +50,5 @@ def stage_modules(stage: str, scenario: Scenario, method: str | None = None) -> 
     spec = MODELS[scenario.model]
     model = tuple(module_of(path) for path in (spec.builder, spec.kernels) if path and stage != "partition")
     methods = (module_of(METHODS[method]),) if method is not None else ()
-    return (f"sifu.stages.{stage}", loader, *model, *methods)
+    metrics = _modules(METRICS) if stage == "verify" else ()
+    return (f"sifu.stages.{stage}", loader, *model, *methods, *metrics)

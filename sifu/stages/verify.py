@@ -1,4 +1,4 @@
-"""verify: the unlearned weights of all variants -> accuracies and gaps to scratch. It cannot know who made them."""
+"""verify: the unlearned weights of all variants -> metrics of every model. It cannot know who made them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,13 @@ from torch import Tensor
 from sifu.data.clients import load_checks, normalise
 from sifu.data.dataset import load_images
 from sifu.engine import Engine
-from sifu.evaluation import Evaluator, share
+from sifu.evaluation import Evaluator
+from sifu.metrics import METRICS
+from sifu.metrics.metric import Metric, Models, Values
+from sifu.registry import resolve
 from sifu.scenario import Backdoor
-from sifu.schemas import METRICS, PARTITION, VERIFICATION
+from sifu.schemas import METRICS as METRICS_TABLE
+from sifu.schemas import PARTITION, VERIFICATION
 from sifu.stages.block import Block
 from sifu.stages.rows import Cell, frame
 from sifu.store import read_table, read_weights, write_table
@@ -23,26 +27,41 @@ from sifu.types import Clients
 from sifu.verification import rate_limit, threshold, type_1, type_2
 
 REFERENCE = "scratch"
-Values = dict[str, Tensor]  # subset -> accuracy [S]
 
 
 def run_verify(block: Block, folder: Path, *, variants: dict[str, Path]) -> None:
-    """Writes `folder`/metrics.parquet; `variants` names the weights of each variant."""
+    """Writes `folder`/metrics.parquet and verification.parquet; `variants` names the weights of each variant."""
     engine = block.engine()
-    test = _test_clients(block, engine)
-    rows: list[dict[str, Any]] = []
-    accuracy: dict[Cell, Values] = {}
-    for variant, path in variants.items():
-        for cell, weights, forget, forgotten in _answers(block, variant, path):
-            correct = engine.evaluator.correct(*_there(engine, weights, torch.arange(len(weights)))).cpu()
-            accuracy[cell] = _accuracies(engine, correct, forget, forgotten) | _on_test(engine, test, weights)
-            rows += _rows(cell, "accuracy", accuracy[cell])
-            rows += _rows(cell, "client_std", {"retain": _spread(engine, correct, ~forgotten)})
-    for cell, values in accuracy.items():
-        rows += _gaps(cell, values, accuracy)
-    write_table(folder / "metrics.parquet", METRICS, frame(METRICS, rows), block.stamp("verify"))
+    rows = _metrics(block, engine, variants)
+    write_table(folder / "metrics.parquet", METRICS_TABLE, frame(METRICS_TABLE, rows), block.stamp("verify"))
     found = _verification(block, engine, variants)
     write_table(folder / "verification.parquet", VERIFICATION, frame(VERIFICATION, found), block.stamp("verify"))
+
+
+def _metrics(block: Block, engine: Engine, variants: dict[str, Path]) -> list[dict[str, Any]]:
+    """Every metric of every cell. Scratch comes first: of all models only its own are kept, to compare with."""
+    metrics: dict[str, Metric] = {name: resolve(target) for name, target in METRICS.items()}
+    test = _test_clients(block, engine)
+    scratch: dict[Cell, Models] = {}
+    rows: list[dict[str, Any]] = []
+    for variant in sorted(variants, key=lambda name: name != REFERENCE):
+        answers = [(cell, _models(engine, test, *rest)) for cell, *rest in _answers(block, variant, variants[variant])]
+        if variant == REFERENCE:
+            scratch = dict(answers)
+        for cell, models in answers:
+            compared = _beside_scratch(cell, models, scratch)
+            rows += [row for name, metric in metrics.items() for row in _rows(cell, name, metric(compared))]
+    return rows
+
+
+def _models(engine: Engine, test: Clients | None, weights: Tensor, forget: Tensor, forgotten: Tensor) -> Models:
+    correct = engine.evaluator.correct(*_there(engine, weights, torch.arange(len(weights)))).cpu()
+    return Models(engine, weights, correct, forget, forgotten, _on_test(engine, test, weights))
+
+
+def _beside_scratch(cell: Cell, models: Models, scratch: dict[Cell, Models]) -> Models:
+    to_target, same_stop = (scratch.get(replace(cell, variant=REFERENCE, stop=stop)) for stop in ("target", cell.stop))
+    return replace(models, scratch=to_target, scratch_same_stop=same_stop)
 
 
 class Check(NamedTuple):
@@ -99,16 +118,6 @@ def _there(engine: Engine, *tensors: Tensor) -> tuple[Tensor, ...]:
     return tuple(tensor.to(engine.clients.images.device) for tensor in tensors)
 
 
-def _gaps(cell: Cell, values: Values, accuracy: dict[Cell, Values]) -> list[dict[str, Any]]:
-    """Absolute differences to scratch: run to its own target, and under the same stop rule."""
-    rows = []
-    for metric, stop in (("gap_to_scratch", "target"), ("gap_to_scratch_same_stop", cell.stop)):
-        reference = accuracy.get(replace(cell, variant=REFERENCE, stop=stop))
-        if reference is not None:
-            rows += _rows(cell, metric, {subset: (values[subset] - reference[subset]).abs() for subset in values})
-    return rows
-
-
 def _answers(block: Block, variant: str, path: Path) -> Iterator[tuple[Cell, Tensor, Tensor, Tensor]]:
     """For each stop rule and request: the weights, who left now, who has left so far."""
     tensors = read_weights(path)
@@ -126,20 +135,6 @@ def _answers(block: Block, variant: str, path: Path) -> Iterator[tuple[Cell, Ten
             )
 
 
-def _accuracies(engine: Engine, correct: Tensor, forget: Tensor, forgotten: Tensor) -> Values:
-    size = engine.clients.size.cpu()
-    masks = {"retain": ~forgotten, "forget": forget, "forgotten": forgotten}
-    return {subset: share(correct, size, mask) for subset, mask in masks.items()}
-
-
-def _spread(engine: Engine, correct: Tensor, which: Tensor) -> Tensor:
-    """Standard deviation of the accuracy over the clients of a mask. [S]"""
-    own = correct.double() / engine.clients.size.cpu()
-    count = which.sum(1)
-    mean = (own * which).sum(1) / count
-    return (((own - mean[:, None]) ** 2 * which).sum(1) / count).sqrt()
-
-
 def _test_clients(block: Block, engine: Engine) -> Clients | None:
     """The held-out set cut into equal "clients"; None where the source has none. A rest of under 100 is left out."""
     test = load_images(block.scenario.dataset, block.data_root).test
@@ -153,12 +148,13 @@ def _test_clients(block: Block, engine: Engine) -> Clients | None:
     return Clients(*pieces, torch.full((1, count // chunk), chunk)).to(engine.clients.images.device)
 
 
-def _on_test(engine: Engine, test: Clients | None, weights: Tensor) -> Values:
+def _on_test(engine: Engine, test: Clients | None, weights: Tensor) -> Tensor | None:
+    """Accuracy on the held-out set. [S]"""
     if test is None:
-        return {}
+        return None
     same = torch.zeros(len(weights), dtype=torch.int64)  # all seeds see the same data
     correct = Evaluator(engine.model, test, engine.workers).correct(*_there(engine, weights, same)).cpu()
-    return {"test": correct.sum(1).double() / int(test.size.sum())}
+    return correct.sum(1).double() / int(test.size.sum())
 
 
 def _rows(cell: Cell, metric: str, values: Values) -> list[dict[str, Any]]:

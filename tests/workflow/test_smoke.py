@@ -97,6 +97,8 @@ def test_running_again_does_nothing(done: Checkout) -> None:
         ("methods/__init__.py", "\nEDITED = True\n", {}),
         ("coupled.py", "\nEDITED = True\n", READ | {"alpha": 4, "figure": 1}),
         ("stages/verify.py", "\nEDITED = True\n", READ | {"verify": 4, "figure": 5}),
+        ("metrics/client_std.py", "\nEDITED = True\n", READ | {"verify": 4, "figure": 5}),
+        ("metrics/__init__.py", "\nEDITED = True\n", READ | {"verify": 4, "figure": 5}),
         ("report/figures/lineage.py", "\nEDITED = True\n", {"all": 1, "figure": 1, "page": 1}),
         ("bench.py", "\nEDITED = True\n", {}),
         ("engine.py", "\n# only a comment\n", {}),

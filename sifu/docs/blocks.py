@@ -1,0 +1,131 @@
+"""Generated parts of pages that people write: what stands between `<!-- docs: name -->` and `<!-- end -->`."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sifu.config import read_yaml
+from sifu.docs.citation import bibtex
+from sifu.docs.published import described, read_csv, read_manifest
+from sifu.errors import SifuError
+from sifu.report import statistics
+from sifu.report.tables import markdown
+from sifu.scenario import Scenario, request_lists
+from sifu.settings import build
+from sifu.stop import _LOOKS
+
+_MARKS = re.compile(r"(<!-- docs: (?P<name>\w+)(?P<arguments>( [\w./]+)*) -->)(?P<text>.*?)(<!-- end -->)", re.DOTALL)
+_LEFT_OUT = ("scenario", "request", "retain accuracy")  # columns that the README's table has no room for
+
+
+def filled(text: str, root: Path) -> str:
+    """The page with every generated part as it should be. A part that began on a new line stays on lines of its own."""
+
+    def part(found: re.Match[str]) -> str:
+        if found["name"] not in BLOCKS:
+            raise SifuError(f"there is nothing to put at {found[1]}; allowed: {', '.join(BLOCKS)}")
+        written = BLOCKS[found["name"]](root, *found["arguments"].split())
+        space = "\n" if found["text"].startswith("\n") else ""
+        return found[1] + space + written + space + "<!-- end -->"
+
+    return _MARKS.sub(part, text)
+
+
+def without(text: str) -> str:
+    """What people wrote of a page."""
+    return _MARKS.sub("", text)
+
+
+def setting(root: Path) -> str:
+    """What the README's table is of: the first scenario of the published run and its first request."""
+    manifest = read_manifest(root / "docs" / "mnist")
+    scenario = first_scenario(manifest)
+    partition, leavers = scenario.partition, (request_lists(scenario) or ((),))[0]
+    classes = ", one class each" if partition.kind == "one_class" else ""
+    return (
+        f"{scenario.label} with the paper's settings: {partition.num_clients} clients{classes}; "
+        f"{len(leavers)} of them leave with the first request.\n"
+        f"Recovery to {scenario.stop.accuracy:.0%} accuracy on the data of those who remain: mean over "
+        f"{len(manifest['seeds'])} seeds and its {level()} bootstrap interval.\n"
+        "`SIFU_DATA_ROOT=... make mnist` makes it again."
+    )
+
+
+def first_scenario(manifest: dict[str, Any]) -> Scenario:
+    name, plain = next(iter(manifest["scenarios"].items()))
+    return build(Scenario, plain, name)
+
+
+def headline(root: Path) -> str:
+    """The first request's rows of the published run's first scenario."""
+    folder = root / "docs" / "mnist"
+    scenario = next(iter(read_manifest(folder)["scenarios"]))
+    table = read_csv(folder / "headline.csv")
+    rows = table[(table["scenario"] == scenario) & (table["request"] == "1")]
+    return markdown(rows.drop(columns=[name for name in _LEFT_OUT if name in rows]), "").strip()
+
+
+def promise(root: Path) -> str:
+    """The epsilon of the published run."""
+    certificate = first_scenario(read_manifest(root / "docs" / "mnist")).certificate
+    return f"epsilon = {certificate.epsilon:g}"
+
+
+def plan(root: Path, config: str) -> str:
+    """What a config runs."""
+    found = described(root / config)
+    datasets = list(dict.fromkeys(scenario["dataset"]["name"] for scenario in found["scenarios"].values()))
+    methods = {variant["method"] for variant in found["variants"].values()}
+    counts = {
+        "scenario": len(found["scenarios"]),
+        "variant": len(found["variants"]),
+        "method": len(methods),
+        "seed": len(found["seeds"]),
+    }
+    scenarios, variants, of, seeds = (f"{n} {name}{'' if n == 1 else 's'}" for name, n in counts.items())
+    return f"{scenarios} of {', '.join(datasets)}; {variants} of {of}; {seeds}"
+
+
+def looks(root: Path) -> str:
+    """The intervals at which accuracy is looked at."""
+    return ", ".join(str(rounds) for _, rounds in _LOOKS) + " or 1"
+
+
+def level(root: Path | None = None) -> str:
+    default: float = inspect.signature(statistics.bootstrap_interval).parameters["level"].default
+    return f"{default:.0%}"
+
+
+def resamples(root: Path) -> str:
+    return f"{statistics._RESAMPLES:,}"
+
+
+def pythons(root: Path) -> str:
+    """The versions that the package allows: from the first to the one before the bound."""
+    with (root / "pyproject.toml").open("rb") as file:
+        wanted = tomllib.load(file)["project"]["requires-python"]
+    low, high = re.findall(r"3\.(\d+)", wanted)
+    return f"3.{low} to 3.{int(high) - 1}"
+
+
+def cite(root: Path) -> str:
+    """BibTeX of the paper and of the suite."""
+    return "```bibtex\n" + bibtex(read_yaml(root / "CITATION.cff")) + "```"
+
+
+BLOCKS: dict[str, Callable[..., str]] = {
+    "setting": setting,
+    "headline": headline,
+    "promise": promise,
+    "plan": plan,
+    "looks": looks,
+    "level": level,
+    "resamples": resamples,
+    "pythons": pythons,
+    "cite": cite,
+}

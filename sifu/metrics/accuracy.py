@@ -1,0 +1,12 @@
+"""Accuracy: the clients' own data, and the held-out set where there is one."""
+
+from __future__ import annotations
+
+from sifu.evaluation import share
+from sifu.metrics.metric import Models, Values
+
+
+def accuracy(models: Models) -> Values:
+    """Share of right answers."""
+    values = {subset: share(models.correct, models.size, mask) for subset, mask in models.masks.items()}
+    return values if models.test_accuracy is None else values | {"test": models.test_accuracy}

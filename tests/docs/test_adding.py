@@ -1,0 +1,53 @@
+"""docs/adding.md, followed word by word. The tests of this file build on one another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REPO
+from tests.docs.tutorial import Reader, sections, steps
+
+SECTIONS = sections("adding.md")
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    return Reader.at(tmp_path_factory.mktemp("adding"))
+
+
+@pytest.mark.parametrize("title", list(SECTIONS))
+def test_the_page_can_be_followed(reader: Reader, title: str) -> None:
+    assert SECTIONS[title]
+    for step in SECTIONS[title]:
+        reader.follow(step)
+
+
+def test_what_was_added_is_in_style(reader: Reader) -> None:
+    """The page's code passes the checks that it asks for."""
+    added = " ".join(step.path for parts in SECTIONS.values() for step in parts if step.path.endswith(".py"))
+    reader.run(f".venv/bin/ruff check {added}")
+    reader.run(f".venv/bin/ruff format --check {added}")
+
+
+def test_each_addition_is_one_file_and_one_line() -> None:
+    """Beside tests and config: what the page claims."""
+    for title in ("A method", "A metric"):
+        code = [step for step in SECTIONS[title] if step.path.startswith("sifu/")]
+        assert [step.how for step in code] == ["new", "below"]
+        assert code[1].body.count("\n") == 1
+    assert not (REPO / "sifu" / "methods" / "shrink.py").exists()
+
+
+def test_a_page_that_cannot_be_followed_is_noticed() -> None:
+    with pytest.raises(AssertionError, match="say above the block where it goes"):
+        steps("Put this somewhere:\n\n```python\nx = 1\n```\n")
+
+
+def test_a_broken_promise_is_noticed(tmp_path: Path) -> None:
+    lost = Reader(tmp_path)
+    run, see = steps("Run\n\n```sh\necho no\n```\n\nSee\n\n```text\nyes\n```\n")
+    lost.follow(run)
+    with pytest.raises(AssertionError, match="the page promises 'yes'"):
+        lost.follow(see)
