@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.func import vmap
 
+from sifu.graph import Recorded
 from sifu.kernels import kernels_fit
 from sifu.models.flat import FlatModel
 from sifu.models.logistic import Logistic
@@ -38,6 +39,21 @@ class Evaluator:
         else:
             self._count_pooled(weights, seeds, counts)
         return counts
+
+    def accuracy(self, weights: Tensor, seeds: Tensor, available: Tensor) -> Tensor:
+        """Accuracy of weights [R, P] on the data of the clients `available` [R, C], and on the others': [R, 2] float64.
+
+        NaN where there are none.
+        """
+        return self._recorded(weights, seeds, available)[0]
+
+    @cached_property
+    def _recorded(self) -> Recorded:
+        return Recorded(self._accuracy, kept=32)  # seeds are looked at in groups of any size
+
+    def _accuracy(self, weights: Tensor, seeds: Tensor, available: Tensor) -> tuple[Tensor]:
+        correct, size = self.correct(weights, seeds), self.clients.size[seeds]  # [R, C]
+        return (torch.stack([share(correct, size, available), share(correct, size, ~available)], dim=1),)
 
     def _chunks(self, limit: int) -> list[slice]:
         """Ranges of clients whose images of one seed take at most `limit` bytes."""

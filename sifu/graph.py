@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor
 
 _WARM_UP = 2  # plain calls before the recording: what is made once (workspaces, compiled kernels) is made in them
-_KEPT = 8  # recordings of one function: those of other batch sizes than the last few are let go
 
 
 class Recording:
@@ -26,7 +27,7 @@ class Recording:
     def __call__(self) -> None:
         if self._graph is None and self._records and self._calls >= _WARM_UP:
             self._graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self._graph):
+            with torch.cuda.graph(self._graph, pool=_pool()):
                 self._function()
         if self._graph is not None:
             self._graph.replay()
@@ -35,11 +36,17 @@ class Recording:
         self._calls += 1
 
 
+@cache
+def _pool() -> Any:
+    """Memory of all recordings: they run one after another, and what one of them gives is copied at once."""
+    return torch.cuda.graph_pool_handle()
+
+
 class Recorded:
     """A function of tensors, recorded once for each shape of its arguments. Results are the caller's own."""
 
-    def __init__(self, function: Callable[..., tuple[Tensor, ...]]) -> None:
-        self._function = function
+    def __init__(self, function: Callable[..., tuple[Tensor, ...]], kept: int = 8) -> None:
+        self._function, self._most = function, kept  # recordings of other shapes than the last few are let go
         self._kept: OrderedDict[Hashable, tuple[list[Tensor], list[Tensor], Recording]] = OrderedDict()
 
     def __call__(self, *tensors: Tensor, **options: Hashable) -> tuple[Tensor, ...]:
@@ -62,7 +69,7 @@ class Recorded:
                 results[:] = self._function(*given, **options)
 
             self._kept[key] = given, results, Recording(fill, tensors[0].device)
-            if len(self._kept) > _KEPT:
+            if len(self._kept) > self._most:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(key)
         return self._kept[key]

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from sifu.device import wait_for
-from sifu.evaluation import share
 from sifu.graph import Recording
 from sifu.history import Look, Segment
 from sifu.keys import Keys
@@ -50,7 +49,9 @@ class Training:
         self.active = start.isfinite().all(1)
         self.diverged = ~self.active
         self.rounds = torch.zeros(num_seeds, dtype=torch.int64, device=device)
-        self.seeds = torch.arange(num_seeds, device=device)
+        self.batch = torch.arange(num_seeds)  # the rows that are trained; `seeds`: the same, on the device
+        self.seeds = self.batch.to(device)
+        self.running = self.active.cpu()  # as of the last look
         self.status = [Status.DONE if stop.target is None else Status.NOT_REACHED] * num_seeds
         self.next_look = torch.zeros(num_seeds, dtype=torch.int64)
         self.looks: list[Look] = []
@@ -107,47 +108,52 @@ class Training:
         return next_look
 
     def _look(self, number: int) -> int:
-        """Evaluate the seeds that are due, end those that are done, drop them from the batch. The next look's round.
-
-        Between two looks nothing waits for the device.
-        """
-        due = torch.nonzero(self.active.cpu() & (self.next_look <= number)).flatten()
-        looks = self._evaluate(due, number) if len(due) else []
-        for row in torch.nonzero(self.diverged.cpu()).flatten().tolist():
+        """Evaluate the seeds that are due, end those that are done, drop them from the batch. The next look's round."""
+        due = torch.nonzero(self.running & (self.next_look <= number)).flatten()
+        accuracy, self.running, diverged = self._fetch(due)
+        for row in torch.nonzero(diverged).flatten().tolist():
             self.status[row] = Status.DIVERGED
+        alive = self.running[due]
+        looks = self._judge(due[alive], accuracy[alive], number)
         self._drop_finished()
-        active = self.active.cpu()
         if self.progress is not None:
-            self.progress(number, looks, int(active.sum()))
-        return int(self.next_look[active].min()) if bool(active.any()) else number
+            self.progress(number, looks, int(self.running.sum()))
+        return int(self.next_look[self.running].min()) if bool(self.running.any()) else number
 
-    def _evaluate(self, due: Tensor, number: int) -> list[Look]:
-        rows, size = due.to(self.weights.device), self.engine.clients.size
-        correct = self.engine.evaluator.correct(self.weights[rows], rows)  # [R, C]
-        retain = share(correct, size[rows], self.available[rows]).cpu()
-        forget = share(correct, size[rows], ~self.available[rows]).cpu()
-        accuracy = torch.zeros(len(self.start), dtype=retain.dtype)
-        accuracy[due] = retain
-        reached = self.stop.reached(accuracy, number)
+    def _fetch(self, due: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Accuracy on those who take part and on the others [R, 2] of the seeds that are `due` [R], and of all seeds
+        who is active and who diverged [S]: all in one transfer, which waits for the device.
+        """
+        rows = due.to(self.start.device)
+        accuracy = self.engine.evaluator.accuracy(self.weights[rows], rows, self.available[rows])  # [R, 2]
+        flags = torch.stack([self.active, self.diverged]).double()  # [2, S]
+        fetched = torch.cat([accuracy.flatten(), flags.flatten()]).cpu()
+        active, diverged = fetched[accuracy.numel() :].view(2, -1).bool()
+        return fetched[: accuracy.numel()].view(-1, 2), active, diverged
+
+    def _judge(self, due: Tensor, accuracy: Tensor, number: int) -> list[Look]:
+        """End the seeds of `due` [R] that have met their stop rule with `accuracy` [R, 2], plan the others' look."""
+        retain = torch.zeros(len(self.start), dtype=accuracy.dtype)
+        retain[due] = accuracy[:, 0]
+        reached = self.stop.reached(retain, number)
         over = number >= self.stop.max_rounds
-        for row in due.tolist():
-            if reached[row]:
-                self.status[row] = Status.DONE
+        for row in due[reached[due]].tolist():
+            self.status[row] = Status.DONE
         done = due[(reached | over)[due]]
-        self.active[done.to(self.active.device)] = False
-        self.next_look[due] = self.stop.next_look(accuracy, number)[due]
-        looks = [
-            Look(row, number, a, None if f != f else f)
-            for row, a, f in zip(due.tolist(), retain.tolist(), forget.tolist(), strict=True)
-        ]
+        if len(done):
+            self.running[done] = False
+            self.active[done.to(self.active.device)] = False
+        self.next_look[due] = self.stop.next_look(retain, number)[due]
+        numbers = zip(due.tolist(), accuracy.tolist(), strict=True)
+        looks = [Look(row, number, kept, None if lost != lost else lost) for row, (kept, lost) in numbers]
         self.looks += looks
         return looks
 
     def _drop_finished(self) -> None:
-        running = self.seeds[self.active[self.seeds]]
-        finished = len(self.seeds) - len(running)
+        running = self.batch[self.running[self.batch]]
+        finished = len(self.batch) - len(running)
         if not finished:
             return
-        if self.engine.workers is not None or not len(running) or finished >= _DROP_SHARE * len(self.seeds):
-            self.seeds = running
+        if self.engine.workers is not None or not len(running) or finished >= _DROP_SHARE * len(self.batch):
+            self.batch, self.seeds = running, running.to(self.start.device)
             self.step = self._recording()

@@ -18,7 +18,7 @@ from sifu.scenario import Scenario
 from sifu.stop import Stop
 from sifu.types import Clients
 
-_SEEDS, _ROUNDS, _CLIENTS = 2, 5, 8
+_SEEDS, _ROUNDS = 2, 5
 
 
 class ParityRow(NamedTuple):
@@ -33,9 +33,8 @@ class ParityRow(NamedTuple):
 
 def bench_parity(name: str, scenario: Scenario, device: str, threads: int) -> list[ParityRow]:
     """The CPU in single precision, then the device in each of its precisions; the first rounds of a few clients."""
-    partition = replace(scenario.partition, num_clients=_CLIENTS)
     federation = replace(scenario.federation, clients_per_round=min(4, scenario.federation.clients_per_round))
-    scenario = replace(scenario, partition=partition, federation=federation)
+    scenario = replace(scenario, federation=federation)
     clients = random_clients(scenario, _SEEDS, torch.device("cpu"))
     exact, start = _run(scenario, clients, torch.float64, torch.device("cpu"), threads)
     moved = (exact - start).norm(dim=1)  # [S]
