@@ -155,7 +155,7 @@ def _plain_round(model: FlatModel, clients: Clients, scenario: Scenario) -> Call
 
     def function(number: int) -> None:
         batches = drawn[number % _DRAWN_ROUNDS]
-        # always from the start: on random labels the loss soon falls to numbers so small that a CPU takes ages over them
+        # always from the start: on random labels the loss soon falls to numbers that a CPU is slow with
         reference.fedavg_round(module, clients.images[0], clients.labels[0], size, batches, scenario.federation)
 
     return function
