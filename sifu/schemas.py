@@ -212,9 +212,10 @@ VERIFICATION = Table(
 ALPHA = Table(
     "alpha",
     "the sensitivity of the training to one client, measured by training without it, beside its bounds",
-    ("scenario", "seed", "client", "round"),
+    ("scenario", "change", "seed", "client", "round"),
     (
         _SCENARIO,
+        Column("change", _TEXT, "name in `alpha_sweep` of what was changed; empty: the scenario as it is"),
         _SEED,
         _CLIENT,
         Column("round", _INT, "rounds done: n of alpha(n, c)"),

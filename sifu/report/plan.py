@@ -31,6 +31,8 @@ class Plan:
     searches: list[list[str]]  # scenario, variant, block
     sweeps: list[list[str]]  # scenario, block
     request_sets: list[list[str]]  # scenario, block
+    alpha_sweeps: list[list[str]]  # scenario, change, block
+    changes: dict[str, str]  # change of the alpha sweep -> name in figures
 
     @staticmethod
     def read(data: Any) -> Plan:
@@ -87,7 +89,11 @@ class Source:
 
     @cached_property
     def alpha(self) -> pd.DataFrame:
-        return self._blocks("alpha", "alpha.parquet", ALPHA)
+        """Of the scenarios as they are, and of their changed federations."""
+        plan = self.plan
+        own = [self.root / "alpha" / s / b / "alpha.parquet" for s in plan.titles for b in plan.blocks]
+        swept = [self.root / "alpha_sweep" / s / c / b / "alpha.parquet" for s, c, b in plan.alpha_sweeps]
+        return self._all(own + swept, ALPHA)
 
     @cached_property
     def trials(self) -> pd.DataFrame:

@@ -88,14 +88,27 @@ def intervals(rows: pd.DataFrame, by: list[str], column: str) -> pd.DataFrame:
     return pd.DataFrame(found, columns=[*by, "mean", "low", "high"])
 
 
-def bounds_that_hold(alpha: pd.DataFrame) -> pd.DataFrame:
-    """How often Psi is a bound in fact: the share of points with alpha <= Psi, and the worst alpha / Psi."""
+def bounds_that_hold(alpha: pd.DataFrame, changes: dict[str, str]) -> pd.DataFrame:
+    """How often Psi is a bound in fact: the share of points with alpha <= Psi, and the worst alpha / Psi.
+
+    A row a scenario, change (`changes` are their names for people) and rule that differs from those before it.
+    """
     rows = []
-    for scenario, group in alpha[alpha["alpha"] > 0].groupby("scenario"):
-        for column in ("psi_published", "psi_strict"):
-            ratio = group["alpha"] / group[column]
-            holds = {"rule": column.removeprefix("psi_"), "alpha <= Psi": f"{(ratio <= 1 + ROUNDING).mean():.1%}"}
-            rows.append(
-                {"scenario": scenario} | holds | {"worst alpha / Psi": f"{ratio.max():.2f}", "points": len(ratio)}
-            )
-    return pd.DataFrame(rows, columns=["scenario", "rule", "alpha <= Psi", "worst alpha / Psi", "points"])
+    for (scenario, change), group in alpha[alpha["alpha"] > 0].groupby(["scenario", "change"]):
+        key = {"scenario": scenario, "settings": changes.get(str(change), change) if change else "its own"}
+        for rule in rules_that_differ(group):
+            ratio = group["alpha"] / group[f"psi_{rule}"]
+            values = {"alpha <= Psi": f"{share_held(group, rule):.1%}", "worst alpha / Psi": f"{ratio.max():.2f}"}
+            rows.append(key | {"rule": rule} | values | {"points": len(ratio)})
+    return pd.DataFrame(rows, columns=["scenario", "settings", "rule", "alpha <= Psi", "worst alpha / Psi", "points"])
+
+
+def share_held(alpha: pd.DataFrame, rule: str) -> float:
+    """The share of points whose Psi by a rule is a bound in fact; nan without a point."""
+    return float((alpha["alpha"] <= alpha[f"psi_{rule}"] * (1 + ROUNDING)).mean())
+
+
+def rules_that_differ(alpha: pd.DataFrame) -> list[str]:
+    """`published`, `released` where that is something else (after requests it is), `strict`."""
+    same = (alpha["psi_released"] == alpha["psi_published"]).all()
+    return ["published", "strict"] if same else ["published", "released", "strict"]

@@ -283,12 +283,45 @@ def test_only_some_variants_of_a_scenario() -> None:
             "sigma_sweep.variant: 'x' is refused",
         ),
         ("request_sets", {"scenarios": ["smoke"], "variants": ["lost"]}, "request_sets.variants: 'lost' is refused"),
+        ("alpha_sweep", {"scenarios": ["mnits"], "federations": []}, "alpha_sweep.scenarios: 'mnits' is refused"),
     ],
 )
 def test_sweeps_must_be_of_the_run(key: str, value: object, words: str) -> None:
     run = {"scenarios": ["smoke"], "variants": ["scratch"], key: value}
     with pytest.raises(ConfigError, match=words):
         load_suite(run, CONFIG, {})
+
+
+@pytest.mark.parametrize(
+    ("entries", "words"),
+    [
+        ([{"momentm": 0.0}], "federations[0].change.momentm: 0.0 is refused; allowed: only the keys clients_per_round"),
+        ([{"momentm": 0.0}], "did you mean momentum?"),
+        ([{"momentum": 0.0}, {"momentum": 1.0}], "federations[1].change.momentum: 1.0 is refused; allowed: 0 to 0.999"),
+        ([{"batch_size": 21}], "federations[0].change.batch_size: 21 is refused; allowed: 1 to the fewest examples"),
+        ([{"privacy": None}], "federations[0].change.privacy: None is refused"),
+        ([{}], "federations[0].change: {} is refused; allowed: at least one key"),
+    ],
+)
+def test_a_change_must_be_one_of_the_federation(entries: list[dict[str, Any]], words: str) -> None:
+    """The clients of `smoke` hold 20 examples."""
+    changes = [{"name": f"c{i}", "label": f"c{i}", "change": change} for i, change in enumerate(entries)]
+    sweep = {"scenarios": ["smoke"], "federations": changes}
+    with pytest.raises(ConfigError) as caught:
+        load_suite({"scenarios": ["smoke"], "variants": ["scratch"], "alpha_sweep": sweep}, CONFIG, {})
+    assert str(caught.value).startswith("alpha_sweep.")
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [(["Big-step"], "name: 'Big-step' is refused; allowed: lower case letters"), (["a", "a"], "each name once")],
+)
+def test_names_of_changes_are_names_of_folders(names: list[str], words: str) -> None:
+    changes = [{"name": name, "label": str(i), "change": {"momentum": 0.0}} for i, name in enumerate(names)]
+    sweep = {"scenarios": ["smoke"], "federations": changes}
+    with pytest.raises(ConfigError, match=words):
+        load_suite({"scenarios": ["smoke"], "variants": ["scratch"], "alpha_sweep": sweep}, CONFIG, {})
 
 
 def test_noise_in_rounds_is_not_a_scenarios(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ def test_default_config(checkout: Checkout) -> None:
     """4 seeds in one block; 11, 7 and 7 variants, 2 with a search (on a block of its own) and a training."""
     plan = checkout.plan()
     blocks = {"partition": 4, "train": 3, "unlearn": 25, "verify": 3, "alpha": 3, "sweep": 1, "request_sets": 1}
-    assert plan == ONCE | {"search": 2, "train_variant": 2} | blocks
+    assert plan == ONCE | {"search": 2, "train_variant": 2, "alpha_sweep": 2} | blocks
     assert sum(plan.values()) <= 60
 
 
@@ -23,7 +23,7 @@ def test_smoke_config(checkout: Checkout) -> None:
     """4 scenarios with 7, 3, 3 and 2 variants, a block of 2 seeds; one variant has a search and its own training."""
     plan = checkout.plan("--configfile", "config/smoke.yaml")
     blocks = {"partition": 5, "train": 4, "unlearn": 15, "verify": 4, "alpha": 4, "sweep": 1, "request_sets": 1}
-    assert plan == ONCE | {"search": 1, "train_variant": 1} | blocks
+    assert plan == ONCE | {"search": 1, "train_variant": 1, "alpha_sweep": 1} | blocks
 
 
 def test_paper_config(checkout: Checkout, data_root: Path) -> None:
@@ -35,7 +35,8 @@ def test_paper_config(checkout: Checkout, data_root: Path) -> None:
     plan = checkout.plan("--configfile", "config/paper.yaml", data_root=data_root)
     each = dict.fromkeys(("train", "verify", "alpha"), present)
     twice = dict.fromkeys(("partition", "search", "train_variant"), 2 * present)  # two variants of DP-FedAvg
-    assert plan == ONCE | {"unlearn": 15 * present, "sweep": swept, "request_sets": swept} | each | twice
+    sweeps = {"sweep": swept, "request_sets": swept, "alpha_sweep": 4 * swept}
+    assert plan == ONCE | {"unlearn": 15 * present} | sweeps | each | twice
     assert sum(plan.values()) < 1500
     if not there:
         assert "scenario celeba is left out: dataset celeba is missing" in result.stdout + result.stderr

@@ -59,11 +59,12 @@ def finish(axis: Axes, *, empty: bool = False) -> None:
     sns.despine(ax=axis)
 
 
-def legend(figure: Figure) -> None:
-    """One legend for all panels, beside them."""
+def legend(figure: Figure, *, below: bool = False) -> None:
+    """One legend for all panels, beside or below them."""
     handles: dict[str, Any] = {}
     for axis in figure.axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
     if handles:
-        figure.legend(list(handles.values()), list(handles), loc="outside right upper", frameon=False, fontsize=8)
+        place = {"loc": "outside lower center", "ncols": len(handles)} if below else {"loc": "outside right upper"}
+        figure.legend(list(handles.values()), list(handles), frameon=False, fontsize=8, **place)
