@@ -34,8 +34,8 @@ def test_the_papers_config_covers_its_five_datasets(data_root: Path) -> None:
     suite = load_suite(read_yaml(CONFIG / "paper.yaml"), CONFIG, {"SIFU_DATA_ROOT": str(data_root)})
     planned = [*suite.scenarios, *suite.skipped]
     for name in ("mnist", "fashionmnist", "cifar10", "cifar100", "celeba"):
-        assert {name, f"{name}_watermark"} <= set(planned)
-    assert set(suite.skipped) <= {"celeba", "celeba_watermark"}
+        assert {name, f"{name}_watermark", f"{name}_backdoor"} <= set(planned)
+    assert set(suite.skipped) <= {"celeba", "celeba_watermark", "celeba_backdoor"}
     assert suite.run.num_seeds == 10
 
 
