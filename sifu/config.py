@@ -94,6 +94,7 @@ def load_suite(raw: Mapping[str, Any], folder: Path, environ: Mapping[str, str] 
     _refuse_parts(run, scenarios, variants)
     if "scratch" not in picked:
         raise ConfigError("variants", list(run.variants), "scratch among them: it is the reference of every gap")
+    _refuse_shown(run)
     labels = [variant.label for variant in picked.values()]
     if len(set(labels)) < len(labels):
         raise ConfigError("variants", list(run.variants), "variants with different labels")
@@ -102,6 +103,14 @@ def load_suite(raw: Mapping[str, Any], folder: Path, environ: Mapping[str, str] 
             method_of(name, variant, scenario)  # refuses nonsense
             _refuse_search(name, variant, scenario, range(run.first_seed, run.first_seed + run.num_seeds))
     return Suite(run, found, picked, skipped, variants)
+
+
+def _refuse_shown(run: Run) -> None:
+    for name in run.shown or ():
+        if name not in run.variants:
+            raise ConfigError("shown", name, f"some of the run's variants ({', '.join(run.variants)}); null: all")
+    if run.shown == ():
+        raise ConfigError("shown", [], "at least one of the run's variants; null: all")
 
 
 def _refuse_parts(run: Run, scenarios: Mapping[str, Any], variants: Mapping[str, Any]) -> None:

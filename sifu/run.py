@@ -111,6 +111,10 @@ class Run:
     only: tuple[Only, ...] = setting(
         "scenarios that get only some of the variants; one that is not named here gets them all", default=()
     )
+    shown: tuple[str, ...] | None = setting(
+        "the run's variants that figures draw, so that they can be read; null: all. Tables always hold all",
+        default=None,
+    )
     sigma_sweep: SigmaSweep | None = setting("a variant under several sigma; null: no sweep", default=None)
     request_sets: RequestSets | None = setting("other clients that leave; null: only the scenario's", default=None)
     alpha_sweep: AlphaSweep | None = setting(

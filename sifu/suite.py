@@ -26,6 +26,11 @@ class Suite:
         return [name for name in self.run.variants if name in some.get(scenario, self.run.variants)]
 
     @property
+    def shown(self) -> list[str]:
+        """The variants that figures draw."""
+        return list(self.run.variants if self.run.shown is None else self.run.shown)
+
+    @property
     def set_variants(self) -> list[str]:
         """The variants of the request sets, of those of the run."""
         sets = self.run.request_sets
@@ -72,6 +77,7 @@ class Suite:
             "blocks": self.blocks,
             "labels": {name: variant.label for name, variant in self.variants.items()},
             "methods": {name: variant.method for name, variant in self.variants.items()},
+            "shown": self.shown,
             "variants": {name: self.variants_of(name) for name in self.scenarios},
             "marks": {name: scenario.mark for name, scenario in self.scenarios.items()},
             "searches": searches,

@@ -25,6 +25,7 @@ class Plan:
     blocks: list[str]
     labels: dict[str, str]  # variant -> name in figures
     methods: dict[str, str]  # variant -> method
+    shown: list[str]  # variants that figures draw
     variants: dict[str, list[str]]  # scenario -> its variants
     marks: dict[str, str]  # scenario -> plain | watermark | backdoor
     settings: dict[str, Any]  # scenario -> its settings, plain

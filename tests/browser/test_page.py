@@ -56,7 +56,9 @@ def write_results(root: Path) -> Plan:
     one = {"smoke": list(LABELS)}
     methods = {name: name for name in LABELS}
     names = {"smoke": "Smoke"}
-    return Plan(str(root), names, ["s000-001"], LABELS, methods, one, {"smoke": "plain"}, {}, [], [], [], [], {})
+    return Plan(
+        str(root), names, ["s000-001"], LABELS, methods, list(LABELS), one, {"smoke": "plain"}, {}, [], [], [], [], {}
+    )
 
 
 @pytest.fixture(scope="module")

@@ -136,6 +136,10 @@ BAD_RUNS: list[tuple[dict[str, Any], str]] = [
     ({"variants": []}, "variants: [] is refused; allowed: scratch among them"),
     ({"variants": ["sifu"]}, "variants: ['sifu'] is refused; allowed: scratch among them"),
     ({"scenarios": ["celeba"]}, "scenarios.celeba: dataset celeba is missing: looked for"),
+    ({"shown": ["sifoo"]}, "shown: 'sifoo' is refused; allowed: some of the run's variants (original, scratch,"),
+    ({"shown": ["sifu_released"]}, "shown: 'sifu_released' is refused; allowed: some of the run's variants"),
+    ({"shown": []}, "shown: [] is refused; allowed: at least one of the run's variants; null: all"),
+    ({"shown": "sifu"}, "shown: 'sifu' is refused; allowed: a list"),
     ({"block_size": None}, "block_size: None is refused; allowed: a whole number"),
 ]
 

@@ -19,7 +19,7 @@ _VARIANTS = ("sifu", "sifu_strict", "sifu_released")
 
 def draw(source: Source) -> Figure:
     plan = source.plan
-    variant = next((name for name in _VARIANTS if name in plan.labels), None)
+    variant = next((name for name in _VARIANTS if name in plan.shown), None)
     cells = source.cells[(source.cells["variant"] == variant) & (source.cells["stop"] == "target")]
     scenarios = [name for name in plan.titles if name in set(cells["scenario"])]
     figure, axes = grid(1, max(1, len(scenarios)), width=3.6, height=2.8)

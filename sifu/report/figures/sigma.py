@@ -58,6 +58,6 @@ def _limits(axis: Axes, source: Source, scenario: str, column: str) -> None:
             (numbers["scenario"] == scenario) & (numbers["variant"] == variant) & (numbers["stop"] == "target")
         ]
         part = part[(part["quantity"] == quantity) & (part["subset"] == subset) & (part["request"] == 1)]
-        if len(part) and variant in source.plan.methods:
+        if len(part) and variant in source.plan.shown:
             look = style(source, variant)
             axis.axhline(part["mean"].iloc[0], color=look["color"], linestyle="--", linewidth=1, label=look["label"])

@@ -40,9 +40,14 @@ def grid(rows: int, columns: int, *, width: float = 3.2, height: float = 2.5) ->
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
+def drawn(source: Source, part: pd.DataFrame) -> set[str]:
+    """The variants of some rows that the run wants to see in figures."""
+    return set(part["variant"]) & set(source.plan.shown)
+
+
 def lines(axis: Axes, source: Source, part: pd.DataFrame, x: str) -> None:
     """A line a method with its 95% interval; the methods stand a little apart, so that bars do not hide each other."""
-    present = [variant for variant in source.plan.labels if variant in set(part["variant"])]
+    present = [variant for variant in source.plan.labels if variant in drawn(source, part)]
     step = (part[x].max() - part[x].min()) / 40 if len(part) else 0.0
     for place, variant in enumerate(present):
         group = part[part["variant"] == variant].sort_values(x)
