@@ -250,7 +250,8 @@ STATISTICS = Table(
         Column(
             "quantity",
             _TEXT,
-            "a column of cells, a metric, or one of rounds_to_scratch and steps_to_scratch: over scratch's",
+            "a column of cells, a metric, done or refused (shares of seeds); rounds_to_scratch and steps_to_scratch: "
+            "over scratch's; speed_up: scratch's client steps over these; no_cost (a share) where some seeds took none",
         ),
         Column("subset", _TEXT, "of a metric; empty otherwise"),
         Column("mean", _REAL, "mean over seeds"),

@@ -7,6 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 _CELL = ["scenario", "variant", "stop", "request"]
+_LONG = [*_CELL, "seed", "quantity", "subset", "value"]
 _NUMBERS = (
     "rounds",
     "client_steps",
@@ -35,6 +36,7 @@ def long_form(cells: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
     ratios = [
         _relative(finished, "rounds", "rounds_to_scratch"),
         _relative(finished, "client_steps", "steps_to_scratch"),
+        _speed_up(finished),
     ]
     return pd.concat([numbers.dropna(subset="value"), _done(cells), *ratios, measured])
 
@@ -49,11 +51,26 @@ def _done(cells: pd.DataFrame) -> pd.DataFrame:
 
 def _relative(cells: pd.DataFrame, column: str, quantity: str) -> pd.DataFrame:
     """A column over that of scratch in the same seed and request, both to the target."""
+    paired = _beside_scratch(cells, column)
+    paired = paired.assign(quantity=quantity, subset="", value=paired[column] / paired[f"{column}_scratch"])
+    return paired[_LONG]
+
+
+def _speed_up(cells: pd.DataFrame) -> pd.DataFrame:
+    """Scratch's client steps over a method's, seed by seed; where a seed took none, which ones did (`no_cost`)."""
+    paired = _beside_scratch(cells, "client_steps")
+    free = paired["client_steps"] == 0
+    any_free = free.groupby([paired[key] for key in _CELL]).transform("any")
+    ratio = paired["client_steps_scratch"] / paired["client_steps"].mask(free)
+    quantity = pd.Series("speed_up", paired.index).mask(any_free, "no_cost")
+    return paired.assign(quantity=quantity, subset="", value=ratio.mask(any_free, free.astype(float)))[_LONG]
+
+
+def _beside_scratch(cells: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Cells to the target, with a column of scratch's in the same seed and request."""
     to_target = cells[cells["stop"] == "target"]
     reference = to_target[to_target["variant"] == REFERENCE][["scenario", "seed", "request", column]]
-    paired = to_target.merge(reference, on=["scenario", "seed", "request"], suffixes=("", "_scratch"))
-    paired = paired.assign(quantity=quantity, subset="", value=paired[column] / paired[f"{column}_scratch"])
-    return paired[[*_CELL, "seed", "quantity", "subset", "value"]]
+    return to_target.merge(reference, on=["scenario", "seed", "request"], suffixes=("", "_scratch"))
 
 
 def over_seeds(numbers: pd.DataFrame) -> pd.DataFrame:

@@ -17,9 +17,10 @@ from sifu.store import write_table, write_text
 CAPTIONS = {
     "headline": "After each request, recovered to the target accuracy: mean over seeds and its 95% bootstrap interval "
     "(with few seeds such intervals are too narrow). `cost / scratch`: client steps, calibration included, over "
-    "scratch's. `claimed delta` is the method's own, at its claimed epsilon; `actual delta` counts all who leave with "
-    "this request together, with the weights that the aggregation used, and the noise exactly; it holds if the "
-    "contraction B does (table `bounds`).",
+    "scratch's; `speed-up`: scratch's over these, seed by seed. `forget gap`: absolute difference to scratch's "
+    "accuracy on those who leave with this request. `claimed delta` is the method's own, at its claimed epsilon; "
+    "`actual delta` counts all who leave with this request together, with the weights that the aggregation used, and "
+    "the noise exactly; it holds if the contraction B does (table `bounds`).",
     "budgets": "Absolute gaps of accuracy to scratch (run to its own target) when recovery may take a share of the "
     "training's client steps: mean over seeds and its 95% bootstrap interval.",
     "certificates": "What is promised and what holds, after each request to the target: means over seeds. `actual`: "

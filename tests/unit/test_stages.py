@@ -189,7 +189,7 @@ def test_the_report_shows_every_method_and_says_what_is_missing(results: Results
     assert (statistics["mean"] <= statistics["high"] + 1e-12).all()
     headline = (report / "tables" / "headline.md").read_text()
     assert "| smoke | Dummy | 1 |" in headline
-    assert "| smoke | Refusing | 1 | refused | - | - | - | - | - | - |" in headline
+    assert "| smoke | Refusing | 1 | refused | - | - | - | - | - | - | - | - |" in headline
     assert "| smoke | its own | published |" in (report / "tables" / "bounds.md").read_text()
     assert "| smoke | SIFU | 1 | 10 | 0.01 | 1 | 0.05 |" in (report / "tables" / "certificates.md").read_text()
     assert "| `fed_eraser` |" in (report / "tables" / "methods.md").read_text()
