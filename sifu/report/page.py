@@ -13,7 +13,7 @@ import yaml
 from sifu.report import tables
 from sifu.report.figures import FIGURES
 from sifu.report.findings import findings
-from sifu.report.plan import Source
+from sifu.report.plan import Source, missing_words
 
 _TEMPLATE = Path(__file__).with_name("page.html")
 
@@ -52,9 +52,9 @@ def _seeds(source: Source) -> str:
 def _findings(source: Source) -> str:
     items = "".join(f"<li>{escape(text)}</li>" for text in findings(source))
     note = ""
-    if source.missing:
-        named = "".join(f"<li><code>{escape(path)}</code></li>" for path in source.missing)
-        note = f'<p class="missing">{len(source.missing)} planned tables are missing:</p><ul>{named}</ul>'
+    if missing := source.all_missing():
+        named = "".join(f"<li><code>{escape(path)}</code></li>" for path in missing)
+        note = f'<p class="missing">{missing_words(missing)}:</p><ul>{named}</ul>'
     return f'<ul class="findings">{items}</ul>{note}'
 
 

@@ -75,14 +75,14 @@ def _beside_scratch(cells: pd.DataFrame, column: str) -> pd.DataFrame:
 
 def over_seeds(numbers: pd.DataFrame) -> pd.DataFrame:
     """One row a cell, quantity and subset: mean, standard deviation and interval over its seeds."""
-    rows = []
-    for key, group in numbers.groupby([*_CELL, "quantity", "subset"]):
+    rows, by = [], [*_CELL, "quantity", "subset"]
+    for key, group in numbers.groupby(by):
         values = group["value"].to_numpy(float)
         low, high = bootstrap_interval(values)
         deviation = values.std(ddof=1) if len(values) > 1 else None
-        names = dict(zip([*_CELL, "quantity", "subset"], key, strict=True))
+        names = dict(zip(by, key, strict=True))
         rows.append(names | {"mean": values.mean(), "std": deviation, "low": low, "high": high, "seeds": len(values)})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=[*by, "mean", "std", "low", "high", "seeds"])
 
 
 def bootstrap_interval(values: NDArray[np.float64], level: float = 0.95) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from sifu.codehash import code_hash
 from sifu.provenance import provenance
 from sifu.report import statistics, tables
 from sifu.report.methods import methods_page
-from sifu.report.plan import Plan, Source
+from sifu.report.plan import Plan, Source, missing_words
 from sifu.schemas import STATISTICS
 from sifu.store import write_table, write_text
 
@@ -64,6 +64,7 @@ def run_report(plan: Plan, folder: Path) -> None:
 
 def _write_people_table(folder: Path, name: str, table: pd.DataFrame, missing: list[str]) -> None:
     write_text(folder / f"{name}.csv", table.to_csv(index=False))
-    write_text(folder / f"{name}.tex", tables.latex(table, CAPTIONS[name]))
+    count = f" {missing_words(missing)}." if missing else ""
+    write_text(folder / f"{name}.tex", tables.latex(table, CAPTIONS[name] + count))
     caption = CAPTIONS[name] + (f" Missing: {', '.join(missing)}." if missing else "")
     write_text(folder / f"{name}.md", tables.markdown(table, caption))

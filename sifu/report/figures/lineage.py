@@ -21,6 +21,8 @@ def draw(source: Source) -> Figure:
     plan = source.plan
     variant = next((name for name in _VARIANTS if name in plan.shown), None)
     cells = source.cells[(source.cells["variant"] == variant) & (source.cells["stop"] == "target")]
+    cells = cells.dropna(subset=["branch", "cut_round"])  # of a cell that was refused
+    cells = cells.merge(source.training[["scenario", "seed"]])  # a lineage starts with its training
     scenarios = [name for name in plan.titles if name in set(cells["scenario"])]
     figure, axes = grid(1, max(1, len(scenarios)), width=3.6, height=2.8)
     for axis, scenario in zip(axes[0], scenarios, strict=False):
