@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.ticker import MaxNLocator
 
-from sifu.report.figures.style import colours, finish, grid, legend
+from sifu.report.figures.style import colours, finish, grid, legend, log_ticks
 from sifu.report.plan import Plan, Source
 from sifu.report.statistics import rules_that_differ, share_held
 
@@ -86,6 +86,8 @@ def _curves(axis: Axes, part: pd.DataFrame) -> None:
         axis.plot(middle.index, middle[f"psi_{rule}"], color=_look(rule), label=f"Psi, {rule}")
     axis.set_yscale("symlog", linthresh=1e-2)
     axis.set_xlabel("round n", fontsize=8)
+    axis.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True, steps=[1, 2, 5, 10]))
+    axis.tick_params(labelsize=8)
     finish(axis)
 
 
@@ -101,7 +103,7 @@ def _points(axis: Axes, part: pd.DataFrame) -> None:
     axis.set(xscale="log", yscale="log")
     axis.set_xlabel("measured alpha(n, c)", fontsize=8)
     axis.set_ylabel("bound Psi(n, c)", fontsize=8)
-    for each in (axis.xaxis, axis.yaxis):
-        each.set_major_locator(LogLocator(numticks=5))
-        each.set_minor_formatter(NullFormatter())
+    axis.tick_params(labelsize=8)
+    for which in ("x", "y"):
+        log_ticks(axis, which)
     finish(axis)
