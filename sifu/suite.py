@@ -25,6 +25,18 @@ class Suite:
         some = {entry.scenario: entry.variants for entry in self.run.only}
         return [name for name in self.run.variants if name in some.get(scenario, self.run.variants)]
 
+    def notices(self) -> list[str]:
+        """What is left out, a sentence for each reason: scenarios without their dataset stand together."""
+        reasons: dict[str, list[str]] = {}
+        for name, reason in self.skipped.items():
+            reasons.setdefault(reason, []).append(name)
+        words = {True: ("scenario", "is"), False: ("scenarios", "are")}
+        found = []
+        for reason, names in reasons.items():
+            noun, verb = words[len(names) == 1]
+            found.append(f"{noun} {', '.join(names)} {verb} left out: {reason}")
+        return found
+
     @property
     def shown(self) -> list[str]:
         """The variants that figures draw."""

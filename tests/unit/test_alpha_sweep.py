@@ -116,3 +116,4 @@ def test_panels_of_the_figure() -> None:
         [("d", None), ("d", ""), None, None],
     ]
     assert layout(plan("b", [])) == [[("b", None), ("b", "")]]
+    assert layout(plan("", [])) == [[None]]

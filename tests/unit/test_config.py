@@ -212,6 +212,12 @@ def test_missing_data_can_be_skipped_or_downloaded(tmp_path: Path) -> None:
     skipped = load_suite(raw | {"missing_data": "skip"}, CONFIG, {"SIFU_DATA_ROOT": str(tmp_path)})
     assert list(skipped.scenarios) == ["smoke"]
     assert "dataset mnist is missing" in skipped.skipped["mnist"]
+    (alone,) = skipped.notices()
+    assert alone.startswith("scenario mnist is left out: dataset mnist is missing: looked for")
+    raw_two = raw | {"scenarios": ["mnist", "mnist_watermark", "smoke", "cifar10"], "missing_data": "skip"}
+    both, other = load_suite(raw_two, CONFIG, {"SIFU_DATA_ROOT": str(tmp_path)}).notices()
+    assert both.startswith("scenarios mnist, mnist_watermark are left out: dataset mnist is missing: looked for")
+    assert other.startswith("scenario cifar10 is left out")
     downloading = load_suite(raw | {"download": True}, CONFIG, {"SIFU_DATA_ROOT": str(tmp_path)})
     assert downloading.scenarios["mnist"].dataset.source == "torchvision"
 

@@ -38,8 +38,19 @@ def test_paper_config(checkout: Checkout, data_root: Path) -> None:
     sweeps = {"sweep": swept, "request_sets": swept, "alpha_sweep": 4 * swept}
     assert plan == ONCE | {"unlearn": 15 * present} | sweeps | each | twice
     assert sum(plan.values()) < 1500
-    if not there:
-        assert "scenario celeba is left out: dataset celeba is missing" in result.stdout + result.stderr
+    output = result.stdout + result.stderr
+    notice = "scenarios celeba, celeba_watermark, celeba_backdoor are left out: dataset celeba is missing"
+    assert output.count("left out") == (0 if there else 1), "one sentence for all of them"
+    assert (notice in output) == (not there)
+
+
+def test_missing_data_can_end_the_run_instead(checkout: Checkout, data_root: Path) -> None:
+    if (data_root / "celeba").exists():
+        pytest.skip("nothing is missing here")
+    arguments = ("-n", "--configfile", "config/paper.yaml", "--config", "missing_data=refuse")
+    result = checkout.snakemake(*arguments, data_root=data_root)
+    assert result.returncode != 0
+    assert "scenarios.celeba: dataset celeba is missing" in result.stdout + result.stderr
 
 
 def test_more_seeds_from_the_command_line(checkout: Checkout) -> None:

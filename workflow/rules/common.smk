@@ -24,8 +24,8 @@ try:
 except SifuError as error:
     raise WorkflowError(str(error))
 
-for name, reason in SUITE.skipped.items():
-    print(f"scenario {name} is left out: {reason}", file=sys.stderr)
+for notice in SUITE.notices():
+    print(notice, file=sys.stderr)
 
 PY = sys.executable
 RUN = SUITE.run

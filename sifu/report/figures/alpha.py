@@ -48,8 +48,8 @@ def layout(plan: Plan) -> list[list[Panel | None]]:
     ]
     flat: list[Panel] = [(name, change) for name, more in swept.items() if not more for change in (_CURVES, "")]
     rows = whole + [flat[start : start + width] for start in range(0, len(flat), width)]
-    used = max(len(row) for row in rows)
-    return [[*row, *[None] * (used - len(row))] for row in rows]
+    used = max((len(row) for row in rows), default=1)
+    return [[*row, *[None] * (used - len(row))] for row in rows] or [[None]]
 
 
 def _panel(axis: Axes, source: Source, scenario: str, change: str | None) -> None:
