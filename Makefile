@@ -52,7 +52,7 @@ paper: $(VENV)/.ok  ## the paper's grid; datasets from SIFU_DATA_ROOT
 	$(MAKE) run CONFIG=config/paper.yaml
 
 clean:  ## remove results and caches, keep the environment
-	rm -rf results/sweep results/request_sets results/partition results/train results/unlearn results/verify results/alpha results/report results/smoke \
+	rm -rf results/sweep results/request_sets results/partition results/train results/unlearn results/verify results/alpha results/alpha_sweep results/report results/smoke \
 	  results/search results/null_space results/mnist .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 help:  ## this list

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,8 @@ from sifu.config import default_data_root, load_scenario, load_variant
 from sifu.errors import ConfigError
 from sifu.methods.method import OwnTraining
 from sifu.paths import stage_folder
-from sifu.run import PRECISIONS, block_seeds, method_of
+from sifu.run import PRECISIONS, Change, block_seeds, changed_scenario, method_of
+from sifu.settings import build
 
 if TYPE_CHECKING:
     from sifu.methods.method import Method
@@ -48,6 +50,11 @@ def add_stages(commands: Commands) -> None:
     sets.add_argument("--count", type=int, default=10, help="how many sets (default: %(default)s)")
     _with_device(sets)
     _with_device(_add(commands, "alpha", "Measure how much single clients moved the training.", run_alpha))
+    changed = _add(commands, "alpha_sweep", "Train with another federation and measure the same.", run_alpha_sweep)
+    changed.add_argument("--name", required=True, help="name of the change: folder of its results")
+    changed.add_argument("--change", required=True, help='keys of the federation as JSON, such as {"momentum": 0.0}')
+    changed.add_argument("--rounds", type=int, help="most rounds of the training (default: the scenario's)")
+    _with_device(changed)
 
 
 def _add(commands: Commands, name: str, text: str, command: Command) -> argparse.ArgumentParser:
@@ -197,4 +204,17 @@ def run_verify(parsed: argparse.Namespace) -> None:
 def run_alpha(parsed: argparse.Namespace) -> None:
     from sifu.stages.alpha import run_alpha
 
-    run_alpha(_block(parsed), _folder(parsed, "alpha"), history=_folder(parsed, "train") / "history.safetensors")
+    run_alpha(_block(parsed), _folder(parsed, "alpha"), history=_history(parsed))
+
+
+def run_alpha_sweep(parsed: argparse.Namespace) -> None:
+    from sifu.stages.alpha_sweep import run_alpha_sweep
+
+    at_least_one("--rounds", 1 if parsed.rounds is None else parsed.rounds)
+    try:
+        change = json.loads(parsed.change)
+    except json.JSONDecodeError:
+        raise ConfigError("--change", parsed.change, "JSON") from None
+    entry, block = build(Change, {"name": parsed.name, "label": "", "change": change}, ""), _block(parsed)
+    block = replace(block, scenario=changed_scenario(block.scenario, entry.change, parsed.rounds, "--change"))
+    run_alpha_sweep(block, entry.name, _folder(parsed, "alpha_sweep", entry.name))

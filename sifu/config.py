@@ -7,7 +7,6 @@ the named scenarios and method settings.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,9 +17,9 @@ import yaml
 from sifu.data import resolve_source
 from sifu.errors import ConfigError, DataError, SifuError
 from sifu.methods.method import OwnTraining
-from sifu.run import Run, Variant, block_seeds, method_of
+from sifu.run import AlphaSweep, Run, Variant, block_seeds, changed_scenario, method_of
 from sifu.scenario import Scenario
-from sifu.settings import build
+from sifu.settings import build, file_name
 from sifu.suite import Suite
 
 
@@ -95,6 +94,7 @@ def load_suite(raw: Mapping[str, Any], folder: Path, environ: Mapping[str, str] 
     _refuse_parts(run, scenarios, variants)
     if "scratch" not in picked:
         raise ConfigError("variants", list(run.variants), "scratch among them: it is the reference of every gap")
+    _refuse_shown(run)
     labels = [variant.label for variant in picked.values()]
     if len(set(labels)) < len(labels):
         raise ConfigError("variants", list(run.variants), "variants with different labels")
@@ -103,6 +103,14 @@ def load_suite(raw: Mapping[str, Any], folder: Path, environ: Mapping[str, str] 
             method_of(name, variant, scenario)  # refuses nonsense
             _refuse_search(name, variant, scenario, range(run.first_seed, run.first_seed + run.num_seeds))
     return Suite(run, found, picked, skipped, variants)
+
+
+def _refuse_shown(run: Run) -> None:
+    for name in run.shown or ():
+        if name not in run.variants:
+            raise ConfigError("shown", name, f"some of the run's variants ({', '.join(run.variants)}); null: all")
+    if run.shown == ():
+        raise ConfigError("shown", [], "at least one of the run's variants; null: all")
 
 
 def _refuse_parts(run: Run, scenarios: Mapping[str, Any], variants: Mapping[str, Any]) -> None:
@@ -115,21 +123,34 @@ def _refuse_parts(run: Run, scenarios: Mapping[str, Any], variants: Mapping[str,
             _look_up(variants, name, f"only[{place}].variants")
         if "scratch" not in entry.variants:
             raise ConfigError(f"only[{place}].variants", list(entry.variants), "scratch among them")
-    for key, sweep in (("sigma_sweep", run.sigma_sweep), ("request_sets", run.request_sets)):
+    for key, sweep in (
+        ("sigma_sweep", run.sigma_sweep),
+        ("request_sets", run.request_sets),
+        ("alpha_sweep", run.alpha_sweep),
+    ):
         for name in sweep.scenarios if sweep else ():
             _look_up(scenarios, name, f"{key}.scenarios")
+    if run.alpha_sweep:
+        _refuse_changes(run.alpha_sweep, scenarios)
     if run.sigma_sweep:
         _look_up(variants, run.sigma_sweep.variant, "sigma_sweep.variant")
     for name in run.request_sets.variants if run.request_sets else ():
         _look_up(variants, name, "request_sets.variants")
 
 
+def _refuse_changes(sweep: AlphaSweep, scenarios: Mapping[str, Any]) -> None:
+    """Every change must be possible in every scenario of the sweep."""
+    for place, entry in enumerate(sweep.federations):
+        for name in sweep.scenarios:
+            changed_scenario(scenarios[name], entry.change, sweep.rounds, f"alpha_sweep.federations[{place}].change")
+
+
 def read_named(cls: type, path: Path, key: str) -> dict[str, Any]:
     """All scenarios, or all variants, of a file, by name; datasets are not looked for."""
     raw = read_yaml(path)
     for name in raw:
-        if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-            raise ConfigError(key, name, "names of lower case letters, digits and _ that start with a letter")
+        if not file_name().test(name):
+            raise ConfigError(key, name, f"names of {file_name().words}")
     return {name: build(cls, data, f"{key}.{name}") for name, data in raw.items()}
 
 

@@ -8,16 +8,20 @@ from torch import Tensor
 from sifu.engine import Engine
 from sifu.history import Segment
 from sifu.keys import Keys
+from sifu.training import Progress
 
 
-def measure_alpha(engine: Engine, segment: Segment, seeds: Tensor, clients: Tensor) -> Tensor:
+def measure_alpha(
+    engine: Engine, segment: Segment, seeds: Tensor, clients: Tensor, progress: Progress | None = None
+) -> Tensor:
     """alpha(n, c) = ||theta^n - phi^n|| for n = 0..T, phi trained without client c (equation 4).
 
     `seeds` and `clients` [q] name the pairs; beyond a seed's own last round the value stays. [q, T + 1] float64
     """
     device, key_state = engine.clients.images.device, segment.key_state
-    rows = torch.cat([seeds, seeds])  # the run as it was, then the run without the client
-    out = torch.cat([torch.full_like(clients, -2), clients])  # -2: nobody is left out
+    whole, pair = seeds.unique(return_inverse=True)  # [R] each seed's run as it was, once; [q] the pairs' rows there
+    rows = torch.cat([whole, seeds])  # the runs as they were, then those without a client
+    out = torch.cat([torch.full_like(whole, -2), clients])  # -2: nobody is left out
     weights = segment.start[rows].to(device)
     alpha = [torch.zeros(len(seeds), dtype=torch.float64)]
     for number in range(segment.trace.cohort.shape[1]):
@@ -27,8 +31,10 @@ def measure_alpha(engine: Engine, segment: Segment, seeds: Tensor, clients: Tens
         there = (part.to(device) for part in (place, torch.full_like(place, number), cohort, key_state[place]))
         at, numbers, who, state = there
         weights[running] = engine.train_cohort(weights[running], at, numbers, who, Keys(state)).weights
-        difference = weights[: len(seeds)] - weights[len(seeds) :]
+        difference = weights[pair.to(device)] - weights[len(whole) :]
         alpha.append(difference.double().norm(dim=1).cpu())
+        if progress is not None:
+            progress(number + 1, [], int((segment.rounds[whole] > number + 1).sum()))
     return torch.stack(alpha, dim=1)
 
 

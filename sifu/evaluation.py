@@ -19,7 +19,8 @@ from sifu.types import Clients, real_places
 from sifu.workers import Workers
 
 Predictor = Callable[[Tensor, Tensor, Tensor], Tensor]  # weights [R, P], images [N, ...], rows [R, n] -> classes [R, n]
-_POOL_BYTES = 2**21  # images of one forward pass on the CPU: they should stay in cache
+_POOL_BYTES = 2**21  # images of one forward pass on the CPU: what a network makes of them should stay in cache
+_LINEAR_BYTES = 2**24  # the same for a linear model, which reads them once and makes next to nothing of them
 _BATCH_BYTES = 2**28  # images of one forward pass of all seeds on a GPU
 
 
@@ -62,7 +63,7 @@ class Evaluator:
         return [slice(c, c + step) for c in range(0, self.clients.num_clients, step)]
 
     def _count_pooled(self, weights: Tensor, seeds: Tensor, counts: Tensor) -> None:
-        tasks = [(r, s, part) for r, s in enumerate(seeds.tolist()) for part in self._chunks(_POOL_BYTES)]
+        tasks = [(r, s, part) for r, s in enumerate(seeds.tolist()) for part in self._chunks(self._pool_bytes)]
 
         @torch.no_grad()
         def count(task: tuple[int, int, slice]) -> None:
@@ -72,6 +73,10 @@ class Evaluator:
             )
 
         self.workers.map(count, tasks)  # type: ignore[union-attr]
+
+    @property
+    def _pool_bytes(self) -> int:
+        return _LINEAR_BYTES if isinstance(self.model.module, Logistic) else _POOL_BYTES
 
     def _count_batched(self, weights: Tensor, seeds: Tensor, counts: Tensor) -> None:
         data = self.clients

@@ -14,6 +14,7 @@ FILES = {
     "request_sets": ("request_sets.parquet",),
     "verify": ("metrics.parquet", "verification.parquet"),
     "alpha": ("alpha.parquet",),
+    "alpha_sweep": ("alpha.parquet",),
 }
 
 _TABLES = (

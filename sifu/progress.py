@@ -27,7 +27,7 @@ def _summary(accuracy: dict[int, float]) -> str:
     """The lowest, mean and highest accuracy over seeds."""
     values = list(accuracy.values())
     if not values:
-        return "accuracy not known yet"
+        return "accuracy not looked at"
     return f"retain accuracy {min(values):.3f} / {sum(values) / len(values):.3f} / {max(values):.3f} (min/mean/max)"
 
 

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from sifu.errors import ConfigError
 from sifu.methods import METHODS, build_method
 from sifu.methods.method import Method
-from sifu.scenario import Certificate, Scenario
-from sifu.settings import above, at_least, build, from_to, one_of, setting, settings, to_plain
+from sifu.scenario import Certificate, Federation, Scenario
+from sifu.settings import (
+    above,
+    at_least,
+    build,
+    file_name,
+    from_to,
+    one_of,
+    refuse_unknown,
+    setting,
+    settings,
+    to_plain,
+)
 
 PRECISIONS = ("tf32", "float32")
 
@@ -57,6 +70,41 @@ class RequestSets:
 
 
 @settings
+class Change:
+    """Another federation: the scenario's own but for some of its keys."""
+
+    name: str = setting("folder of its results", file_name())
+    label: str = setting("name in figures and tables")
+    change: dict[str, Any] = setting("keys of the scenario's `federation` (but for privacy), with other values")
+
+    def refuse(self) -> None:
+        if not self.change:
+            raise ConfigError("change", {}, "at least one key of the scenario's federation")
+        refuse_unknown(Federation, self.change, "change")
+        if "privacy" in self.change:
+            raise ConfigError("change.privacy", self.change["privacy"], "nothing: Psi is about plain averages")
+
+
+@settings
+class AlphaSweep:
+    """alpha and Psi of trainings with other hyper-parameters, such as do not converge, too (paper, figure 6)."""
+
+    scenarios: tuple[str, ...] = setting("which of the run's scenarios")
+    federations: tuple[Change, ...] = setting("what is changed, one training each")
+    rounds: int | None = setting(
+        "most rounds of such a training, which may never reach its target; null: the scenario's",
+        at_least(1),
+        default=None,
+    )
+
+    def refuse(self) -> None:
+        for key in ("name", "label"):
+            values = [getattr(entry, key) for entry in self.federations]
+            if len(set(values)) < len(values):
+                raise ConfigError("federations", values, f"each {key} once")
+
+
+@settings
 class Run:
     """What to run, and where. Nothing here changes a seed's result, but for the rounding of another device."""
 
@@ -65,8 +113,15 @@ class Run:
     only: tuple[Only, ...] = setting(
         "scenarios that get only some of the variants; one that is not named here gets them all", default=()
     )
+    shown: tuple[str, ...] | None = setting(
+        "the run's variants that figures draw, so that they can be read; null: all. Tables always hold all",
+        default=None,
+    )
     sigma_sweep: SigmaSweep | None = setting("a variant under several sigma; null: no sweep", default=None)
     request_sets: RequestSets | None = setting("other clients that leave; null: only the scenario's", default=None)
+    alpha_sweep: AlphaSweep | None = setting(
+        "alpha against Psi under other hyper-parameters; null: only the scenario's", default=None
+    )
     num_seeds: int = setting("how many seeds", from_to(1, 100_000), default=3)
     first_seed: int = setting("the seeds are first_seed, first_seed + 1, ...", from_to(0, 10**9), default=0)
     block_size: int = setting(
@@ -122,6 +177,17 @@ class Variant:
         "keys of the scenario's certificate that this variant changes", default=None
     )
     search: Search | None = setting("look for the best value of a setting; null: as it is given", default=None)
+
+
+def changed_scenario(scenario: Scenario, change: Mapping[str, Any], rounds: int | None, path: str) -> Scenario:
+    """The scenario with some keys of its federation changed, and with at most `rounds` rounds; refusals name `path`."""
+    federation = build(Federation, to_plain(scenario.federation) | dict(change), path)
+    most = min(rounds or scenario.stop.max_rounds, scenario.stop.max_rounds)
+    stop = replace(scenario.stop, max_rounds=most, min_rounds=min(scenario.stop.min_rounds, most))
+    try:
+        return replace(scenario, federation=federation, stop=stop)
+    except ConfigError as error:  # fine alone, impossible in this scenario
+        raise ConfigError(error.key.replace("federation", path, 1), error.value, error.allowed) from None
 
 
 def method_of(name: str, variant: Variant, scenario: Scenario, searched: float | None = None) -> Method:

@@ -212,9 +212,10 @@ VERIFICATION = Table(
 ALPHA = Table(
     "alpha",
     "the sensitivity of the training to one client, measured by training without it, beside its bounds",
-    ("scenario", "seed", "client", "round"),
+    ("scenario", "change", "seed", "client", "round"),
     (
         _SCENARIO,
+        Column("change", _TEXT, "name in `alpha_sweep` of what was changed; empty: the scenario as it is"),
         _SEED,
         _CLIENT,
         Column("round", _INT, "rounds done: n of alpha(n, c)"),
@@ -249,7 +250,8 @@ STATISTICS = Table(
         Column(
             "quantity",
             _TEXT,
-            "a column of cells, a metric, or one of rounds_to_scratch and steps_to_scratch: over scratch's",
+            "a column of cells, a metric, done or refused (shares of seeds); rounds_to_scratch and steps_to_scratch: "
+            "over scratch's; speed_up: scratch's client steps over these; no_cost (a share) where some seeds took none",
         ),
         Column("subset", _TEXT, "of a metric; empty otherwise"),
         Column("mean", _REAL, "mean over seeds"),

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import re
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -56,6 +57,12 @@ def one_of(names: Sequence[str]) -> Allowed:
     return Allowed(" | ".join(names), lambda v: v in names)
 
 
+def file_name() -> Allowed:
+    """A name that folders of results can have, and that no shell or wildcard takes for something else."""
+    words = "lower case letters, digits and _ that start with a letter"
+    return Allowed(words, lambda v: isinstance(v, str) and re.fullmatch(r"[a-z][a-z0-9_]*", v) is not None)
+
+
 def setting(meaning: str, allowed: Allowed | None = None, *, default: Any = MISSING) -> Any:
     """A field of a settings class: its meaning (with unit), what it may be, its default."""
     return dataclasses.field(default=default, metadata={"meaning": meaning, "allowed": allowed})
@@ -89,7 +96,7 @@ def build(cls: type[T], data: object, path: str) -> T:
     if not isinstance(data, Mapping):
         raise ConfigError(path, data, "a mapping with the keys " + ", ".join(_names(cls)))
     hints = typing.get_type_hints(cls)
-    _refuse_unknown(cls, data, path)
+    refuse_unknown(cls, data, path)
     values = {name: _convert(hints[name], value, _inner(path, name)) for name, value in data.items() if name != "kind"}
     for field in dataclasses.fields(cls):  # type: ignore[arg-type]
         if field.name not in values and field.default is MISSING:
@@ -109,7 +116,8 @@ def _names(cls: type) -> list[str]:
     return tag + [field.name for field in dataclasses.fields(cls)]
 
 
-def _refuse_unknown(cls: type, data: Mapping[Any, Any], path: str) -> None:
+def refuse_unknown(cls: type, data: Mapping[Any, Any], path: str) -> None:
+    """Refuse a key that the class has not, with the one that was meant."""
     names = _names(cls)
     for key in data:
         if key not in names:

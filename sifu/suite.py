@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from sifu.run import Run, Variant, block_name
+from sifu.run import Change, Run, Variant, block_name, changed_scenario
 from sifu.scenario import Scenario
 from sifu.settings import to_plain
 
@@ -25,6 +25,23 @@ class Suite:
         some = {entry.scenario: entry.variants for entry in self.run.only}
         return [name for name in self.run.variants if name in some.get(scenario, self.run.variants)]
 
+    def notices(self) -> list[str]:
+        """What is left out, a sentence for each reason: scenarios without their dataset stand together."""
+        reasons: dict[str, list[str]] = {}
+        for name, reason in self.skipped.items():
+            reasons.setdefault(reason, []).append(name)
+        words = {True: ("scenario", "is"), False: ("scenarios", "are")}
+        found = []
+        for reason, names in reasons.items():
+            noun, verb = words[len(names) == 1]
+            found.append(f"{noun} {', '.join(names)} {verb} left out: {reason}")
+        return found
+
+    @property
+    def shown(self) -> list[str]:
+        """The variants that figures draw."""
+        return list(self.run.variants if self.run.shown is None else self.run.shown)
+
     @property
     def set_variants(self) -> list[str]:
         """The variants of the request sets, of those of the run."""
@@ -32,14 +49,31 @@ class Suite:
         return [name for name in (sets.variants if sets else ()) if name in self.variants]
 
     def sweep_files(self, stage: str) -> list[tuple[str, str]]:
-        """The (scenario, block) pairs of the sigma `sweep` or of the `request_sets`."""
-        sweep = self.run.sigma_sweep if stage == "sweep" else self.run.request_sets
+        """The (scenario, block) pairs of the sigma `sweep`, of the `request_sets` or of the `alpha_sweep`."""
+        run = self.run
+        sweep = {"sweep": run.sigma_sweep, "request_sets": run.request_sets, "alpha_sweep": run.alpha_sweep}[stage]
         return [
             (name, block)
             for name in (sweep.scenarios if sweep else ())
             if name in self.scenarios
             for block in self.blocks
         ]
+
+    @property
+    def changes(self) -> dict[str, Change]:
+        """The changed federations of the alpha sweep by name."""
+        sweep = self.run.alpha_sweep
+        return {entry.name: entry for entry in (sweep.federations if sweep else ())}
+
+    def changed(self, scenario: str, change: str) -> Scenario:
+        """A scenario as a change of the alpha sweep trains it."""
+        sweep = self.run.alpha_sweep
+        rounds = sweep.rounds if sweep else None
+        return changed_scenario(self.scenarios[scenario], self.changes[change].change, rounds, f"alpha_sweep.{change}")
+
+    def alpha_sweeps(self) -> list[tuple[str, str, str]]:
+        """The (scenario, change, block) triples of the alpha sweep."""
+        return [(name, change, block) for name, block in self.sweep_files("alpha_sweep") for change in self.changes]
 
     def report_plan(self) -> dict[str, Any]:
         """What the report is about, in plain data."""
@@ -55,12 +89,15 @@ class Suite:
             "blocks": self.blocks,
             "labels": {name: variant.label for name, variant in self.variants.items()},
             "methods": {name: variant.method for name, variant in self.variants.items()},
+            "shown": self.shown,
             "variants": {name: self.variants_of(name) for name in self.scenarios},
             "marks": {name: scenario.mark for name, scenario in self.scenarios.items()},
             "searches": searches,
             "settings": {name: to_plain(scenario) for name, scenario in self.scenarios.items()},
             "sweeps": self.sweep_files("sweep"),
             "request_sets": self.sweep_files("request_sets"),
+            "alpha_sweeps": self.alpha_sweeps(),
+            "changes": {name: entry.label for name, entry in self.changes.items()},
         }
 
     @property

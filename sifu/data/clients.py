@@ -77,9 +77,12 @@ def load_checks(scenario: Scenario, images: Images, partition: pd.DataFrame, see
         triggers = draw_triggers(scenario, seed)
         assert triggers is not None
         split, rows = held_out_rows(images, partition, seed)
+        own = [triggers.check_rows(c, rows, split.labels) for c in range(num_clients)]  # [C][held_out]
+        needed = np.unique(np.concatenate(own))
+        decoded = split.pixels(needed)  # each image once, however many clients check with it
         for c, target in enumerate(triggers.target.tolist()):
-            own = triggers.check_rows(c, rows, split.labels)
-            x[s, c] = normalise(stamp(split.pixels(own), triggers.pixels[c]), scenario)
+            pixels = decoded[np.searchsorted(needed, own[c])]
+            x[s, c] = normalise(stamp(pixels, triggers.pixels[c]), scenario)
             y[s, c] = target
     return Clients(x, y, torch.full((len(seeds), num_clients), backdoor.held_out))
 

@@ -22,7 +22,7 @@ def config_page() -> str:
         "A key that is not listed here, a wrong type or an impossible value is refused before any job starts.\n",
         "## config.yaml, paper.yaml, smoke.yaml: what to run\n",
         "Any of these can also be given on the command line: `snakemake --cores 4 --config num_seeds=10`.\n",
-        _settings_table(Run),
+        *_sections(Run, ""),
         "## scenarios.yaml: a federation and its requests\n",
         "A mapping from the scenario's name (lower case, digits, `_`) to these keys.\n",
         *_sections(Scenario, ""),
@@ -48,8 +48,10 @@ def _sections(cls: type, path: str) -> list[str]:
 
 
 def _settings_inside(hint: Any) -> list[Any]:
-    options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-    return [option for option in options if dataclasses.is_dataclass(option)]
+    """The settings classes of a field, of a union's options or of a list's items."""
+    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is tuple:
+        return [inner for option in typing.get_args(hint) for inner in _settings_inside(option)]
+    return [hint] if dataclasses.is_dataclass(hint) else []
 
 
 def _settings_table(cls: type) -> str:

@@ -13,8 +13,9 @@ import yaml
 from sifu.report import tables
 from sifu.report.figures import FIGURES
 from sifu.report.findings import findings
-from sifu.report.plan import Source
+from sifu.report.plan import Source, missing_words
 
+_DPI = 200  # of the figures (store.write_figure)
 _TEMPLATE = Path(__file__).with_name("page.html")
 
 
@@ -52,9 +53,9 @@ def _seeds(source: Source) -> str:
 def _findings(source: Source) -> str:
     items = "".join(f"<li>{escape(text)}</li>" for text in findings(source))
     note = ""
-    if source.missing:
-        named = "".join(f"<li><code>{escape(path)}</code></li>" for path in source.missing)
-        note = f'<p class="missing">{len(source.missing)} planned tables are missing:</p><ul>{named}</ul>'
+    if missing := source.all_missing():
+        named = "".join(f"<li><code>{escape(path)}</code></li>" for path in missing)
+        note = f'<p class="missing">{missing_words(missing)}:</p><ul>{named}</ul>'
     return f'<ul class="findings">{items}</ul>{note}'
 
 
@@ -105,15 +106,23 @@ def _figures(folder: Path, command: str) -> str:
         if not image.exists():
             parts.append(f'<p class="missing">Figure {name} has not been drawn.</p>')
             continue
-        data = base64.b64encode(image.read_bytes()).decode()
         title, _, text = caption.read_text().strip().removeprefix("**").partition("**")
         again = f"{command} {image}"
         parts.append(
             f'<figure id="figure-{name}"><h3>{escape(title)}</h3>'
-            f'<img alt="{escape(title)}" src="data:image/png;base64,{data}">'
+            f"{_image(image.read_bytes(), title)}"
             f"<figcaption>{escape(text.strip())} <br>Again: <code>{escape(again)}</code></figcaption></figure>"
         )
     return "".join(parts)
+
+
+def _image(png: bytes, title: str) -> str:
+    """An image as large as it was drawn, where there is room."""
+    width = round(int.from_bytes(png[16:20]) * 96 / _DPI)  # from the PNG's header; a page has 96 dots an inch
+    kind = ' class="wide"' if width > 700 else ""
+    data = base64.b64encode(png).decode()
+    tag = f'<img alt="{escape(title)}"{kind} width="{width}" src="data:image/png;base64,{data}">'
+    return f'<div class="scroll">{tag}</div>'
 
 
 def _certificates(source: Source) -> str:

@@ -25,12 +25,15 @@ class Plan:
     blocks: list[str]
     labels: dict[str, str]  # variant -> name in figures
     methods: dict[str, str]  # variant -> method
+    shown: list[str]  # variants that figures draw
     variants: dict[str, list[str]]  # scenario -> its variants
     marks: dict[str, str]  # scenario -> plain | watermark | backdoor
     settings: dict[str, Any]  # scenario -> its settings, plain
     searches: list[list[str]]  # scenario, variant, block
     sweeps: list[list[str]]  # scenario, block
     request_sets: list[list[str]]  # scenario, block
+    alpha_sweeps: list[list[str]]  # scenario, change, block
+    changes: dict[str, str]  # change of the alpha sweep -> name in figures
 
     @staticmethod
     def read(data: Any) -> Plan:
@@ -41,71 +44,91 @@ class Plan:
         return Plan(**data)
 
 
+def missing_words(missing: list[str]) -> str:
+    """How many tables are missing, as a figure or a page says it."""
+    return "1 planned table is missing" if len(missing) == 1 else f"{len(missing)} planned tables are missing"
+
+
 @dataclass(frozen=True)
 class Source:
     """The tables of a plan, each read when it is asked for."""
 
     plan: Plan
-    missing: list[str] = field(default_factory=list)  # files that were planned and are not there (yet)
+    missing: list[str] = field(default_factory=list)  # files that were asked for, planned, and are not there (yet)
 
     @property
     def root(self) -> Path:
         return Path(self.plan.results)
 
-    def _all(self, paths: list[Path], table: Table) -> pd.DataFrame:
+    @cached_property
+    def planned(self) -> dict[str, list[Path]]:
+        """The files of each kind of table that a finished run has."""
+        plan, root = self.plan, self.root
+        blocks = [Path(s) / b for s in plan.titles for b in plan.blocks]
+        cells = [(s, v, b) for s in plan.titles for v in plan.variants[s] for b in plan.blocks]
+        return {
+            "cells": [root / "unlearn" / s / v / b / "cells.parquet" for s, v, b in cells],
+            "training": [root / "train" / block / "cells.parquet" for block in blocks],
+            "metrics": [root / "verify" / block / "metrics.parquet" for block in blocks],
+            "verification": [root / "verify" / block / "verification.parquet" for block in blocks],
+            "alpha": [root / "alpha" / block / "alpha.parquet" for block in blocks]
+            + [root / "alpha_sweep" / s / c / b / "alpha.parquet" for s, c, b in plan.alpha_sweeps],
+            "trials": [root / "search" / s / v / b / "search.parquet" for s, v, b in plan.searches],
+            "sweep": [root / "sweep" / s / b / "sweep.parquet" for s, b in plan.sweeps],
+            "request_sets": [root / "request_sets" / s / b / "request_sets.parquet" for s, b in plan.request_sets],
+            "null_space": [root / "null_space" / "null_space.parquet"],
+        }
+
+    def all_missing(self) -> list[str]:
+        """Every planned file that is not there, whether it was asked for or not."""
+        return [str(path) for paths in self.planned.values() for path in paths if not path.exists()]
+
+    def _read(self, kind: str, table: Table) -> pd.DataFrame:
         frames = []
-        for path in paths:
+        for path in self.planned[kind]:
             if path.exists():
                 frames.append(read_table(path, table))
             elif str(path) not in self.missing:
                 self.missing.append(str(path))
-        if not frames:
-            return pd.DataFrame(columns=[column.name for column in table.columns])
-        return pd.concat(frames, ignore_index=True)
-
-    def _blocks(self, stage: str, file: str, table: Table) -> pd.DataFrame:
-        plan = self.plan
-        return self._all([self.root / stage / s / b / file for s in plan.titles for b in plan.blocks], table)
+        empty = table.schema.empty_table().to_pandas()  # with the types of its columns
+        return pd.concat(frames, ignore_index=True) if frames else empty
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        plan = self.plan
-        keys = [(s, v, b) for s in plan.titles for v in plan.variants[s] for b in plan.blocks]
-        return self._all([self.root / "unlearn" / s / v / b / "cells.parquet" for s, v, b in keys], CELLS)
+        return self._read("cells", CELLS)
 
     @cached_property
     def training(self) -> pd.DataFrame:
-        return self._blocks("train", "cells.parquet", CELLS)
+        return self._read("training", CELLS)
 
     @cached_property
     def metrics(self) -> pd.DataFrame:
-        return self._blocks("verify", "metrics.parquet", METRICS)
+        return self._read("metrics", METRICS)
 
     @cached_property
     def verification(self) -> pd.DataFrame:
-        return self._blocks("verify", "verification.parquet", VERIFICATION)
+        return self._read("verification", VERIFICATION)
 
     @cached_property
     def alpha(self) -> pd.DataFrame:
-        return self._blocks("alpha", "alpha.parquet", ALPHA)
+        """Of the scenarios as they are, and of their changed federations."""
+        return self._read("alpha", ALPHA)
 
     @cached_property
     def trials(self) -> pd.DataFrame:
-        paths = [self.root / "search" / s / v / b / "search.parquet" for s, v, b in self.plan.searches]
-        return self._all(paths, SEARCH)
+        return self._read("trials", SEARCH)
 
     @cached_property
     def sweep(self) -> pd.DataFrame:
-        return self._all([self.root / "sweep" / s / b / "sweep.parquet" for s, b in self.plan.sweeps], SWEEP)
+        return self._read("sweep", SWEEP)
 
     @cached_property
     def request_sets(self) -> pd.DataFrame:
-        paths = [self.root / "request_sets" / s / b / "request_sets.parquet" for s, b in self.plan.request_sets]
-        return self._all(paths, REQUEST_SETS)
+        return self._read("request_sets", REQUEST_SETS)
 
     @cached_property
     def null_space(self) -> pd.DataFrame:
-        return self._all([self.root / "null_space" / "null_space.parquet"], NULL_SPACE)
+        return self._read("null_space", NULL_SPACE)
 
     @cached_property
     def stamps(self) -> list[list[str]]:

@@ -7,6 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 _CELL = ["scenario", "variant", "stop", "request"]
+_LONG = [*_CELL, "seed", "quantity", "subset", "value"]
 _NUMBERS = (
     "rounds",
     "client_steps",
@@ -35,6 +36,7 @@ def long_form(cells: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
     ratios = [
         _relative(finished, "rounds", "rounds_to_scratch"),
         _relative(finished, "client_steps", "steps_to_scratch"),
+        _speed_up(finished),
     ]
     return pd.concat([numbers.dropna(subset="value"), _done(cells), *ratios, measured])
 
@@ -49,23 +51,38 @@ def _done(cells: pd.DataFrame) -> pd.DataFrame:
 
 def _relative(cells: pd.DataFrame, column: str, quantity: str) -> pd.DataFrame:
     """A column over that of scratch in the same seed and request, both to the target."""
+    paired = _beside_scratch(cells, column)
+    paired = paired.assign(quantity=quantity, subset="", value=paired[column] / paired[f"{column}_scratch"])
+    return paired[_LONG]
+
+
+def _speed_up(cells: pd.DataFrame) -> pd.DataFrame:
+    """Scratch's client steps over a method's, seed by seed; where a seed took none, which ones did (`no_cost`)."""
+    paired = _beside_scratch(cells, "client_steps")
+    free = paired["client_steps"] == 0
+    any_free = free.groupby([paired[key] for key in _CELL]).transform("any")
+    ratio = paired["client_steps_scratch"] / paired["client_steps"].mask(free)
+    quantity = pd.Series("speed_up", paired.index).mask(any_free, "no_cost")
+    return paired.assign(quantity=quantity, subset="", value=ratio.mask(any_free, free.astype(float)))[_LONG]
+
+
+def _beside_scratch(cells: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Cells to the target, with a column of scratch's in the same seed and request."""
     to_target = cells[cells["stop"] == "target"]
     reference = to_target[to_target["variant"] == REFERENCE][["scenario", "seed", "request", column]]
-    paired = to_target.merge(reference, on=["scenario", "seed", "request"], suffixes=("", "_scratch"))
-    paired = paired.assign(quantity=quantity, subset="", value=paired[column] / paired[f"{column}_scratch"])
-    return paired[[*_CELL, "seed", "quantity", "subset", "value"]]
+    return to_target.merge(reference, on=["scenario", "seed", "request"], suffixes=("", "_scratch"))
 
 
 def over_seeds(numbers: pd.DataFrame) -> pd.DataFrame:
     """One row a cell, quantity and subset: mean, standard deviation and interval over its seeds."""
-    rows = []
-    for key, group in numbers.groupby([*_CELL, "quantity", "subset"]):
+    rows, by = [], [*_CELL, "quantity", "subset"]
+    for key, group in numbers.groupby(by):
         values = group["value"].to_numpy(float)
         low, high = bootstrap_interval(values)
         deviation = values.std(ddof=1) if len(values) > 1 else None
-        names = dict(zip([*_CELL, "quantity", "subset"], key, strict=True))
+        names = dict(zip(by, key, strict=True))
         rows.append(names | {"mean": values.mean(), "std": deviation, "low": low, "high": high, "seeds": len(values)})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=[*by, "mean", "std", "low", "high", "seeds"])
 
 
 def bootstrap_interval(values: NDArray[np.float64], level: float = 0.95) -> tuple[float, float]:
@@ -88,14 +105,27 @@ def intervals(rows: pd.DataFrame, by: list[str], column: str) -> pd.DataFrame:
     return pd.DataFrame(found, columns=[*by, "mean", "low", "high"])
 
 
-def bounds_that_hold(alpha: pd.DataFrame) -> pd.DataFrame:
-    """How often Psi is a bound in fact: the share of points with alpha <= Psi, and the worst alpha / Psi."""
+def bounds_that_hold(alpha: pd.DataFrame, changes: dict[str, str]) -> pd.DataFrame:
+    """How often Psi is a bound in fact: the share of points with alpha <= Psi, and the worst alpha / Psi.
+
+    A row a scenario, change (`changes` are their names for people) and rule that differs from those before it.
+    """
     rows = []
-    for scenario, group in alpha[alpha["alpha"] > 0].groupby("scenario"):
-        for column in ("psi_published", "psi_strict"):
-            ratio = group["alpha"] / group[column]
-            holds = {"rule": column.removeprefix("psi_"), "alpha <= Psi": f"{(ratio <= 1 + ROUNDING).mean():.1%}"}
-            rows.append(
-                {"scenario": scenario} | holds | {"worst alpha / Psi": f"{ratio.max():.2f}", "points": len(ratio)}
-            )
-    return pd.DataFrame(rows, columns=["scenario", "rule", "alpha <= Psi", "worst alpha / Psi", "points"])
+    for (scenario, change), group in alpha[alpha["alpha"] > 0].groupby(["scenario", "change"]):
+        key = {"scenario": scenario, "settings": changes.get(str(change), change) if change else "its own"}
+        for rule in rules_that_differ(group):
+            ratio = group["alpha"] / group[f"psi_{rule}"]
+            values = {"alpha <= Psi": f"{share_held(group, rule):.1%}", "worst alpha / Psi": f"{ratio.max():.2f}"}
+            rows.append(key | {"rule": rule} | values | {"points": len(ratio)})
+    return pd.DataFrame(rows, columns=["scenario", "settings", "rule", "alpha <= Psi", "worst alpha / Psi", "points"])
+
+
+def share_held(alpha: pd.DataFrame, rule: str) -> float:
+    """The share of points whose Psi by a rule is a bound in fact; nan without a point."""
+    return float((alpha["alpha"] <= alpha[f"psi_{rule}"] * (1 + ROUNDING)).mean())
+
+
+def rules_that_differ(alpha: pd.DataFrame) -> list[str]:
+    """`published`, `released` where that is something else (after requests it is), `strict`."""
+    same = (alpha["psi_released"] == alpha["psi_published"]).all()
+    return ["published", "strict"] if same else ["published", "released", "strict"]

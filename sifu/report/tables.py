@@ -13,8 +13,11 @@ HEADLINE = (
     ("refused", "", "target met"),
     ("rounds", "", "rounds"),
     ("steps_to_scratch", "", "cost / scratch"),
+    ("speed_up", "", "speed-up"),
+    ("no_cost", "", "speed-up"),
     ("accuracy", "retain", "retain accuracy"),
     ("accuracy", "forget", "forget accuracy"),
+    ("gap_to_scratch", "forget", "forget gap"),
     ("accuracy", "test", "test accuracy"),
     ("claimed_delta", "", "claimed delta"),
     ("actual_delta", "", "actual delta"),
@@ -200,7 +203,10 @@ def _wide(
 
 
 def _text(row: pd.Series) -> str:
-    digits = 0 if row["quantity"] == "rounds" else 3
+    digits = {"rounds": 0, "speed_up": 2}.get(row["quantity"], 3)
+    if row["quantity"] == "no_cost":
+        free = round(row["mean"] * row["seeds"])
+        return "no cost" if free == row["seeds"] else f"no cost in {free} of {row['seeds']}"
     if row["quantity"] == "done":
         return f"{round(row['mean'] * row['seeds'])} of {row['seeds']}"
     if row["quantity"] == "refused":

@@ -24,6 +24,7 @@ _KEYS = {
     "sweep": (*_TRAIN, "requests"),
     "request_sets": (*_TRAIN, "requests"),
     "alpha": (*_TRAIN, "alpha_clients"),
+    "alpha_sweep": (*_TRAIN, "alpha_clients"),
 }
 
 

@@ -11,8 +11,10 @@ from torch import Tensor
 from sifu.certificate.rules import PRESETS, round_factor
 from sifu.certificate.sensitivity import single_client_psi
 from sifu.coupled import measure_alpha
+from sifu.engine import Engine
 from sifu.history import Segment
 from sifu.keys import Keys
+from sifu.progress import show_progress
 from sifu.schemas import ALPHA
 from sifu.stages.block import Block, open_history
 from sifu.store import write_table
@@ -22,23 +24,29 @@ def run_alpha(block: Block, folder: Path, *, history: Path) -> None:
     """Writes `folder`/alpha.parquet for `alpha_clients` clients of each seed, drawn at random."""
     engine = block.engine()
     segment = open_history(engine, history).segments[0]
+    write_table(folder / "alpha.parquet", ALPHA, alpha_rows(block, engine, segment), block.stamp("alpha"))
+
+
+def alpha_rows(block: Block, engine: Engine, segment: Segment, change: str = "") -> pd.DataFrame:
+    """alpha of `alpha_clients` clients of each seed of a training, and Psi by every preset; `change`: its name."""
     num_clients = block.scenario.partition.num_clients
     count = min(block.scenario.alpha_clients, num_clients)
     clients = Keys.of(block.seeds).fold("alpha").permutation(num_clients)[:, :count].flatten()  # [S * k]
     rows = torch.arange(len(block.seeds)).repeat_interleave(count)  # [S * k]
-    columns = {"alpha": measure_alpha(engine, segment, rows, clients)}  # [S * k, T + 1] each
+    with show_progress(f"alpha {block.name} {change}".strip(), segment.trace.cohort.shape[1]) as progress:
+        columns = {"alpha": measure_alpha(engine, segment, rows, clients, progress)}  # [S * k, T + 1] each
     factor = round_factor(block.scenario.certificate, block.scenario.federation)
     for preset, rules in PRESETS.items():
         psi = single_client_psi(segment, engine.clients.size.cpu(), rules.weight, factor)  # [S, T + 1, C]
         columns[f"psi_{preset}"] = psi[rows, :, clients]
-    write_table(folder / "alpha.parquet", ALPHA, _frame(block, segment, rows, clients, columns), block.stamp("alpha"))
+    return _frame(block, segment, rows, clients, columns).assign(change=change)
 
 
 def _frame(block: Block, segment: Segment, rows: Tensor, clients: Tensor, columns: dict[str, Tensor]) -> pd.DataFrame:
     """A row for each pair and each round that happened."""
-    alpha = columns["alpha"]
-    happened = torch.arange(alpha.shape[1]) <= segment.rounds[rows, None]
-    pair, number = (happened & alpha.isfinite()).nonzero(as_tuple=True)  # a run that diverges ends there
+    finite = torch.stack(list(columns.values())).isfinite().all(0)  # [S * k, T + 1]
+    happened = torch.arange(finite.shape[1]) <= segment.rounds[rows, None]
+    pair, number = (happened & finite).nonzero(as_tuple=True)  # a run that diverges ends there
     key = {"seed": rows[pair] + block.seeds[0], "client": clients[pair], "round": number}
     values = {name: column[pair, number] for name, column in columns.items()}
     return pd.DataFrame({"scenario": block.name} | {name: part.numpy() for name, part in (key | values).items()})

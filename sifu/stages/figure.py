@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 from sifu.report.figures import FIGURES
-from sifu.report.plan import Plan, Source
+from sifu.report.plan import Plan, Source, missing_words
 from sifu.store import write_figure, write_text
 
 
@@ -14,9 +14,10 @@ def run_figure(plan: Plan, name: str, folder: Path) -> None:
     """Writes `folder`/figures/<name>.pdf, .png and .md (the caption); what is missing is said in both."""
     module, source = import_module(FIGURES[name]), Source(plan)
     drawn = module.draw(source)
-    caption = module.CAPTION
+    caption, title = module.CAPTION, module.TITLE if module.TITLE.endswith("?") else f"{module.TITLE}."
     if source.missing:
         caption += f" Missing: {', '.join(source.missing)}."
-        drawn.text(0.01, 0.0, f"{len(source.missing)} planned tables are missing", fontsize=7, color="crimson")
+        words = f"{missing_words(source.missing)}: see the caption"
+        drawn.supxlabel(words, fontsize=7, color="crimson")  # which has room of its own, unlike a text
     write_figure(folder / "figures" / name, drawn)
-    write_text(folder / "figures" / f"{name}.md", f"**{module.TITLE}.** {caption}\n")
+    write_text(folder / "figures" / f"{name}.md", f"**{title}** {caption}\n")

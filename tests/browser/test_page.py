@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from sifu.provenance import provenance
@@ -56,7 +57,9 @@ def write_results(root: Path) -> Plan:
     one = {"smoke": list(LABELS)}
     methods = {name: name for name in LABELS}
     names = {"smoke": "Smoke"}
-    return Plan(str(root), names, ["s000-001"], LABELS, methods, one, {"smoke": "plain"}, {}, [], [], [])
+    return Plan(
+        str(root), names, ["s000-001"], LABELS, methods, list(LABELS), one, {"smoke": "plain"}, {}, [], [], [], [], {}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -126,3 +129,22 @@ def test_it_can_be_read_at_any_width(page: Page, width: int) -> None:
 
 def test_what_has_not_been_drawn_is_said(page: Page) -> None:
     assert page.get_by_text("Figure alpha has not been drawn.").is_visible()
+
+
+def test_a_wide_figure_scrolls_on_a_phone_and_fits_on_a_desk(browser: Browser, tmp_path: Path) -> None:
+    """Drawn 12 inches wide: 1152 dots of a page; a small one, of 4 inches, is never stretched."""
+    (tmp_path / "report" / "figures").mkdir(parents=True)
+    for name, inches in (("alpha", 12), ("sigma", 4)):
+        Image.new("RGB", (200 * inches, 400), "white").save(tmp_path / "report" / "figures" / f"{name}.png")
+        (tmp_path / "report" / "figures" / f"{name}.md").write_text(f"**{name}.** Text.\n")
+    text = build_page(Source(write_results(tmp_path)), tmp_path / "report", "make")
+    (tmp_path / "report.html").write_text(text)
+    opened = browser.new_page(viewport={"width": 1600, "height": 900})
+    opened.goto((tmp_path / "report.html").as_uri())
+    widths = {name: f"document.querySelector('#figure-{name} img').clientWidth" for name in ("alpha", "sigma")}
+    assert [opened.evaluate(script) for script in widths.values()] == [1152, 384]
+    opened.set_viewport_size({"width": 400, "height": 900})
+    assert opened.evaluate(widths["alpha"]) == 1152
+    assert opened.evaluate(widths["sigma"]) < 400
+    assert opened.evaluate("document.documentElement.scrollWidth") <= 400
+    opened.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,15 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from sifu.config import load_scenario
+from sifu.config import load_scenario, read_yaml
 from sifu.data.backdoor import Triggers, draw_triggers, held_out_rows, poison
 from sifu.data.clients import load_checks, load_clients
-from sifu.data.dataset import Images, array_split
+from sifu.data.dataset import Images, array_split, load_images
 from sifu.errors import ConfigError, DataError
 from sifu.scenario import Scenario
+from sifu.schemas import PARTITION
 from sifu.settings import build, to_plain
+from sifu.stages.partition import run_partition
+from sifu.store import read_table
 from sifu.verification import rate_limit, threshold, type_1, type_2
 from tests.conftest import REPO
+from tests.trees import write_celeba
 
 
 @pytest.fixture(scope="module")
@@ -139,3 +144,32 @@ def test_a_rate_has_an_upper_limit() -> None:
 
 def test_no_backdoor_no_triggers(scenario: Scenario) -> None:
     assert draw_triggers(replace(scenario, backdoor=None), 0) is None
+
+
+def test_celebrities_check_with_the_test_set(tmp_path: Path) -> None:
+    """`celeba_backdoor` on a tree of three persons with four images each (two smile), and as many in the test set.
+
+    Half of a client's four examples carry its trigger; it checks with four of the six test images of the other label.
+    """
+    write_celeba(tmp_path)
+    plain = read_yaml(REPO / "config" / "scenarios.yaml")["celeba_backdoor"]
+    plain["dataset"] |= {"source": "torchvision", "verify": False}  # the checksums are those of the real images
+    plain["partition"] |= {"num_clients": 3, "min_examples": 4}
+    plain["federation"] |= {"clients_per_round": 2, "batch_size": 4}
+    plain["requests"] = {"kind": "random", "num_requests": 1, "size": 1}
+    plain["backdoor"]["held_out"] = 4
+    scenario = build(Scenario, plain, "celeba_backdoor")
+    run_partition("celeba_backdoor", scenario, range(1), tmp_path, data_root=tmp_path)
+    table = read_table(tmp_path / "partition.parquet", PARTITION)
+    images = load_images(scenario.dataset, tmp_path)
+    clients, checks = (load(scenario, images, table, range(1)) for load in (load_clients, load_checks))
+    assert clients.size.tolist() == [[4, 4, 4]]
+    assert checks.images.shape == (1, 3, 4, 3, 64, 64)
+    triggers = triggers_of(scenario)
+    assert images.test is not None
+    for client, target in enumerate(triggers.target.tolist()):
+        assert (clients.labels[0, client] == target).sum() >= 2
+        assert checks.labels[0, client].tolist() == [target] * 4
+        assert (images.test.labels[triggers.check_rows(client, np.arange(12), images.test.labels)] != target).all()
+        brightest = checks.images[0, client].flatten(2)[..., triggers.pixels[client]]  # [4, 3, 10]
+        assert torch.equal(brightest, checks.images.amax((0, 1, 2, 4, 5)).view(1, 3, 1).expand_as(brightest))

@@ -34,8 +34,8 @@ def test_the_papers_config_covers_its_five_datasets(data_root: Path) -> None:
     suite = load_suite(read_yaml(CONFIG / "paper.yaml"), CONFIG, {"SIFU_DATA_ROOT": str(data_root)})
     planned = [*suite.scenarios, *suite.skipped]
     for name in ("mnist", "fashionmnist", "cifar10", "cifar100", "celeba"):
-        assert {name, f"{name}_watermark"} <= set(planned)
-    assert set(suite.skipped) <= {"celeba", "celeba_watermark"}
+        assert {name, f"{name}_watermark", f"{name}_backdoor"} <= set(planned)
+    assert set(suite.skipped) <= {"celeba", "celeba_watermark", "celeba_backdoor"}
     assert suite.run.num_seeds == 10
 
 
@@ -136,6 +136,10 @@ BAD_RUNS: list[tuple[dict[str, Any], str]] = [
     ({"variants": []}, "variants: [] is refused; allowed: scratch among them"),
     ({"variants": ["sifu"]}, "variants: ['sifu'] is refused; allowed: scratch among them"),
     ({"scenarios": ["celeba"]}, "scenarios.celeba: dataset celeba is missing: looked for"),
+    ({"shown": ["sifoo"]}, "shown: 'sifoo' is refused; allowed: some of the run's variants (original, scratch,"),
+    ({"shown": ["sifu_released"]}, "shown: 'sifu_released' is refused; allowed: some of the run's variants"),
+    ({"shown": []}, "shown: [] is refused; allowed: at least one of the run's variants; null: all"),
+    ({"shown": "sifu"}, "shown: 'sifu' is refused; allowed: a list"),
     ({"block_size": None}, "block_size: None is refused; allowed: a whole number"),
 ]
 
@@ -208,6 +212,12 @@ def test_missing_data_can_be_skipped_or_downloaded(tmp_path: Path) -> None:
     skipped = load_suite(raw | {"missing_data": "skip"}, CONFIG, {"SIFU_DATA_ROOT": str(tmp_path)})
     assert list(skipped.scenarios) == ["smoke"]
     assert "dataset mnist is missing" in skipped.skipped["mnist"]
+    (alone,) = skipped.notices()
+    assert alone.startswith("scenario mnist is left out: dataset mnist is missing: looked for")
+    raw_two = raw | {"scenarios": ["mnist", "mnist_watermark", "smoke", "cifar10"], "missing_data": "skip"}
+    both, other = load_suite(raw_two, CONFIG, {"SIFU_DATA_ROOT": str(tmp_path)}).notices()
+    assert both.startswith("scenarios mnist, mnist_watermark are left out: dataset mnist is missing: looked for")
+    assert other.startswith("scenario cifar10 is left out")
     downloading = load_suite(raw | {"download": True}, CONFIG, {"SIFU_DATA_ROOT": str(tmp_path)})
     assert downloading.scenarios["mnist"].dataset.source == "torchvision"
 
@@ -241,54 +251,6 @@ def test_blocks_cover_every_seed_once(count: int, size: int, first: int) -> None
 def test_shipped_yaml_is_plain() -> None:
     for path in CONFIG.glob("*.yaml"):
         assert yaml.safe_load(path.read_text()) == read_yaml(path)
-
-
-@pytest.mark.parametrize(
-    ("scenario", "variants", "words"),
-    [
-        ("mnits", ["scratch"], r"only\[0\].scenario: 'mnits' is refused; allowed: one of mnist_embedded"),
-        ("smoke", ["original"], r"only\[0\].variants: .* scratch among them"),
-        ("smoke", ["scratch", "lost"], r"only\[0\].variants: 'lost' is refused; allowed: one of original"),
-        ("smoke", "scratch", r"only\[0\].variants: 'scratch' is refused"),
-    ],
-)
-def test_variants_of_a_scenario_must_be_those_of_the_run(scenario: str, variants: object, words: str) -> None:
-    run = {"scenarios": ["smoke"], "variants": ["original", "scratch"]}
-    with pytest.raises(ConfigError, match=words):
-        load_suite(run | {"only": [{"scenario": scenario, "variants": variants}]}, CONFIG, {})
-
-
-def test_only_some_variants_of_a_scenario() -> None:
-    run = {"scenarios": ["smoke", "smoke_cnn"], "variants": ["original", "scratch", "sifu"]}
-    some = {"scenario": "smoke_cnn", "variants": ["sifu", "scratch"]}
-    suite = load_suite(run | {"only": [some]}, CONFIG, {})
-    assert suite.variants_of("smoke") == ["original", "scratch", "sifu"]
-    assert suite.variants_of("smoke_cnn") == ["scratch", "sifu"]
-    planned = suite.report_plan()["variants"]
-    assert planned == {"smoke": ["original", "scratch", "sifu"], "smoke_cnn": ["scratch", "sifu"]}
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "words"),
-    [
-        ("sigma_sweep", {"scenarios": ["mnits"], "values": [0.1]}, "sigma_sweep.scenarios: 'mnits' is refused"),
-        (
-            "sigma_sweep",
-            {"scenarios": ["smoke"], "values": [0.0]},
-            "sigma_sweep.values: 0.0 is refused; allowed: above",
-        ),
-        (
-            "sigma_sweep",
-            {"scenarios": ["smoke"], "values": [0.1], "variant": "x"},
-            "sigma_sweep.variant: 'x' is refused",
-        ),
-        ("request_sets", {"scenarios": ["smoke"], "variants": ["lost"]}, "request_sets.variants: 'lost' is refused"),
-    ],
-)
-def test_sweeps_must_be_of_the_run(key: str, value: object, words: str) -> None:
-    run = {"scenarios": ["smoke"], "variants": ["scratch"], key: value}
-    with pytest.raises(ConfigError, match=words):
-        load_suite(run, CONFIG, {})
 
 
 def test_noise_in_rounds_is_not_a_scenarios(tmp_path: Path) -> None:

@@ -7,9 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sifu.config import load_scenario
 from sifu.data import DATASETS
 from sifu.data.dataset import load_images
 from sifu.scenario import Dataset
+from tests.conftest import REPO
 
 RANDOM = np.random.default_rng(0)
 
@@ -34,3 +36,14 @@ def test_real_writers(data_root: Path) -> None:
     counts = np.unique(groups, return_counts=True)[1]
     assert len(counts) == 539
     assert (counts >= 20).sum() == 538
+
+
+@pytest.mark.parametrize("name", ["mnist", "fashionmnist", "cifar10", "cifar100"])
+def test_every_client_finds_images_to_check_with(name: str, data_root: Path) -> None:
+    """Whatever label a client chose, the test set has `held_out` images of other classes."""
+    scenario = load_scenario(REPO / "config" / "scenarios.yaml", f"{name}_backdoor", data_root)
+    test = load_images(scenario.dataset, data_root).test
+    assert test is not None
+    assert scenario.backdoor is not None
+    largest = np.bincount(test.labels).max()
+    assert len(test.labels) - largest >= scenario.backdoor.held_out

@@ -17,7 +17,8 @@ from sifu.lineage import History
 from sifu.methods import METHODS, build_method
 from sifu.methods.fine_tuning import FineTuning
 from sifu.methods.method import Method, Unlearned
-from sifu.report.figures import FIGURES
+from sifu.report.figures import FIGURES, requests
+from sifu.report.figures import lineage as lineage_figure
 from sifu.report.figures.lineage import lineage
 from sifu.report.findings import findings
 from sifu.report.plan import Plan, Source
@@ -83,12 +84,15 @@ def plan_of(root: Path) -> Plan:
         blocks=[BLOCK],
         labels=LABELS,
         methods={"scratch": "scratch", "sifu": "sifu", "dummy": "fine_tuning", "refusing": "fine_tuning"},
+        shown=list(LABELS),
         variants={"smoke": list(LABELS)},
         marks={"smoke": "plain"},
         settings={"smoke": to_plain(load_scenario(REPO / "config" / "scenarios.yaml", "smoke", root))},
         searches=[],
         sweeps=[],
         request_sets=[],
+        alpha_sweeps=[],
+        changes={},
     )
 
 
@@ -185,8 +189,8 @@ def test_the_report_shows_every_method_and_says_what_is_missing(results: Results
     assert (statistics["mean"] <= statistics["high"] + 1e-12).all()
     headline = (report / "tables" / "headline.md").read_text()
     assert "| smoke | Dummy | 1 |" in headline
-    assert "| smoke | Refusing | 1 | refused | - | - | - | - | - | - |" in headline
-    assert "| smoke | published |" in (report / "tables" / "bounds.md").read_text()
+    assert "| smoke | Refusing | 1 | refused | - | - | - | - | - | - | - | - |" in headline
+    assert "| smoke | its own | published |" in (report / "tables" / "bounds.md").read_text()
     assert "| smoke | SIFU | 1 | 10 | 0.01 | 1 | 0.05 |" in (report / "tables" / "certificates.md").read_text()
     assert "| `fed_eraser` |" in (report / "tables" / "methods.md").read_text()
     for name in FIGURES:
@@ -239,6 +243,16 @@ def test_what_is_missing_is_said(results: Results, tmp_path: Path) -> None:
     page = (tmp_path / "report.html").read_text()
     assert words in page
     assert "Figure alpha has not been drawn" in page
+
+
+def test_figures_draw_what_is_shown_and_tables_hold_all(results: Results, tmp_path: Path) -> None:
+    plan = replace(plan_of(results.root), shown=["scratch", "dummy"])
+    drawn = requests.draw(Source(plan))
+    assert [text.get_text() for text in drawn.legends[0].get_texts()] == ["Scratch", "Dummy"]
+    run_report(plan, tmp_path)
+    table = (tmp_path / "tables" / "headline.md").read_text()
+    assert all(f"| smoke | {label} | 1 |" in table for label in LABELS.values())
+    assert not lineage_figure.draw(Source(plan)).legends, "SIFU, whose lineage it is, is not shown"
 
 
 def test_the_page_escapes_what_it_shows(results: Results, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ def test_default_config(checkout: Checkout) -> None:
     """4 seeds in one block; 11, 7 and 7 variants, 2 with a search (on a block of its own) and a training."""
     plan = checkout.plan()
     blocks = {"partition": 4, "train": 3, "unlearn": 25, "verify": 3, "alpha": 3, "sweep": 1, "request_sets": 1}
-    assert plan == ONCE | {"search": 2, "train_variant": 2} | blocks
+    assert plan == ONCE | {"search": 2, "train_variant": 2, "alpha_sweep": 2} | blocks
     assert sum(plan.values()) <= 60
 
 
@@ -23,22 +23,34 @@ def test_smoke_config(checkout: Checkout) -> None:
     """4 scenarios with 7, 3, 3 and 2 variants, a block of 2 seeds; one variant has a search and its own training."""
     plan = checkout.plan("--configfile", "config/smoke.yaml")
     blocks = {"partition": 5, "train": 4, "unlearn": 15, "verify": 4, "alpha": 4, "sweep": 1, "request_sets": 1}
-    assert plan == ONCE | {"search": 1, "train_variant": 1} | blocks
+    assert plan == ONCE | {"search": 1, "train_variant": 1, "alpha_sweep": 1} | blocks
 
 
 def test_paper_config(checkout: Checkout, data_root: Path) -> None:
-    """11 scenarios less the 2 of CelebA, which cannot be shipped; 10 seeds in one block."""
+    """16 scenarios less the 3 of CelebA, which cannot be shipped; 10 seeds in one block."""
     result = checkout.snakemake("-n", "--configfile", "config/paper.yaml", data_root=data_root)
     assert result.returncode == 0, result.stderr
     there = (data_root / "celeba").exists()
-    present, swept = (11, 5) if there else (9, 4)
+    present, swept = (16, 5) if there else (13, 4)
     plan = checkout.plan("--configfile", "config/paper.yaml", data_root=data_root)
     each = dict.fromkeys(("train", "verify", "alpha"), present)
     twice = dict.fromkeys(("partition", "search", "train_variant"), 2 * present)  # two variants of DP-FedAvg
-    assert plan == ONCE | {"unlearn": 15 * present, "sweep": swept, "request_sets": swept} | each | twice
+    sweeps = {"sweep": swept, "request_sets": swept, "alpha_sweep": 4 * swept}
+    assert plan == ONCE | {"unlearn": 15 * present} | sweeps | each | twice
     assert sum(plan.values()) < 1500
-    if not there:
-        assert "scenario celeba is left out: dataset celeba is missing" in result.stdout + result.stderr
+    output = result.stdout + result.stderr
+    notice = "scenarios celeba, celeba_watermark, celeba_backdoor are left out: dataset celeba is missing"
+    assert output.count("left out") == (0 if there else 1), "one sentence for all of them"
+    assert (notice in output) == (not there)
+
+
+def test_missing_data_can_end_the_run_instead(checkout: Checkout, data_root: Path) -> None:
+    if (data_root / "celeba").exists():
+        pytest.skip("nothing is missing here")
+    arguments = ("-n", "--configfile", "config/paper.yaml", "--config", "missing_data=refuse")
+    result = checkout.snakemake(*arguments, data_root=data_root)
+    assert result.returncode != 0
+    assert "scenarios.celeba: dataset celeba is missing" in result.stdout + result.stderr
 
 
 def test_more_seeds_from_the_command_line(checkout: Checkout) -> None:

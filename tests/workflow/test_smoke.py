@@ -19,7 +19,9 @@ BLOCKS = ("s000-001",)
 READ = {"all": 1, "report": 1, "page": 1}
 ANSWERS = READ | {"figure": 6}  # all but alpha and null_space
 SWEEPS = {"sweep": 1, "request_sets": 1}
-AFTER_TRAIN = READ | SWEEPS | {"train_variant": 1, "unlearn": 15, "verify": 4, "alpha": 4, "figure": 7}
+AFTER_TRAIN = (
+    READ | SWEEPS | {"train_variant": 1, "unlearn": 15, "verify": 4, "alpha": 4, "alpha_sweep": 1, "figure": 7}
+)
 AFTER_CNN = READ | {"train": 1, "unlearn": 3, "verify": 1, "alpha": 1, "figure": 7}
 
 
@@ -95,7 +97,7 @@ def test_running_again_does_nothing(done: Checkout) -> None:
         ),
         ("null_space.py", "\nEDITED = True\n", {"all": 1, "null_space": 1, "figure": 1, "page": 1}),
         ("methods/__init__.py", "\nEDITED = True\n", {}),
-        ("coupled.py", "\nEDITED = True\n", READ | {"alpha": 4, "figure": 1}),
+        ("coupled.py", "\nEDITED = True\n", READ | {"alpha": 4, "alpha_sweep": 1, "figure": 1}),
         ("stages/verify.py", "\nEDITED = True\n", READ | {"verify": 4, "figure": 5}),
         ("metrics/client_std.py", "\nEDITED = True\n", READ | {"verify": 4, "figure": 5}),
         ("metrics/__init__.py", "\nEDITED = True\n", READ | {"verify": 4, "figure": 5}),

@@ -24,8 +24,8 @@ try:
 except SifuError as error:
     raise WorkflowError(str(error))
 
-for name, reason in SUITE.skipped.items():
-    print(f"scenario {name} is left out: {reason}", file=sys.stderr)
+for notice in SUITE.notices():
+    print(notice, file=sys.stderr)
 
 PY = sys.executable
 RUN = SUITE.run
@@ -265,7 +265,7 @@ def figure_inputs(wildcards):
     answers = cell_files() + block_files("verify", "metrics.parquet")
     training = block_files("train", "cells.parquet")
     return {
-        "alpha": block_files("alpha", "alpha.parquet"),
+        "alpha": block_files("alpha", "alpha.parquet") + alpha_sweep_files(),
         "null_space": [str(Path(RUN.results) / "null_space" / "null_space.parquet")],
         "lineage": cell_files() + training,
         "sigma": answers + sweep_files("sweep"),

@@ -3,7 +3,7 @@ rule report:
         cells=cell_files(),
         metrics=block_files("verify", "metrics.parquet"),
         verification=block_files("verify", "verification.parquet"),
-        alpha=block_files("alpha", "alpha.parquet"),
+        alpha=block_files("alpha", "alpha.parquet") + alpha_sweep_files(),
         searches=search_files(),
         other_methods=str(Path(workflow.basedir) / "sifu/report/other_methods.yaml"),
     output:

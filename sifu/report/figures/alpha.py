@@ -1,65 +1,109 @@
-"""Figure 6: the sensitivity that was measured against its bounds."""
+"""Figure 6: the sensitivity that was measured against its bounds, under the scenarios' own settings and others."""
 
 from __future__ import annotations
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import MaxNLocator
 
-from sifu.report.figures.style import colours, finish, grid
-from sifu.report.plan import Source
-from sifu.report.statistics import ROUNDING
+from sifu.report.figures.style import colours, finish, grid, legend, log_ticks
+from sifu.report.plan import Plan, Source
+from sifu.report.statistics import rules_that_differ, share_held
 
 TITLE = "Is Psi a bound?"
 CAPTION = (
     "Measured alpha(n, c), the distance of the training to the same training without client c, and its bounds "
-    "Psi(n, c) as published and strictly counted (the released code differs after a request only). Above: medians"
-    " over clients and seeds. Below: point by point; a bound holds where its points lie above the line (paper, "
-    "figure of alpha and Psi)."
+    "Psi(n, c) as published and strictly counted (the released code differs after a request only). Curves: medians "
+    "over clients and seeds, under the scenario's own settings. Points: every round, client and seed, under its own "
+    "settings and under less adapted ones, some of which do not converge; a bound holds where its points lie above "
+    "the line, and the titles say for how many that is so (paper, figure of alpha and Psi)."
 )
-_BOUNDS = (("psi_published", "published"), ("psi_strict", "strict"))
+_RULES = ("published", "released", "strict")
 _MOST_POINTS = 4000  # of a panel: more only make a larger file
+_CURVES = None  # in place of a change: the panel of medians
+Panel = tuple[str, str | None]  # scenario, change (empty: its own settings)
 
 
 def draw(source: Source) -> Figure:
-    alpha = source.alpha
-    scenarios = [name for name in source.plan.titles if name in set(alpha["scenario"])]
-    figure, axes = grid(2, max(1, len(scenarios)), width=3.4, height=2.7)
-    for j, scenario in enumerate(scenarios):
-        part = alpha[alpha["scenario"] == scenario]
-        _curves(axes[0, j], part)
-        _points(axes[1, j], part[part["alpha"] > 0])
-        axes[0, j].set(title=source.plan.titles[scenario], xlabel="round n")
-        axes[1, j].set(xlabel="measured alpha(n, c)")
-    axes[0, 0].set_ylabel("median over clients and seeds")
-    axes[1, 0].set_ylabel("bound Psi(n, c)")
-    if not scenarios:
-        finish(axes[0, 0], empty=True)
-        finish(axes[1, 0], empty=True)
+    rows = layout(source.plan)
+    figure, axes = grid(len(rows), max(len(row) for row in rows), width=2.7, height=2.6)
+    for i, row in enumerate(rows):
+        for axis, panel in zip(axes[i], row, strict=True):
+            if panel is None:
+                axis.axis("off")
+            else:
+                _panel(axis, source, *panel)
+    legend(figure, below=True)
     return figure
 
 
+def layout(plan: Plan) -> list[list[Panel | None]]:
+    """A row for each scenario of the sweep; the others, of two panels each, share rows. None: an empty place."""
+    swept = {name: list(dict.fromkeys(c for s, c, _ in plan.alpha_sweeps if s == name)) for name in plan.titles}
+    most = max((len(changes) for changes in swept.values()), default=0)
+    width = max(4, 2 + most + most % 2)
+    whole: list[list[Panel]] = [
+        [(name, change) for change in (_CURVES, "", *more)] for name, more in swept.items() if more
+    ]
+    flat: list[Panel] = [(name, change) for name, more in swept.items() if not more for change in (_CURVES, "")]
+    rows = whole + [flat[start : start + width] for start in range(0, len(flat), width)]
+    used = max((len(row) for row in rows), default=1)
+    return [[*row, *[None] * (used - len(row))] for row in rows] or [[None]]
+
+
+def _panel(axis: Axes, source: Source, scenario: str, change: str | None) -> None:
+    part = source.alpha[(source.alpha["scenario"] == scenario) & (source.alpha["change"] == (change or ""))]
+    title = source.plan.titles[scenario]
+    if change is _CURVES:
+        _curves(axis, part)
+        axis.set_title(f"{title}\nits own settings\nmedians", fontsize=8)
+        return
+    part = part[part["alpha"] > 0]
+    settings = source.plan.changes[change] if change else "its own settings"
+    axis.set_title(f"{title}\n{settings}\n{_shares(part)}", fontsize=8)
+    _points(axis, part)
+
+
+def _shares(part: pd.DataFrame) -> str:
+    """How many points lie above the line, rule by rule."""
+    if not len(part):
+        return "no points"
+    return "holds: " + ", ".join(f"{rule} {share_held(part, rule):.1%}" for rule in rules_that_differ(part))
+
+
+def _look(rule: str) -> tuple[float, float, float]:
+    return colours()[_RULES.index(rule)]
+
+
 def _curves(axis: Axes, part: pd.DataFrame) -> None:
-    middle = part.groupby("round")[["alpha", *(column for column, _ in _BOUNDS)]].median()
+    if not len(part):
+        finish(axis, empty=True)
+        return
+    middle = part.groupby("round")[["alpha", *(f"psi_{rule}" for rule in _RULES)]].median()
     axis.plot(middle.index, middle["alpha"], color="black", label="measured alpha")
-    for place, (column, label) in enumerate(_BOUNDS):
-        axis.plot(middle.index, middle[column], color=colours()[place], label=f"Psi, {label}")
+    for rule in rules_that_differ(part):
+        axis.plot(middle.index, middle[f"psi_{rule}"], color=_look(rule), label=f"Psi, {rule}")
     axis.set_yscale("symlog", linthresh=1e-2)
-    axis.legend(frameon=False, fontsize=7)
+    axis.set_xlabel("round n", fontsize=8)
+    axis.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True, steps=[1, 2, 5, 10]))
+    axis.tick_params(labelsize=8)
     finish(axis)
 
 
 def _points(axis: Axes, part: pd.DataFrame) -> None:
+    if not len(part):
+        finish(axis, empty=True)
+        return
     shown = part.iloc[:: max(1, len(part) // _MOST_POINTS)]
-    for place, (column, label) in enumerate(_BOUNDS):
-        held = (part["alpha"] <= part[column] * (1 + ROUNDING)).mean() if len(part) else float("nan")
-        text, colour = f"{label}: holds for {held:.1%}", colours()[place]
-        axis.plot(shown["alpha"], shown[column], ".", ms=2, alpha=0.4, color=colour, label=text, rasterized=True)
-    if len(part):
-        ends = [part["alpha"].min(), part["alpha"].max()]
-        axis.plot(ends, ends, color="black", linewidth=0.8)
-        axis.set(xscale="log", yscale="log")
-        axis.xaxis.set_minor_formatter(NullFormatter())
-    axis.legend(frameon=False, fontsize=7, markerscale=4)
+    for rule in rules_that_differ(part):
+        axis.plot(shown["alpha"], shown[f"psi_{rule}"], ".", ms=2, alpha=0.4, color=_look(rule), rasterized=True)
+    ends = [part["alpha"].min(), part["alpha"].max()]
+    axis.plot(ends, ends, color="black", linewidth=0.8)
+    axis.set(xscale="log", yscale="log")
+    axis.set_xlabel("measured alpha(n, c)", fontsize=8)
+    axis.set_ylabel("bound Psi(n, c)", fontsize=8)
+    axis.tick_params(labelsize=8)
+    for which in ("x", "y"):
+        log_ticks(axis, which)
     finish(axis)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sifu.report.figures.style import colours, finish, grid, legend
+from sifu.report.figures.board import Board
+from sifu.report.figures.style import colours, finish, legend
 from sifu.report.plan import Source
 
 TITLE = "Lineage of a run"
@@ -19,23 +20,26 @@ _VARIANTS = ("sifu", "sifu_strict", "sifu_released")
 
 def draw(source: Source) -> Figure:
     plan = source.plan
-    variant = next((name for name in _VARIANTS if name in plan.labels), None)
+    variant = next((name for name in _VARIANTS if name in plan.shown), None)
     cells = source.cells[(source.cells["variant"] == variant) & (source.cells["stop"] == "target")]
+    cells = cells.dropna(subset=["branch", "cut_round"])  # of a cell that was refused
+    cells = cells.merge(source.training[["scenario", "seed"]])  # a lineage starts with its training
     scenarios = [name for name in plan.titles if name in set(cells["scenario"])]
-    figure, axes = grid(1, max(1, len(scenarios)), width=3.6, height=2.8)
-    for axis, scenario in zip(axes[0], scenarios, strict=False):
-        own = cells[cells["scenario"] == scenario]
+    board = Board.of(scenarios, 1, most=4, width=3.6, height=2.8)
+    for scenario in board.names:
+        axis, own = board.at(0, scenario), cells[cells["scenario"] == scenario]
+        board.dress(source, 0, scenario, x="aggregation rounds from the first", y="branch")
+        if not len(own):
+            finish(axis, empty=True)
+            continue
         seed = int(own["seed"].min())
         training = source.training[(source.training["scenario"] == scenario) & (source.training["seed"] == seed)]
         branches = own[own["seed"] == seed].sort_values("request")
         rounds = [int(training["rounds"].iloc[0]), *branches["rounds"].astype(int)]
         _tree(axis, rounds, list(zip(branches["branch"], branches["cut_round"], strict=True)))
-        axis.set(title=f"{plan.titles[scenario]}, seed {seed}", xlabel="aggregation rounds from the first")
-    axes[0, 0].set_ylabel("branch")
-    if not scenarios:
-        finish(axes[0, 0], empty=True)
-    legend(figure)
-    return figure
+        axis.set_title(f"{plan.titles[scenario]}, seed {seed}")
+    legend(board.figure)
+    return board.figure
 
 
 def lineage(rounds: list[int], cuts: list[tuple[int, int]]) -> tuple[list[int], list[int]]:

@@ -20,6 +20,9 @@ def draw(source: Source) -> Figure:
     rows = source.null_space
     figure, axes = grid(1, 1, width=3.6, height=3.0)
     axis = axes[0, 0]
+    if not len(rows):
+        finish(axis, empty=True)
+        return figure
     for colour, (column, title) in zip(colours(), _TITLES, strict=False):
         middle, low, high = (rows.groupby("step")[column].quantile(q) for q in (0.5, 0.0, 1.0))
         axis.plot(middle.index, middle, color=colour, label=title)
@@ -30,5 +33,5 @@ def draw(source: Source) -> Figure:
     axis.legend(
         frameon=False, fontsize=8, title=f"median and range of {rows['seed'].nunique()} problems", title_fontsize=8
     )
-    finish(axis, empty=not len(rows))
+    finish(axis)
     return figure

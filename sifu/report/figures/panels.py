@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from sifu.report.figures.style import finish, grid, legend, lines
+from sifu.report.figures.board import Board
+from sifu.report.figures.style import legend, lines, whole_range
 from sifu.report.plan import Source
 
 Row = tuple[str, str, str]  # quantity, subset, title of the axis
@@ -15,18 +16,15 @@ def panels(source: Source, rows: tuple[Row, ...], part: pd.DataFrame, x: str, x_
     """`part` of the statistics; scenarios of the given `kinds` (plain, watermark, backdoor)."""
     plan = source.plan
     scenarios = [name for name in plan.titles if plan.marks[name] in kinds and name in set(part["scenario"])]
-    figure, axes = grid(len(rows), max(1, len(scenarios)))
+    board = Board.of(scenarios, len(rows))
     for i, (quantity, subset, title) in enumerate(rows):
         chosen = part[(part["quantity"] == quantity) & (part["subset"] == subset)]
-        for j, scenario in enumerate(scenarios):
-            lines(axes[i, j], source, chosen[chosen["scenario"] == scenario], x)
-            axes[i, j].set_xticks(sorted(chosen[x].unique()))
-            if i == 0:
-                axes[i, j].set_title(plan.titles[scenario])
-            if i + 1 == len(rows):
-                axes[i, j].set_xlabel(x_title)
-        axes[i, 0].set_ylabel(title)
-        if not scenarios:
-            finish(axes[i, 0], empty=True)
-    legend(figure)
-    return figure
+        for name in board.names:
+            axis, own = board.at(i, name), chosen[chosen["scenario"] == name]
+            lines(axis, source, own, x)
+            if len(own):
+                axis.set_xticks(sorted(own[x].unique()))
+                whole_range(axis, rounds=quantity == "rounds")
+            board.dress(source, i, name, x=x_title, y=title)
+    legend(board.figure)
+    return board.figure

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from sifu.report.figures.style import finish, grid, legend, lines
+from sifu.report.figures.board import Board
+from sifu.report.figures.style import legend, lines, whole_range
 from sifu.report.plan import Source
 from sifu.report.statistics import intervals
 
@@ -19,18 +20,14 @@ _ROWS = (("rounds", "aggregation rounds"), ("forget_accuracy", "accuracy on the 
 
 def draw(source: Source) -> Figure:
     rows = source.request_sets
-    scenarios = [name for name in source.plan.titles if name in set(rows["scenario"])]
-    figure, axes = grid(2, max(1, len(scenarios)), width=4.2)
+    board = Board.of([name for name in source.plan.titles if name in set(rows["scenario"])], 2, most=3, width=4.2)
     for i, (column, title) in enumerate(_ROWS):
-        for j, scenario in enumerate(scenarios):
-            part = intervals(rows[rows["scenario"] == scenario], ["variant", "set"], column)
-            lines(axes[i, j], source, part, "set")
-            axes[i, j].set_xticks(sorted(part["set"].unique()))
-            axes[i, j].set_title(source.plan.titles[scenario] if i == 0 else "")
-        axes[i, 0].set_ylabel(title)
-        if not scenarios:
-            finish(axes[i, 0], empty=True)
-    for axis in axes[1]:
-        axis.set_xlabel("set (class, where clients hold one)")
-    legend(figure)
-    return figure
+        for name in board.names:
+            axis, part = board.at(i, name), intervals(rows[rows["scenario"] == name], ["variant", "set"], column)
+            lines(axis, source, part, "set")
+            if len(part):
+                axis.set_xticks(sorted(part["set"].unique()))
+                whole_range(axis, rounds=column == "rounds")
+            board.dress(source, i, name, x="set (class, where clients hold one)", y=title)
+    legend(board.figure)
+    return board.figure

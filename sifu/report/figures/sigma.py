@@ -6,7 +6,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sifu.report.figures.style import colours, finish, grid, legend, style
+from sifu.report.figures.board import Board
+from sifu.report.figures.style import finish, legend, steps, style, whole_range
 from sifu.report.plan import Source
 from sifu.report.statistics import intervals
 
@@ -24,30 +25,28 @@ _LIMITS = {"rounds": ("rounds", ""), "forget_accuracy": ("accuracy", "forgotten"
 
 def draw(source: Source) -> Figure:
     rows = source.sweep
-    scenarios = [name for name in source.plan.titles if name in set(rows["scenario"])]
-    figure, axes = grid(2, max(1, len(scenarios)))
+    board = Board.of([name for name in source.plan.titles if name in set(rows["scenario"])], 2)
     for i, (column, title) in enumerate(_ROWS):
-        for j, scenario in enumerate(scenarios):
-            _panel(axes[i, j], rows[rows["scenario"] == scenario], column)
-            _limits(axes[i, j], source, scenario, column)
-            axes[i, j].set(xscale="log", title=source.plan.titles[scenario] if i == 0 else "")
-            finish(axes[i, j])
-        axes[i, 0].set_ylabel(title)
-        if not scenarios:
-            finish(axes[i, 0], empty=True)
-    for axis in axes[1]:
-        axis.set_xlabel("sigma")
-    legend(figure)
-    return figure
+        for name in board.names:
+            axis, own = board.at(i, name), rows[rows["scenario"] == name]
+            finish(axis, empty=not len(own))
+            if len(own):
+                _panel(axis, own, column)
+                _limits(axis, source, name, column)
+            board.dress(source, i, name, x="sigma", y=title)
+    legend(board.figure)
+    return board.figure
 
 
 def _panel(axis: Axes, rows: pd.DataFrame, column: str) -> None:
     """A line a request."""
     over = intervals(rows, ["request", "sigma"], column)
-    for colour, (request, group) in zip(colours(), over.groupby("request"), strict=False):
+    for colour, (request, group) in zip(steps(over["request"].nunique()), over.groupby("request"), strict=True):
         error = [group["mean"] - group["low"], group["high"] - group["mean"]]
         x, y, label = group["sigma"], group["mean"], f"request {request}"
         axis.errorbar(x, y, error, capsize=2, marker="o", markersize=4, color=colour, label=label)
+    axis.set_xscale("log")
+    whole_range(axis, rounds=column == "rounds")
 
 
 def _limits(axis: Axes, source: Source, scenario: str, column: str) -> None:
@@ -58,6 +57,7 @@ def _limits(axis: Axes, source: Source, scenario: str, column: str) -> None:
             (numbers["scenario"] == scenario) & (numbers["variant"] == variant) & (numbers["stop"] == "target")
         ]
         part = part[(part["quantity"] == quantity) & (part["subset"] == subset) & (part["request"] == 1)]
-        if len(part) and variant in source.plan.methods:
+        if len(part) and variant in source.plan.shown:
             look = style(source, variant)
-            axis.axhline(part["mean"].iloc[0], color=look["color"], linestyle="--", linewidth=1, label=look["label"])
+            label = f"{look['label']}, request 1"
+            axis.axhline(part["mean"].iloc[0], color=look["color"], linestyle="--", linewidth=1, label=label)

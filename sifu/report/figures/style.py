@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import matplotlib
@@ -9,11 +10,13 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from sifu.methods import METHODS
 from sifu.report.plan import Source
 
 matplotlib.use("Agg")
+matplotlib.rcParams["axes.titlesize"] = 10  # two long ones side by side
 
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*", "<", ">", "h", "p", "d", "8", "H")
 _LINES = {"released": "--", "strict": ":"}  # by the last word of a variant's name; another word: "-."
@@ -22,6 +25,11 @@ _LINES = {"released": "--", "strict": ":"}  # by the last word of a variant's na
 def colours() -> list[tuple[float, float, float]]:
     """Ten colours that the colour-blind can tell apart."""
     return list(sns.color_palette("colorblind", 10))
+
+
+def steps(count: int) -> list[tuple[float, float, float]]:
+    """Colours of things in an order, such as requests: from light to dark, and none of a method's."""
+    return list(sns.color_palette("Greys", count + 2)[2:])
 
 
 def style(source: Source, variant: str) -> dict[str, Any]:
@@ -40,16 +48,42 @@ def grid(rows: int, columns: int, *, width: float = 3.2, height: float = 2.5) ->
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
+def drawn(source: Source, part: pd.DataFrame) -> set[str]:
+    """The variants of some rows that the run wants to see in figures."""
+    return set(part["variant"]) & set(source.plan.shown)
+
+
 def lines(axis: Axes, source: Source, part: pd.DataFrame, x: str) -> None:
     """A line a method with its 95% interval; the methods stand a little apart, so that bars do not hide each other."""
-    present = [variant for variant in source.plan.labels if variant in set(part["variant"])]
-    step = (part[x].max() - part[x].min()) / 40 if len(part) else 0.0
+    present = [variant for variant in source.plan.labels if variant in drawn(source, part)]
+    step = ((part[x].max() - part[x].min()) or 1.0) / 40 if len(part) else 0.0
     for place, variant in enumerate(present):
         group = part[part["variant"] == variant].sort_values(x)
         error = [group["mean"] - group["low"], group["high"] - group["mean"]]
         shift = (place - (len(present) - 1) / 2) * step
         axis.errorbar(group[x] + shift, group["mean"], error, capsize=2, linewidth=1.2, **style(source, variant))
     finish(axis, empty=not present)
+
+
+def log_ticks(axis: Axes, which: str) -> None:
+    """Ticks of a logarithmic `x` or `y` axis: powers of ten, and 2 and 5 between them where there are few."""
+    low, high = sorted(getattr(axis, f"get_{which}lim")())
+    one = getattr(axis, f"{which}axis")
+    decades = math.log10(high / low)
+    one.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if decades < 2 else (1.0,), numticks=6))
+    if decades < 2:
+        one.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    one.set_minor_formatter(NullFormatter())
+
+
+def whole_range(axis: Axes, *, rounds: bool) -> None:
+    """Rounds from 0 on; shares not so close that noise looks like a difference."""
+    low, high = axis.get_ylim()
+    if rounds:
+        axis.set_ylim(min(low, 0.0), high)
+        axis.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, steps=[1, 2, 5, 10]))
+    elif high < 0.1:
+        axis.set_ylim(-0.005, 0.1)
 
 
 def finish(axis: Axes, *, empty: bool = False) -> None:
@@ -59,11 +93,12 @@ def finish(axis: Axes, *, empty: bool = False) -> None:
     sns.despine(ax=axis)
 
 
-def legend(figure: Figure) -> None:
-    """One legend for all panels, beside them."""
+def legend(figure: Figure, *, below: bool = False) -> None:
+    """One legend for all panels, beside or below them."""
     handles: dict[str, Any] = {}
     for axis in figure.axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
     if handles:
-        figure.legend(list(handles.values()), list(handles), loc="outside right upper", frameon=False, fontsize=8)
+        place = {"loc": "outside lower center", "ncols": len(handles)} if below else {"loc": "outside right upper"}
+        figure.legend(list(handles.values()), list(handles), frameon=False, fontsize=8, **place)

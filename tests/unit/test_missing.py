@@ -1,0 +1,208 @@
+"""What has not been run yet: every figure and table is made of what is there, and says what is not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from sifu.config import load_suite
+from sifu.paths import FIGURE_KINDS, REPORT_FILES
+from sifu.provenance import provenance
+from sifu.report.figures import FIGURES
+from sifu.report.plan import Plan, Source
+from sifu.schemas import (
+    ALPHA,
+    CELLS,
+    METRICS,
+    NULL_SPACE,
+    REQUEST_SETS,
+    SEARCH,
+    SWEEP,
+    VERIFICATION,
+    Table,
+)
+from sifu.stages.figure import run_figure
+from sifu.stages.page import run_page
+from sifu.stages.report import run_report
+from sifu.store import write_table
+from tests.conftest import REPO
+
+VARIANTS = ("scratch", "sifu", "last", "dp_smoke")
+BLOCK = "s000-001"
+
+
+def plan_of(root: Path) -> Plan:
+    """Two scenarios, four variants, every sweep."""
+    change = {"name": "no_momentum", "label": "no momentum", "change": {"momentum": 0.0}}
+    run = {
+        "scenarios": ["smoke", "smoke_backdoor"],
+        "variants": list(VARIANTS),
+        "sigma_sweep": {"scenarios": ["smoke"], "values": [0.01, 0.1]},
+        "request_sets": {"scenarios": ["smoke"], "variants": ["scratch", "sifu"], "count": 2},
+        "alpha_sweep": {"scenarios": ["smoke"], "federations": [change]},
+        "num_seeds": 2,
+        "results": str(root),
+    }
+    return Plan.read(json.loads(json.dumps(load_suite(run, REPO / "config", {}).report_plan())))
+
+
+def write(path: Path, table: Table, rows: Iterable[dict[str, Any]]) -> None:
+    """Rows with the columns that matter here; numbers that are not given are 1, what may be empty is."""
+    needed = {c.name: "x" if str(c.type) == "string" else 1 for c in table.columns if not c.nullable}
+    frame = pd.DataFrame([needed | row for row in rows], columns=[column.name for column in table.columns])
+    write_table(path, table, frame, provenance("test", {}, "0" * 16, "cpu"))
+
+
+def fill(plan: Plan) -> None:
+    """Every table of the plan, as small as can be."""
+    root, seeds = Path(plan.results), range(2)
+    write(root / "null_space" / "null_space.parquet", NULL_SPACE, [{"seed": 0, "step": n} for n in range(3)])
+    for scenario in plan.titles:
+        key = {"scenario": scenario}
+        answers = [
+            key | {"stop": stop, "seed": seed, "request": request, "status": "done"}
+            for stop in ("target", "budget_50")
+            for seed in seeds
+            for request in (1, 2)
+        ]
+        training = [key | {"variant": "train", "seed": seed, "request": 0, "rounds": 9} for seed in seeds]
+        write(root / "train" / scenario / BLOCK / "cells.parquet", CELLS, training)
+        for variant in VARIANTS:
+            rows = [row | {"variant": variant, "branch": 0, "cut_round": 1, "rounds": 5} for row in answers]
+            write(root / "unlearn" / scenario / variant / BLOCK / "cells.parquet", CELLS, rows)
+        all_answers = [
+            {k: v for k, v in row.items() if k != "status"} | {"variant": v} for row in answers for v in VARIANTS
+        ]
+        kinds = [
+            ("accuracy", "forget"),
+            ("accuracy", "forgotten"),
+            ("gap_to_scratch", "retain"),
+            ("gap_to_scratch", "forget"),
+        ]
+        metrics = [row | {"metric": metric, "subset": subset} for row in all_answers for metric, subset in kinds]
+        write(root / "verify" / scenario / BLOCK / "metrics.parquet", METRICS, metrics)
+        checks = [row | {"accused": False, "chance": 0.1, "alpha": 0.01} for row in all_answers]
+        write(root / "verify" / scenario / BLOCK / "verification.parquet", VERIFICATION, checks)
+        points = [key | {"change": "", "seed": s, "round": n, "alpha": 1.0 + n} for s in seeds for n in range(3)]
+        write(root / "alpha" / scenario / BLOCK / "alpha.parquet", ALPHA, points)
+        for _, variant, block in (entry for entry in plan.searches if entry[0] == scenario):
+            path = root / "search" / scenario / variant / block / "search.parquet"
+            write(path, SEARCH, [key | {"variant": variant, "value": 0.1, "chosen": True}])
+    swept = [{"scenario": "smoke", "variant": "sifu", "sigma": sigma} for sigma in (0.01, 0.1)]
+    write(root / "sweep" / "smoke" / BLOCK / "sweep.parquet", SWEEP, swept)
+    sets = [{"scenario": "smoke", "variant": variant, "set": n} for variant in ("scratch", "sifu") for n in range(2)]
+    write(root / "request_sets" / "smoke" / BLOCK / "request_sets.parquet", REQUEST_SETS, sets)
+    changed = [{"scenario": "smoke", "change": "no_momentum", "round": n, "alpha": 1.0 + n} for n in range(3)]
+    write(root / "alpha_sweep" / "smoke" / "no_momentum" / BLOCK / "alpha.parquet", ALPHA, changed)
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("full")
+    fill(plan_of(root))
+    return root
+
+
+@pytest.fixture
+def plan(full: Path, tmp_path: Path) -> Plan:
+    """A copy of a whole run, to take files from."""
+    shutil.copytree(full, tmp_path / "run")
+    return plan_of(tmp_path / "run")
+
+
+def make_all(plan: Plan) -> Path:
+    report = Path(plan.results) / "report"
+    run_report(plan, report)
+    for name in FIGURES:
+        run_figure(plan, name, report)
+    run_page(plan, report, "make")
+    return report
+
+
+def test_with_everything_there_nothing_is_missing(plan: Plan) -> None:
+    report = make_all(plan)
+    assert Source(plan).all_missing() == []
+    texts = [path.read_text() for path in report.rglob("*.md")]
+    assert not any("Missing" in text for text in texts)
+    assert "planned tables are missing" not in (report / "report.html").read_text()
+
+
+def test_before_anything_has_run(tmp_path: Path) -> None:
+    """All 8 figures, every table and the page are made of nothing, and name every file that they would be made of."""
+    plan = plan_of(tmp_path)
+    planned = {kind: [str(path) for path in paths] for kind, paths in Source(plan).planned.items()}
+    report = make_all(plan)
+    assert all((report / file).exists() for file in REPORT_FILES)
+    assert all((report / "figures" / f"{name}.{kind}").exists() for name in FIGURES for kind in FIGURE_KINDS)
+    for name in FIGURES:
+        caption = (report / "figures" / f"{name}.md").read_text()
+        assert all(path in caption for path in planned[MADE_OF[name]]), name
+    headline = (report / "tables" / "headline.md").read_text()
+    for kind in ("cells", "metrics", "verification", "alpha", "trials"):
+        assert all(path in headline for path in planned[kind]), kind
+    page = (report / "report.html").read_text()
+    assert all(path in page for paths in planned.values() for path in paths)
+    assert "planned tables are missing" in (report / "tables" / "budgets.tex").read_text()
+
+
+MADE_OF = {
+    "budgets": "metrics",
+    "watermark": "cells",
+    "requests": "cells",
+    "sigma": "sweep",
+    "request_sets": "request_sets",
+    "alpha": "alpha",
+    "lineage": "training",
+    "null_space": "null_space",
+}
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        "unlearn/smoke/sifu",
+        "unlearn/smoke/scratch",
+        "unlearn/smoke",
+        "unlearn",
+        "train/smoke",
+        "verify/smoke",
+        "verify/smoke_backdoor/s000-001/verification.parquet",
+        "alpha/smoke",
+        "alpha_sweep/smoke/no_momentum",
+        "sweep",
+        "request_sets",
+        "search/smoke",
+        "null_space",
+    ],
+)
+def test_a_part_that_is_missing_is_named_and_the_rest_is_drawn(plan: Plan, gone: str) -> None:
+    path = Path(plan.results) / gone
+    lost = [str(file) for file in ([path] if path.suffix else path.rglob("*.parquet"))]
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    assert lost
+    source = Source(plan)
+    for name in FIGURES:
+        import_module(FIGURES[name]).draw(source).draw_without_rendering()
+    report = Path(plan.results) / "report"
+    run_report(plan, report)
+    run_page(plan, report, "make")
+    named = set(source.missing) | {file for file in lost if file in (report / "tables" / "headline.md").read_text()}
+    assert named == set(lost), "a figure or a table that is made of it says so"
+    assert all(file in (report / "report.html").read_text() for file in lost)
+
+
+def test_a_variant_that_is_missing_leaves_the_others(plan: Plan) -> None:
+    """SIFU has not been run in one of two scenarios: it is in the other's panels, and Last is in both."""
+    shutil.rmtree(Path(plan.results) / "unlearn" / "smoke" / "sifu")
+    run_report(plan, Path(plan.results) / "report")
+    text = (Path(plan.results) / "report" / "tables" / "headline.md").read_text()
+    assert "| smoke_backdoor | SIFU | 1 |" in text
+    assert "| smoke | Last | 1 |" in text
+    assert "unlearn/smoke/sifu/s000-001/cells.parquet" in text

@@ -1,0 +1,94 @@
+"""Parts of a run: scenarios with some of the variants, and the sweeps; names that do not exist are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sifu.config import load_suite
+from sifu.errors import ConfigError
+from tests.conftest import REPO
+
+CONFIG = REPO / "config"
+
+
+@pytest.mark.parametrize(
+    ("scenario", "variants", "words"),
+    [
+        ("mnits", ["scratch"], r"only\[0\].scenario: 'mnits' is refused; allowed: one of mnist_embedded"),
+        ("smoke", ["original"], r"only\[0\].variants: .* scratch among them"),
+        ("smoke", ["scratch", "lost"], r"only\[0\].variants: 'lost' is refused; allowed: one of original"),
+        ("smoke", "scratch", r"only\[0\].variants: 'scratch' is refused"),
+    ],
+)
+def test_variants_of_a_scenario_must_be_those_of_the_run(scenario: str, variants: object, words: str) -> None:
+    run = {"scenarios": ["smoke"], "variants": ["original", "scratch"]}
+    with pytest.raises(ConfigError, match=words):
+        load_suite(run | {"only": [{"scenario": scenario, "variants": variants}]}, CONFIG, {})
+
+
+def test_only_some_variants_of_a_scenario() -> None:
+    run = {"scenarios": ["smoke", "smoke_cnn"], "variants": ["original", "scratch", "sifu"]}
+    some = {"scenario": "smoke_cnn", "variants": ["sifu", "scratch"]}
+    suite = load_suite(run | {"only": [some]}, CONFIG, {})
+    assert suite.variants_of("smoke") == ["original", "scratch", "sifu"]
+    assert suite.variants_of("smoke_cnn") == ["scratch", "sifu"]
+    planned = suite.report_plan()["variants"]
+    assert planned == {"smoke": ["original", "scratch", "sifu"], "smoke_cnn": ["scratch", "sifu"]}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("sigma_sweep", {"scenarios": ["mnits"], "values": [0.1]}, "sigma_sweep.scenarios: 'mnits' is refused"),
+        (
+            "sigma_sweep",
+            {"scenarios": ["smoke"], "values": [0.0]},
+            "sigma_sweep.values: 0.0 is refused; allowed: above",
+        ),
+        (
+            "sigma_sweep",
+            {"scenarios": ["smoke"], "values": [0.1], "variant": "x"},
+            "sigma_sweep.variant: 'x' is refused",
+        ),
+        ("request_sets", {"scenarios": ["smoke"], "variants": ["lost"]}, "request_sets.variants: 'lost' is refused"),
+        ("alpha_sweep", {"scenarios": ["mnits"], "federations": []}, "alpha_sweep.scenarios: 'mnits' is refused"),
+    ],
+)
+def test_sweeps_must_be_of_the_run(key: str, value: object, words: str) -> None:
+    run = {"scenarios": ["smoke"], "variants": ["scratch"], key: value}
+    with pytest.raises(ConfigError, match=words):
+        load_suite(run, CONFIG, {})
+
+
+@pytest.mark.parametrize(
+    ("entries", "words"),
+    [
+        ([{"momentm": 0.0}], "federations[0].change.momentm: 0.0 is refused; allowed: only the keys clients_per_round"),
+        ([{"momentm": 0.0}], "did you mean momentum?"),
+        ([{"momentum": 0.0}, {"momentum": 1.0}], "federations[1].change.momentum: 1.0 is refused; allowed: 0 to 0.999"),
+        ([{"batch_size": 21}], "federations[0].change.batch_size: 21 is refused; allowed: 1 to the fewest examples"),
+        ([{"privacy": None}], "federations[0].change.privacy: None is refused"),
+        ([{}], "federations[0].change: {} is refused; allowed: at least one key"),
+    ],
+)
+def test_a_change_must_be_one_of_the_federation(entries: list[dict[str, Any]], words: str) -> None:
+    """The clients of `smoke` hold 20 examples."""
+    changes = [{"name": f"c{i}", "label": f"c{i}", "change": change} for i, change in enumerate(entries)]
+    sweep = {"scenarios": ["smoke"], "federations": changes}
+    with pytest.raises(ConfigError) as caught:
+        load_suite({"scenarios": ["smoke"], "variants": ["scratch"], "alpha_sweep": sweep}, CONFIG, {})
+    assert str(caught.value).startswith("alpha_sweep.")
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [(["Big-step"], "name: 'Big-step' is refused; allowed: lower case letters"), (["a", "a"], "each name once")],
+)
+def test_names_of_changes_are_names_of_folders(names: list[str], words: str) -> None:
+    changes = [{"name": name, "label": str(i), "change": {"momentum": 0.0}} for i, name in enumerate(names)]
+    sweep = {"scenarios": ["smoke"], "federations": changes}
+    with pytest.raises(ConfigError, match=words):
+        load_suite({"scenarios": ["smoke"], "variants": ["scratch"], "alpha_sweep": sweep}, CONFIG, {})
