@@ -124,8 +124,11 @@ class Run:
     )
     num_seeds: int = setting("how many seeds", from_to(1, 100_000), default=3)
     first_seed: int = setting("the seeds are first_seed, first_seed + 1, ...", from_to(0, 10**9), default=0)
-    block_size: int = setting(
-        "seeds trained together in one job: 10 on a GPU, fewer on small nodes", at_least(1), default=10
+    block_size: int | None = setting(
+        "seeds trained together in one job; null: as many as this machine has room for, up to 50 on a GPU and 10 on a "
+        "CPU. It is part of the results' paths, so name it where several machines share a folder",
+        at_least(1),
+        default=None,
     )
     results: str = setting("folder of all results", default="results")
     data_root: str | None = setting(

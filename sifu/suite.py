@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+from sifu.blocks import chosen_block_size
 from sifu.run import Change, Run, Variant, block_name, changed_scenario
 from sifu.scenario import Scenario
 from sifu.settings import to_plain
@@ -100,9 +102,9 @@ class Suite:
             "changes": {name: entry.label for name, entry in self.changes.items()},
         }
 
-    @property
+    @cached_property
     def blocks(self) -> list[str]:
         """Names of the seed blocks: s000-009, s010-019, ..."""
         first, end = self.run.first_seed, self.run.first_seed + self.run.num_seeds
-        size = self.run.block_size
+        size = self.run.block_size or chosen_block_size(self.scenarios.values(), self.run.device)
         return [block_name(range(start, min(start + size, end))) for start in range(first, end, size)]

@@ -140,7 +140,7 @@ BAD_RUNS: list[tuple[dict[str, Any], str]] = [
     ({"shown": ["sifu_released"]}, "shown: 'sifu_released' is refused; allowed: some of the run's variants"),
     ({"shown": []}, "shown: [] is refused; allowed: at least one of the run's variants; null: all"),
     ({"shown": "sifu"}, "shown: 'sifu' is refused; allowed: a list"),
-    ({"block_size": None}, "block_size: None is refused; allowed: a whole number"),
+    ({"block_size": 0}, "block_size: 0 is refused; allowed: 1 or more"),
 ]
 
 

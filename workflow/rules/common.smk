@@ -1,13 +1,13 @@
 # Loads the config once, refuses what is wrong before any job starts, and answers the rules' questions.
 import json
 import os
-import shutil
 import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
 from sifu import paths, stages
+from sifu.blocks import uses_gpu
 from sifu.codehash import code_hash
 from sifu.config import default_data_root, load_suite, read_yaml
 from sifu.data import source_files
@@ -33,9 +33,7 @@ DATA_ROOT = default_data_root(RUN)
 CONFIG = Path(workflow.basedir) / "config"
 DOWNLOAD = "--download" if RUN.download else ""
 # profiles/default lends one GPU: two trainings on it would only be in each other's way
-USES_GPU = int(
-    RUN.device == "cuda" or (RUN.device == "auto" and bool(shutil.which("nvidia-smi")))
-)
+USES_GPU = int(uses_gpu(RUN.device))
 
 # what a reader types to make a file again
 FIRST = Path(workflow.configfiles[0])  # that of the command line, if there is one

@@ -1,0 +1,63 @@
+"""How many seeds are trained together: as many as the machine has room for, up to where more stop paying.
+
+Read while the Snakefile is parsed: no torch here.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable
+
+from sifu.data import DATASETS
+from sifu.scenario import Scenario
+
+_PAYS = {"cuda": 50, "cpu": 10}  # seeds beyond which a round's time grows as fast as their number (docs/performance.md)
+_ROOM = 0.5  # of the memory: the rest is the data's way there, other programs, and what this estimate forgets
+_ACTIVATIONS = 64  # floats that a network keeps for a pixel of a batch, at most
+_LARGEST = 4  # times the smallest client: the largest of a natural partition, about
+_UNKNOWN = 8 * 10**9  # bytes, where the machine does not say
+
+
+def uses_gpu(device: str) -> bool:
+    """Whether jobs of this setting will find a GPU; asked without torch."""
+    return device == "cuda" or (device == "auto" and shutil.which("nvidia-smi") is not None)
+
+
+def chosen_block_size(scenarios: Iterable[Scenario], device: str) -> int:
+    """The block size for all these scenarios on this machine."""
+    kind = "cuda" if uses_gpu(device) else "cpu"
+    room = _ROOM * (gpu_memory() if kind == "cuda" else main_memory())
+    fits = [int(room // seed_bytes(scenario)) for scenario in scenarios]
+    return max(1, min([_PAYS[kind], *fits]))
+
+
+def seed_bytes(scenario: Scenario) -> int:
+    """What a seed needs: its clients' data, their Gram matrices, and the activations of a cohort's batches."""
+    partition, federation = scenario.partition, scenario.federation
+    pixels = math.prod(DATASETS[scenario.dataset.name].shape)
+    examples = partition.examples * (_LARGEST if partition.kind == "natural" else 1)
+    data = 2 * partition.num_clients * examples * pixels  # twice: some are copied to be read in order
+    gram = partition.num_clients * examples**2
+    activations = federation.clients_per_round * min(federation.batch_size, examples) * pixels * _ACTIVATIONS
+    return 4 * (data + gram + activations)
+
+
+def gpu_memory() -> int:
+    """Bytes of the first GPU."""
+    command = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits", "--id=0"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout
+        return int(answer.split()[0]) * 2**20
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+        return _UNKNOWN
+
+
+def main_memory() -> int:
+    """Bytes of the machine's memory."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return _UNKNOWN
