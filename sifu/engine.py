@@ -120,10 +120,14 @@ class Engine:
         *,
         snapshot_every: int = 50,
         progress: Progress | None = None,
+        rows: Tensor | None = None,
     ) -> Segment:
-        """Train every seed from `start` [S, P] on its `available` [S, C] clients until `stop`."""
+        """Train every seed from `start` [S, P] on its `available` [S, C] clients until `stop`.
+
+        `rows` [S] are the seeds' rows of the clients' data, where those are not 0, 1, 2, ...: a seed may come twice.
+        """
         recorder = Recorder(self.model, start, self.places, snapshot_every)
-        return Training(self, start, available, keys, stop, recorder, progress).finish()
+        return Training(self, start, available, keys, stop, recorder, progress, rows).finish()
 
     def replay(self, segment: Segment, rounds: Tensor) -> Tensor:
         """The weights after `rounds` [S] rounds of a segment: exact on the CPU, to rounding on a GPU. [S, P]"""

@@ -58,6 +58,26 @@ class Segment:
         kept, rest = divmod(number + 1, self.snapshot_every)
         return self.snapshots[:, kept - 1] if rest == 0 else None
 
+    def part(self, which: slice) -> Segment:
+        """Some of the seeds, as if they had been trained alone."""
+        rounds = self.rounds[which]
+        longest = int(rounds.max()) if len(rounds) else 0
+        trace = Trace(*(tensor[which, :longest] for tensor in vars(self.trace).values()))
+        first, last, _ = which.indices(len(self.rounds))
+        looks = (look for look in self.looks if first <= look.seed_row < last)
+        return Segment(
+            self.start[which],
+            self.final[which],
+            rounds,
+            self.status[which],
+            self.available[which],
+            self.key_state[which],
+            trace,
+            self.snapshots[which, : longest // self.snapshot_every],
+            self.snapshot_every,
+            tuple(look._replace(seed_row=look.seed_row - first) for look in looks),
+        )
+
     def happened(self) -> Tensor:
         """Which rounds of the trace are a seed's own, not padding. [S, T] bool"""
         return torch.arange(self.trace.cohort.shape[1]) < self.rounds[:, None]

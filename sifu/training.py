@@ -41,6 +41,7 @@ class Training:
         stop: Stop,
         recorder: Recorder,
         progress: Progress | None,
+        rows: Tensor | None = None,
     ) -> None:
         self.engine, self.start, self.available, self.keys = engine, start, available, keys
         self.stop, self.recorder, self.progress = stop, recorder, progress
@@ -51,6 +52,7 @@ class Training:
         self.rounds = torch.zeros(num_seeds, dtype=torch.int64, device=device)
         self.batch = torch.arange(num_seeds)  # the rows that are trained; `seeds`: the same, on the device
         self.seeds = self.batch.to(device)
+        self.data = (torch.arange(num_seeds) if rows is None else rows).to(device)  # [S] rows of the clients' data
         self.running = self.active.cpu()  # as of the last look
         self.status = [Status.DONE if stop.target is None else Status.NOT_REACHED] * num_seeds
         self.next_look = torch.zeros(num_seeds, dtype=torch.int64)
@@ -88,7 +90,7 @@ class Training:
         """One round of the seeds in the batch; finished ones among them are computed along and not changed."""
         seeds, before = self.seeds, self.weights[self.seeds]
         rounds = self.number.expand(len(seeds))
-        result = self.engine.round(before, seeds, rounds, self.available[seeds], self.keys.rows(seeds))
+        result = self.engine.round(before, self.data[seeds], rounds, self.available[seeds], self.keys.rows(seeds))
         active = self.active[seeds]
         finite = result.weights.isfinite().all(1)
         goes_on = active & finite
@@ -125,7 +127,7 @@ class Training:
         who is active and who diverged [S]: all in one transfer, which waits for the device.
         """
         rows = due.to(self.start.device)
-        accuracy = self.engine.evaluator.accuracy(self.weights[rows], rows, self.available[rows])  # [R, 2]
+        accuracy = self.engine.evaluator.accuracy(self.weights[rows], self.data[rows], self.available[rows])  # [R, 2]
         flags = torch.stack([self.active, self.diverged]).double()  # [2, S]
         fetched = torch.cat([accuracy.flatten(), flags.flatten()]).cpu()
         active, diverged = fetched[accuracy.numel() :].view(2, -1).bool()

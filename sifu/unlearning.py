@@ -17,6 +17,7 @@ from sifu.history import Work, count_work
 from sifu.keys import Keys
 from sifu.lineage import History
 from sifu.methods.method import Method, Unlearned
+from sifu.packing import Runner
 from sifu.requests import Request
 from sifu.scenario import Scenario
 from sifu.server import Server
@@ -55,13 +56,17 @@ def answer_requests(
     stop_rule: StopRule,
     keys: Keys,
     progress: Progress | None = None,
+    runner: Runner | None = None,
 ) -> list[Answer]:
-    """The answers to all requests; the method is shown one at a time, and of the past only what it declares to keep."""
+    """The answers to all requests; the method is shown one at a time, and of the past only what it declares to keep.
+
+    `runner` trains instead of the history's engine: see sifu/packing.py.
+    """
     answers = []
     available = history.segments[0].available
     for number, forget in enumerate(leavers, start=1):
         request = Request.of(number, forget, available)
-        server = Server(history.engine, request, stop_rule(request), scenario, progress)
+        server = Server(history.engine, request, stop_rule(request), scenario, progress, runner)
         shown = history.shown_to(method.keeps)
         unlearned = _checked(method.unlearn(shown, request, server, keys.fold("request", number)), server)
         work = server.spent + count_work(unlearned.segment, scenario.federation.local_steps)

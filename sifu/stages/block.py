@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from sifu.blocks import chosen_block_size
 from sifu.codehash import code_hash
 from sifu.data import DATASETS
 from sifu.data.clients import load_clients
@@ -46,6 +47,12 @@ class Block:
         model = build_model(self.scenario.model, DATASETS[self.scenario.dataset.name])
         model.module.to(device)
         return Engine(model, clients, self.scenario.federation, workers_for(device, self.threads))
+
+    def pack_size(self) -> int:
+        """How many tasks with these seeds pay in one batch; on the CPU there is nothing to be won."""
+        if choose_device(self.device, self.precision).type == "cpu":
+            return 1
+        return max(1, chosen_block_size([self.scenario], self.device) // len(self.seeds))
 
     def stamp(self, stage: str, method: Method | None = None) -> Provenance:
         """Where the results of a stage come from."""

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from sifu.keys import Keys
 from sifu.methods.method import Method
+from sifu.packing import Runner, run_together
 from sifu.progress import show_progress
 from sifu.requests import draw_requests
 from sifu.schemas import SWEEP
 from sifu.stages.block import Block, open_history
 from sifu.stages.rows import answer_rows, frame
 from sifu.store import write_table
-from sifu.unlearning import answer_requests, target_rule
+from sifu.unlearning import Answer, answer_requests, target_rule
 
 
 def run_sweep(block: Block, variant: str, methods: Mapping[float, Method], folder: Path, *, history: Path) -> None:
@@ -22,12 +23,17 @@ def run_sweep(block: Block, variant: str, methods: Mapping[float, Method], folde
     trained = open_history(block.engine(), history)
     keys = Keys.of(block.seeds, trained.engine.clients.images.device)
     leavers = draw_requests(block.scenario, keys)
+    rule, stream = target_rule(block.scenario), keys.fold("unlearn")
+
+    def task(method: Method) -> Callable[[Runner], list[Answer]]:
+        return lambda run: answer_requests(method, trained, leavers, block.scenario, rule, stream, None, run)
+
+    with show_progress(f"sweep {block.name} {variant}, {len(methods)} sigmas", block.scenario.stop.max_rounds) as bar:
+        tasks = [task(method) for method in methods.values()]
+        answers = run_together(trained.engine, tasks, block.pack_size(), bar)
     rows: list[dict[str, Any]] = []
-    for sigma, method in methods.items():
-        rule, stream = target_rule(block.scenario), keys.fold("unlearn")
-        with show_progress(f"sweep {block.name} {variant} sigma {sigma:g}", block.scenario.stop.max_rounds) as progress:
-            answers = answer_requests(method, trained, leavers, block.scenario, rule, stream, progress)
-        for answer in answers:
+    for sigma, given in zip(methods, answers, strict=True):
+        for answer in given:
             key = {"scenario": block.name, "variant": variant, "sigma": sigma, "request": answer.request.number}
             rows += answer_rows(answer, block.seeds, key)
     stamp = block.stamp("sweep", next(iter(methods.values())))

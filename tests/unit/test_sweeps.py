@@ -122,6 +122,24 @@ def test_a_sweep_ends_at_its_limits(made: Made, tmp_path: Path) -> None:
     assert own["retain_accuracy"].between(0, 1).all()
 
 
+@pytest.mark.parametrize("size", [2, 4])
+def test_packed_tables_are_the_same(made: Made, tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """sigma values, and methods and sets that share a training, in one batch: as one after another, to the last bit."""
+    sigmas = {sigma: replace(made.scenario.certificate, sigma=sigma) for sigma in (0.001, 0.05, 1.0)}
+    methods = {sigma: build_method("sifu", {}, certificate) for sigma, certificate in sigmas.items()}
+    names = ("scratch", "sifu", "fed_eraser")
+    trained = {
+        name: Trained(build_method(name, {}, made.scenario.certificate), made.scenario, made.history) for name in names
+    }
+    for folder, packed in ((tmp_path / "alone", 1), (tmp_path / "packed", size)):
+        monkeypatch.setattr(Block, "pack_size", lambda block, packed=packed: packed)
+        run_sweep(made.block, "sifu", methods, folder, history=made.history)
+        run_request_sets(made.block, 2, trained, folder)
+    for file, table in (("sweep.parquet", SWEEP), ("request_sets.parquet", REQUEST_SETS)):
+        alone, packed_rows = (read_table(tmp_path / way / file, table) for way in ("alone", "packed"))
+        pd.testing.assert_frame_equal(alone, packed_rows, check_exact=True)
+
+
 def test_request_sets_are_different_clients(made: Made, tmp_path: Path) -> None:
     variants = {
         name: Trained(build_method(name, {}, made.scenario.certificate), made.scenario, made.history)

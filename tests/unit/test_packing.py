@@ -1,0 +1,96 @@
+"""Several tasks in one batch give what they give alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from sifu.engine import Engine
+from sifu.history import Segment
+from sifu.keys import Keys
+from sifu.packing import Runner, run_together
+from sifu.stop import Stop
+from tests.conftest import tiny_engine
+
+Task = Callable[[Runner], list[Segment]]
+
+
+def task(engine: Engine, number: int, rounds: list[int], target: float | None = None) -> Task:
+    """As many trainings as `rounds`, each from where the last one ended, without client `number`."""
+    keys = Keys.of(range(engine.clients.num_seeds))
+    remain = torch.ones_like(engine.clients.size, dtype=torch.bool)
+    remain[:, number] = False
+
+    def work(run: Runner) -> list[Segment]:
+        weights, segments = engine.model.init(keys), []
+        for place, count in enumerate(rounds):
+            stop = Stop(target, 0, torch.tensor([count, count + 1]))
+            segments.append(run(weights, remain, keys.fold(number, place), stop, snapshot_every=2))
+            weights = segments[-1].final
+        return segments
+
+    return work
+
+
+@pytest.fixture
+def engine() -> Engine:
+    return tiny_engine("logistic")
+
+
+def same(a: Segment, b: Segment) -> None:
+    for name in ("start", "final", "rounds", "available", "key_state", "snapshots"):
+        assert torch.equal(getattr(a, name), getattr(b, name)), name
+    for name in vars(a.trace):
+        longest = int(a.rounds.max())
+        assert torch.equal(getattr(a.trace, name)[:, :longest], getattr(b.trace, name)[:, :longest]), name
+    assert (a.status, a.looks, a.snapshot_every) == (b.status, b.looks, b.snapshot_every)
+
+
+@pytest.mark.parametrize("most", [2, 3, 10])
+def test_packed_trainings_are_those_alone(engine: Engine, most: int) -> None:
+    """Of other lengths, of other numbers of trainings, and with another stop rule among them."""
+    tasks = [
+        task(engine, 0, [3, 5]),
+        task(engine, 1, [4]),
+        task(engine, 2, [2, 2, 6], target=0.99),
+        task(engine, 3, []),
+        task(engine, 3, [1, 0, 2]),
+    ]
+    alone, packed = run_together(engine, tasks, 1), run_together(engine, tasks, most)
+    assert [len(segments) for segments in packed] == [2, 1, 3, 0, 3]
+    for one, other in zip(alone, packed, strict=True):
+        for a, b in zip(one, other, strict=True):
+            same(a, b)
+
+
+def test_fewer_runs_than_trainings(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three tasks of two trainings each are two runs of three tasks' rows."""
+    sizes: list[int] = []
+    run = Engine.run
+
+    def counted(self: Engine, start: torch.Tensor, *args: object, **options: object) -> Segment:
+        sizes.append(len(start))
+        return run(self, start, *args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Engine, "run", counted)
+    run_together(engine, [task(engine, number, [2, 1]) for number in range(3)], 3)
+    assert sizes == [3 * engine.clients.num_seeds] * 2
+
+
+def test_an_error_of_a_task_is_raised_and_the_others_end(engine: Engine) -> None:
+    def fails(run: Runner) -> list[Segment]:
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        run_together(engine, [task(engine, 0, [2, 2]), fails, task(engine, 1, [3])], 3)
+
+
+def test_an_error_of_the_engine_reaches_everybody(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*args: object, **options: object) -> Segment:
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(Engine, "run", fails)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        run_together(engine, [task(engine, number, [2]) for number in range(2)], 2)
