@@ -45,7 +45,7 @@ def test_the_example_is_written_and_drawn(tmp_path: Path) -> None:
     run_null_space(tmp_path / "null_space")
     rows = read_table(tmp_path / "null_space" / "null_space.parquet", NULL_SPACE)
     assert rows["seed"].nunique() == 10
-    plan = Plan(str(tmp_path), {}, [], {}, {}, {}, {}, {}, [], [], [])
+    plan = Plan(**dict.fromkeys(Plan.__dataclass_fields__, ()) | {"results": str(tmp_path)})
     flat, falling = (line.get_ydata() for line in draw(Source(plan)).axes[0].get_lines())
     assert np.ptp(np.asarray(flat, float)) < 1e-9
     assert float(np.asarray(falling, float)[-1]) < 1e-6
