@@ -7,8 +7,8 @@ after it, and grows a new branch. A node has the paper's coordinates: branch u (
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 
 import torch
 from torch import Tensor
@@ -28,6 +28,7 @@ from sifu.errors import SifuError
 from sifu.history import Segment
 from sifu.kept import Kept
 from sifu.past import Past, train_again
+from sifu.sent import Sent
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class History:
     whole: tuple[Segment, ...]  # a method reads `segments`, where what it does not keep is blanked out
     kept: tuple[Tensor, ...]  # [S] int64 each: rounds that are left of it; -1: not even its start
     readable: frozenset[Kept] = frozenset(Kept)
+    sent: Sent = field(default_factory=Sent, compare=False, repr=False)  # shared by all that grows from this one
 
     @staticmethod
     def of(engine: Engine, segment: Segment) -> History:
@@ -151,8 +153,8 @@ class History:
         """What the clients `remain` [S, C] sent in every round of the lineage: who did, to which model [S, P], and the
         mean of their updates [S, P].
 
-        A server would have stored it; here it is trained once more. Where the next model is at hand as a snapshot,
-        those who left are not even asked.
+        A server would have stored it; here it is trained once more, and kept while there is room. Where the next model
+        is at hand as a snapshot, those who left are not even asked.
         """
         self._read(Kept.UPDATES)
         self._read(Kept.COHORTS)
@@ -161,7 +163,10 @@ class History:
             for number in range(int(kept.max())):
                 past = Past.of(segment, branch, number, kept)
                 snapshot = segment.snapshot_after(number)
-                result = self._train(weights, past if snapshot is None else past.only(remain))
+                if snapshot is None:
+                    result = self.sent.round(segment, past, partial(self._train, weights, past))
+                else:
+                    result = self._train(weights, past.only(remain))
                 mine = past.hide(~remain) if snapshot is None else past.only(remain)
                 sent = self.engine.weighted_mean(weights, result.local, mine.cohort.to(weights.device))
                 yield mine, weights, sent - weights

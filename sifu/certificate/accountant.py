@@ -17,6 +17,7 @@ import dp_accounting
 import numpy as np
 import torch
 from dp_accounting import pld, rdp
+from numpy.typing import NDArray
 from scipy.stats import binom
 
 from sifu.certificate.gaussian import epsilon_at
@@ -81,20 +82,32 @@ def _one_round(noise: float, chance: float, group: int) -> Any:
 
 
 def _fixed_epsilon(federation: Federation, stretches: Stretches, delta: float, group: int) -> float:
-    accountant = rdp.RdpAccountant(neighboring_relation=dp_accounting.NeighboringRelation.REPLACE_ONE)
-    base = dp_accounting.GaussianDpEvent(noise_multiplier(federation))
-    for clients, rounds in stretches:
-        size = min(federation.clients_per_round, clients)
-        sample = dp_accounting.SampledWithoutReplacementDpEvent(clients, size, base)
-        accountant.compose(dp_accounting.SelfComposedDpEvent(sample, rounds))
+    noise, most = noise_multiplier(federation), federation.clients_per_round
+    parts = [(rounds, _fixed_round(noise, clients, min(most, clients))) for clients, rounds in stretches]
+    orders, values = parts[0][1].orders, np.sum([rounds * part.values for rounds, part in parts], axis=0)
     if group == 1:
-        return float(accountant.get_epsilon(delta))
-    return _group_epsilon(accountant, delta, group)
+        return float(rdp.compute_epsilon(orders, values, delta)[0])
+    return _group_epsilon(orders, values, delta, group)
 
 
-def _group_epsilon(accountant: Any, delta: float, group: int) -> float:
+class Renyi(NamedTuple):
+    """Renyi divergences of one round, which add up over rounds."""
+
+    orders: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+
+@lru_cache(maxsize=256)
+def _fixed_round(noise: float, clients: int, size: int) -> Renyi:
+    """One round of a fixed cohort."""
+    accountant = rdp.RdpAccountant(neighboring_relation=dp_accounting.NeighboringRelation.REPLACE_ONE)
+    base = dp_accounting.GaussianDpEvent(noise)
+    accountant.compose(dp_accounting.SampledWithoutReplacementDpEvent(clients, size, base))
+    return Renyi(np.asarray(accountant.orders), np.asarray(accountant.rdp))
+
+
+def _group_epsilon(orders: NDArray[np.float64], values: NDArray[np.float64], delta: float, group: int) -> float:
     """k epsilon at k e^{(k - 1) epsilon} delta(epsilon) = `delta`, with the Renyi bound on delta(epsilon)."""
-    orders, values = np.asarray(accountant.orders), np.asarray(accountant.rdp)
     usable = orders > group
     bounds = ((orders - 1) * values + math.log(group / delta))[usable] / (orders - group)[usable]
     return float(group * bounds.min())

@@ -97,7 +97,7 @@ def looks(root: Path) -> str:
 
 
 def level(root: Path | None = None) -> str:
-    default: float = inspect.signature(statistics.bootstrap_interval).parameters["level"].default
+    default: float = inspect.signature(statistics.bootstrap_intervals).parameters["level"].default
     return f"{default:.0%}"
 
 

@@ -25,7 +25,7 @@ from sifu.types import Clients
 from sifu.workers import Workers
 
 _MOST_EXAMPLES = 512  # beyond it the Gram matrix costs more than the images
-_CHUNK = 5  # clients a task: enough to hide the overhead of an operation, few enough to stay in cache
+_CHUNK = 10  # clients a task: enough to hide the overhead of an operation, few enough for several tasks
 
 
 @dataclass(frozen=True)

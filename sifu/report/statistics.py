@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -21,7 +23,7 @@ _NUMBERS = (
     "spent_epsilon",
     "group_epsilon",
 )
-_RESAMPLES = 10_000
+_RESAMPLES, _AT_ONCE = 10_000, 64  # of a sample; samples at a time: memory
 REFERENCE = "scratch"
 ROUNDING = 1e-4  # of float32 sums: a client alone in a first round has alpha = Psi
 FINISHED = ("done", "not_reached")  # cells whose cost and certificate mean something
@@ -75,24 +77,32 @@ def _beside_scratch(cells: pd.DataFrame, column: str) -> pd.DataFrame:
 
 def over_seeds(numbers: pd.DataFrame) -> pd.DataFrame:
     """One row a cell, quantity and subset: mean, standard deviation and interval over its seeds."""
-    rows, by = [], [*_CELL, "quantity", "subset"]
-    for key, group in numbers.groupby(by):
-        values = group["value"].to_numpy(float)
-        low, high = bootstrap_interval(values)
+    by = [*_CELL, "quantity", "subset"]
+    groups = {key: group["value"].to_numpy(float) for key, group in numbers.groupby(by)}
+    rows = []
+    for (key, values), (low, high) in zip(groups.items(), bootstrap_intervals(groups.values()), strict=True):
         deviation = values.std(ddof=1) if len(values) > 1 else None
         names = dict(zip(by, key, strict=True))
         rows.append(names | {"mean": values.mean(), "std": deviation, "low": low, "high": high, "seeds": len(values)})
     return pd.DataFrame(rows, columns=[*by, "mean", "std", "low", "high", "seeds"])
 
 
-def bootstrap_interval(values: NDArray[np.float64], level: float = 0.95) -> tuple[float, float]:
-    """The percentile bootstrap interval of the mean; the same resamples for everybody, so that it is reproducible."""
-    if not np.isfinite(values).all() or len(values) == 1:
-        return float(values.min()), float(values.max())
-    draws = np.random.default_rng(0).integers(len(values), size=(_RESAMPLES, len(values)))
-    tail = (1 - level) / 2
-    low, high = np.quantile(values[draws].mean(1), [tail, 1 - tail])
-    return float(low), float(high)
+def bootstrap_intervals(samples: Iterable[NDArray[np.float64]], level: float = 0.95) -> list[tuple[float, float]]:
+    """The percentile bootstrap interval of each sample's mean; the same resamples for everybody and every time."""
+    samples = list(samples)
+    found = [(float(values.min()), float(values.max())) for values in samples]
+    usual = [place for place, values in enumerate(samples) if np.isfinite(values).all() and len(values) > 1]
+    for size in {len(samples[place]) for place in usual}:
+        places = [place for place in usual if len(samples[place]) == size]
+        draws = np.random.default_rng(0).integers(size, size=(_RESAMPLES, size))
+        for first in range(0, len(places), _AT_ONCE):
+            some = places[first : first + _AT_ONCE]
+            means = np.stack([samples[place] for place in some])[:, draws].mean(2)  # [samples, resamples]
+            ends = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=1)
+            found_here = zip(some, ends.T.tolist(), strict=True)
+            for place, (low, high) in found_here:
+                found[place] = low, high
+    return found
 
 
 def intervals(rows: pd.DataFrame, by: list[str], column: str) -> pd.DataFrame:
@@ -100,7 +110,7 @@ def intervals(rows: pd.DataFrame, by: list[str], column: str) -> pd.DataFrame:
     found = []
     for key, group in rows.dropna(subset=column).groupby(by):
         values = group[column].to_numpy(float)
-        low, high = bootstrap_interval(values)
+        ((low, high),) = bootstrap_intervals([values])
         found.append(dict(zip(by, key, strict=True)) | {"mean": values.mean(), "low": low, "high": high})
     return pd.DataFrame(found, columns=[*by, "mean", "low", "high"])
 

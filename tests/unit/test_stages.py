@@ -22,7 +22,7 @@ from sifu.report.figures import lineage as lineage_figure
 from sifu.report.figures.lineage import lineage
 from sifu.report.findings import findings
 from sifu.report.plan import Plan, Source
-from sifu.report.statistics import bootstrap_interval
+from sifu.report.statistics import bootstrap_intervals
 from sifu.requests import Request
 from sifu.scenario import Scenario
 from sifu.schemas import ALPHA, CELLS, CURVES, METRICS, STATISTICS
@@ -288,7 +288,7 @@ def test_a_lineage_is_drawn_as_the_paper_draws_it() -> None:
 def test_bootstrap_interval() -> None:
     """Of 400 standard normal draws: about mean +- 1.96 / 20."""
     values = np.random.default_rng(1).normal(size=400)
-    low, high = bootstrap_interval(values)
+    ((low, high),) = bootstrap_intervals([values])
     assert low == pytest.approx(values.mean() - 0.098, abs=0.015)
     assert high == pytest.approx(values.mean() + 0.098, abs=0.015)
-    assert bootstrap_interval(np.array([0.3])) == (0.3, 0.3)
+    assert bootstrap_intervals([np.array([0.3]), values]) == [(0.3, 0.3), (low, high)]
