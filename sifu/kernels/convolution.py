@@ -212,14 +212,15 @@ def weight_gradient(layer: Shape, given: Input, slope: Tensor, arg: Tensor, out:
     """Into `out` [G, 9 * channels + 1, out channels], which may be part of longer rows."""
     models, batch, side = slope.shape[:3]
     positions = batch * side * side
-    rows, tuning = 32, {"num_warps": 2, "num_stages": 1}
-    split_rows = min(_SPLIT_ROWS, triton.cdiv(positions, rows) * rows)
+    rows, stages, most = (64, 2, 512) if layer.channels < 16 else (32, 1, 1024)
+    split_rows = min(most, triton.cdiv(positions, rows) * rows)  # fixed, so that sums round alike in any batch
     splits = triton.cdiv(positions, split_rows)
     parts = out.new_empty(splits, *out.shape) if splits > 1 else out.unsqueeze(0)
     weight_gradient_kernel[(triton.cdiv(9 * layer.channels, layer.block), models, splits)](
         given.images, given.rows, slope, arg, parts,
         batch, side, side, *given.strides, parts.stride(0), parts.stride(1),
-        *layer.channels_and_pool, given.rows is not None, split_rows, rows, layer.block, precision(), **tuning,
+        *layer.channels_and_pool, given.rows is not None, split_rows, rows, layer.block, precision(),
+        num_warps=2, num_stages=stages,
     )  # fmt: skip
     if splits > 1:
         torch.sum(parts, 0, out=out)

@@ -11,7 +11,6 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from sifu.local.batches import Batches
-from sifu.local.sgd import sgd_step
 from sifu.models.flat import FlatModel
 from sifu.registry import resolve
 from sifu.scenario import Federation
@@ -46,6 +45,8 @@ class StackedTrainer:
         return resolve(self.model.kernels)(self.model, *self.clients.images.shape[3:5])
 
     def __call__(self, start: Tensor, seeds: Tensor, cohort: Tensor, batches: Batches) -> Tensor:
+        from sifu.kernels.sgd import sgd_step
+
         images, labels = self.clients.images.flatten(0, 2), self.clients.labels.flatten()  # [S * C * n, ...]
         client = seeds[:, None] * self.clients.num_clients + cohort.clamp(min=0)  # [R, m]
         index = client[..., None, None] * self.clients.images.shape[2] + batches.index  # [R, m, K, B]

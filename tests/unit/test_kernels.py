@@ -13,6 +13,7 @@ from torch.nn.functional import cross_entropy, one_hot
 
 from sifu.keys import _GOLDEN, _MIX_1, Keys, _hash_word, _mix
 from sifu.local.dual import DualTrainer
+from sifu.local.sgd import sgd_step
 from sifu.models.cnn import Cnn
 from sifu.models.flat import FlatModel
 from sifu.models.logistic import Logistic
@@ -80,6 +81,21 @@ def test_networks_agree_with_autograd(channels: int, side: int, last_pool: int) 
     assert not gradient[padding].any()  # steps of SGD must leave it alone
     predicted = case.net.predict(case.weights, case.images, case.rows)
     assert torch.equal(predicted, case.logits.argmax(-1))
+
+
+@pytest.mark.parametrize("changes", [{}, {"clip": 0.5}, {"clip": 90.0, "weight_decay": 0.2, "momentum": 0.0}], ids=str)
+def test_a_step_of_sgd_is_that_of_plain_torch(changes: dict[str, float]) -> None:
+    """Rows of length 1,500, more than a block and not a whole number of them."""
+    from sifu.kernels import sgd
+
+    generator = torch.Generator().manual_seed(3)
+    federation = tiny_federation(**changes)
+    fast = [torch.randn(3, 1500, generator=generator).to(DEVICE) for _ in range(3)]
+    plain = [part.clone() for part in fast]
+    sgd.sgd_step(*fast, federation)
+    sgd_step(*plain, federation)
+    for one, other in zip(fast, plain, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
 
 
 def test_a_nan_is_not_hidden_by_the_relu() -> None:
