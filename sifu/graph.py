@@ -12,6 +12,8 @@ from torch import Tensor
 
 _WARM_UP = 2  # plain calls before the recording: what is made once (workspaces, compiled kernels) is made in them
 
+_KEEPERS: list[torch.cuda.CUDAGraph] = []
+
 
 class Recording:
     """A function that changes tensors in place, always the same ones; after some calls on a GPU it is played back.
@@ -38,8 +40,15 @@ class Recording:
 
 @cache
 def _pool() -> Any:
-    """Memory of all recordings: they run one after another, and what one of them gives is copied at once."""
-    return torch.cuda.graph_pool_handle()
+    """Memory of all recordings: they run one after another, and what one of them gives is copied at once.
+
+    A pool ends with its last recording, and its handle with it: one that is never let go keeps it.
+    """
+    handle, keeper = torch.cuda.graph_pool_handle(), torch.cuda.CUDAGraph()
+    with torch.cuda.graph(keeper, pool=handle):
+        torch.zeros(1, device="cuda")
+    _KEEPERS.append(keeper)
+    return handle
 
 
 class Recorded:
