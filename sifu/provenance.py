@@ -6,11 +6,11 @@ import json
 import subprocess
 from dataclasses import asdict, dataclass
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from sifu import RULES_VERSION
 
@@ -25,7 +25,7 @@ class Provenance:
     device: str
     rules_version: str = RULES_VERSION
     commit: str = "unknown"
-    torch: str = torch.__version__
+    torch: str = version("torch")  # without importing it: figures need tables, not torch
     numpy: str = np.__version__
     notes: str = ""  # JSON: facts of the stage, such as examples that a partition had to move
 

@@ -1,28 +1,21 @@
-"""Reads and writes results: Parquet tables and safetensors histories. No other module knows their formats."""
+"""Reads and writes results: Parquet tables, texts and figures. Weights and histories: sifu/tensors.py."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
-from torch import Tensor
 
 from sifu import RULES_VERSION
 from sifu.errors import StoreError
-from sifu.history import Look, Segment, Trace
 from sifu.provenance import Provenance
 from sifu.schemas import Table
-from sifu.types import Status
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,7 +24,7 @@ _PREFIX = b"sifu."
 
 
 @contextmanager
-def _atomic(path: Path) -> Iterator[Path]:
+def atomic(path: Path) -> Iterator[Path]:
     """A temporary name to write to; it becomes `path` only when all went well."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -49,7 +42,7 @@ def write_table(path: Path, table: Table, frame: pd.DataFrame, provenance: Prove
     """`frame` as the table that it claims to be: cast, checked, sorted by its key, stamped."""
     rows = _arrow(table, frame)
     stamp = {_PREFIX + key.encode(): value.encode() for key, value in provenance.stamp().items()}
-    with _atomic(path) as temporary:
+    with atomic(path) as temporary:
         pq.write_table(rows.replace_schema_metadata(stamp), temporary, compression="zstd")
 
 
@@ -77,11 +70,11 @@ def read_table(path: Path, table: Table) -> pd.DataFrame:
     rows = _open(path)
     if rows.schema.remove_metadata() != table.schema:
         raise StoreError(f"{path} is not a table {table.name}: its columns are {rows.schema.names}")
-    _check_rules(path, (rows.schema.metadata or {}).get(_PREFIX + b"rules_version", b"none").decode())
+    check_rules(path, (rows.schema.metadata or {}).get(_PREFIX + b"rules_version", b"none").decode())
     return rows.to_pandas()
 
 
-def _check_rules(path: Path, version: str) -> None:
+def check_rules(path: Path, version: str) -> None:
     if version != RULES_VERSION:
         raise StoreError(f"{path} was made under the rules {version}, these are {RULES_VERSION}: make it again")
 
@@ -103,72 +96,12 @@ def _open(path: Path) -> pa.Table:
 
 
 def write_text(path: Path, text: str) -> None:
-    with _atomic(path) as temporary:
+    with atomic(path) as temporary:
         temporary.write_text(text)
 
 
 def write_figure(path: Path, figure: Figure) -> None:
     """A figure as `path`.pdf and `path`.png, without the time of its making."""
     for kind, metadata in (("pdf", {"CreationDate": None}), ("png", {})):
-        with _atomic(path.with_suffix(f".{kind}")) as temporary:
+        with atomic(path.with_suffix(f".{kind}")) as temporary:
             figure.savefig(temporary, format=kind, dpi=200, metadata=metadata)
-
-
-def write_weights(path: Path, tensors: dict[str, Tensor], provenance: Provenance) -> None:
-    """Named tensors as safetensors."""
-    with _atomic(path) as temporary:  # one entry: safetensors writes several in an order of its own
-        contiguous = {name: tensor.contiguous() for name, tensor in tensors.items()}
-        save_file(contiguous, temporary, {"sifu": json.dumps(provenance.stamp(), sort_keys=True)})
-
-
-def read_weights(path: Path) -> dict[str, Tensor]:
-    """The tensors that `write_weights` wrote."""
-    return _read_tensors(path)[1]
-
-
-def _read_tensors(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    try:
-        with safe_open(path, "pt") as file:
-            header = json.loads(file.metadata()["sifu"])
-            names = file.keys()
-            tensors = {name: file.get_tensor(name) for name in names}
-    except FileNotFoundError:
-        raise StoreError(f"{path} does not exist: run the stage that makes it first") from None
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-        raise StoreError(f"{path} is not a readable safetensors file: {error}") from None
-    _check_rules(path, header["rules_version"])
-    return header, tensors
-
-
-_TENSORS = ("start", "final", "rounds", "available", "key_state", "snapshots")
-_TRACE = ("cohort", "distance", "update_norm", "layer_norm", "step_norm")
-
-
-def write_segment(path: Path, segment: Segment, provenance: Provenance) -> None:
-    """A history as safetensors; what is not a tensor goes into the header."""
-    tensors = {name: getattr(segment, name) for name in _TENSORS}
-    tensors |= {f"trace.{name}": getattr(segment.trace, name) for name in _TRACE}
-    tensors["trace.cohort"] = tensors["trace.cohort"].to(torch.int32)  # client numbers: half the size
-    header = provenance.stamp() | {
-        "status": segment.status,
-        "snapshot_every": segment.snapshot_every,
-        "looks": segment.looks,
-    }
-    with _atomic(path) as temporary:  # one entry: safetensors writes several in an order of its own
-        contiguous = {name: tensor.contiguous() for name, tensor in tensors.items()}
-        save_file(contiguous, temporary, {"sifu": json.dumps(header, sort_keys=True)})
-
-
-def read_segment(path: Path) -> Segment:
-    """The history that `write_segment` wrote."""
-    header, tensors = _read_tensors(path)
-    if "status" not in header:
-        raise StoreError(f"{path} holds weights, not a history")
-    tensors["trace.cohort"] = tensors["trace.cohort"].to(torch.int64)
-    return Segment(
-        **{name: tensors[name] for name in _TENSORS},
-        trace=Trace(**{name: tensors[f"trace.{name}"] for name in _TRACE}),
-        status=tuple(Status(name) for name in header["status"]),
-        snapshot_every=header["snapshot_every"],
-        looks=tuple(Look(*look) for look in header["looks"]),
-    )

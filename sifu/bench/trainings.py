@@ -16,7 +16,7 @@ from sifu.scenario import Scenario
 from sifu.stages.block import Block
 from sifu.stages.partition import run_partition
 from sifu.stop import Stop
-from sifu.store import write_segment
+from sifu.tensors import write_segment
 from sifu.training import Training
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sifu.config import read_yaml
+from sifu.docs import performance
 from sifu.docs.citation import bibtex
 from sifu.docs.published import described, read_csv, read_manifest
 from sifu.errors import SifuError
@@ -128,4 +129,9 @@ BLOCKS: dict[str, Callable[..., str]] = {
     "resamples": resamples,
     "pythons": pythons,
     "cite": cite,
+    "measured": performance.measured,
+    "ceilings": performance.ceilings,
+    "goals": performance.goals,
+    "cpu_goals": performance.cpu_goals,
+    "tried": performance.tried,
 }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from sifu.verification import Verdict, joint_verdict
+if TYPE_CHECKING:
+    from sifu.verification import Verdict
 
 HEADLINE = (
     ("done", "", "target met"),
@@ -100,6 +101,8 @@ def verification(checks: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
 
 def joint_verdicts(group: pd.DataFrame) -> list[Verdict]:
     """For each seed all clients of a request with one count, at the error that each of them allows."""
+    from sifu.verification import joint_verdict  # brings SciPy, which most readers of tables do not need
+
     found = []
     for _, seed in group.groupby("seed"):
         successes, trials = int(seed["successes"].sum()), int(seed["examples"].sum())

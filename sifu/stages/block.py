@@ -20,7 +20,8 @@ from sifu.provenance import Provenance, provenance
 from sifu.scenario import Scenario
 from sifu.schemas import PARTITION
 from sifu.stages import relevant_settings, stage_modules
-from sifu.store import read_segment, read_table
+from sifu.store import read_table
+from sifu.tensors import read_segment
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ from sifu.schemas import CELLS, CURVES, SENSITIVITY
 from sifu.stages.block import Block
 from sifu.stages.rows import Cell, cell_rows, curve_rows
 from sifu.stop import Stop
-from sifu.store import write_segment, write_table
+from sifu.store import write_table
+from sifu.tensors import write_segment
 
 VARIANT = "train"  # its rows stand beside those of the methods
 

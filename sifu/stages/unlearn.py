@@ -22,7 +22,8 @@ from sifu.scenario import Scenario
 from sifu.schemas import CELLS, CURVES
 from sifu.stages.block import Block, open_history
 from sifu.stages.rows import Cell, cell_rows, curve_rows, frame
-from sifu.store import read_table, write_table, write_weights
+from sifu.store import read_table, write_table
+from sifu.tensors import write_weights
 from sifu.types import Status
 from sifu.unlearning import Answer, StopRule, answer_requests, budget_rule, target_rule
 

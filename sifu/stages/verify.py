@@ -22,7 +22,8 @@ from sifu.schemas import METRICS as METRICS_TABLE
 from sifu.schemas import PARTITION, VERIFICATION
 from sifu.stages.block import Block
 from sifu.stages.rows import Cell, frame
-from sifu.store import read_table, read_weights, write_table
+from sifu.store import read_table, write_table
+from sifu.tensors import read_weights
 from sifu.types import Clients
 from sifu.verification import rate_limit, threshold, type_1, type_2
 

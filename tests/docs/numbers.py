@@ -15,7 +15,7 @@ _NOT_TEXT = (
 _NO_MEASUREMENT = (
     r"\b(19|20)\d\d\b",  # years
     r"\b([Ee]quation|[Ss]ection|[Tt]able|[Ff]igure|[Aa]ppendix) [A-Z]?[\d.]+",  # places in papers
-    r"CIFAR-100?|IEEE 754|float32|TF32|python3",  # names
+    r"CIFAR-100?|H200|IEEE 754|float32|TF32|python3",  # names
     r"(?<![\d.])-?[01](?![\d%]|[.,]\d)",  # nothing, one, before everything
     r"\b2 ?(K|dt)\b|\bseed 2\b",  # factors and labels
     r"^\d\. ",  # lists

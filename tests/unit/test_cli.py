@@ -15,7 +15,8 @@ from sifu.__main__ import main
 from sifu.methods import METHODS
 from sifu.schemas import CELLS, CURVES, PARTITION, SENSITIVITY
 from sifu.stages.block import Block
-from sifu.store import read_segment, read_stamp, read_table
+from sifu.store import read_stamp, read_table
+from sifu.tensors import read_segment
 from tests.conftest import REPO
 
 CONFIG = ["--config", str(REPO / "config")]

@@ -38,7 +38,8 @@ from sifu.stages.report import run_report
 from sifu.stages.train import run_train
 from sifu.stages.unlearn import run_unlearn
 from sifu.stages.verify import run_verify
-from sifu.store import read_table, read_weights
+from sifu.store import read_table
+from sifu.tensors import read_weights
 from tests.conftest import REPO
 
 BLOCK, SEEDS = "s000-001", range(2)

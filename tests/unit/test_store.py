@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from sifu import RULES_VERSION, store
+from sifu import RULES_VERSION, store, tensors
 from sifu.errors import StoreError
 from sifu.history import Segment
 from sifu.keys import Keys
@@ -86,13 +86,13 @@ def test_bad_files_are_one_sentence(tmp_path: Path) -> None:
         store.read_table(tmp_path / "p.parquet", CURVES)
     (tmp_path / "junk.safetensors").write_text("junk")
     with pytest.raises(StoreError, match="not a readable safetensors file"):
-        store.read_segment(tmp_path / "junk.safetensors")
+        tensors.read_segment(tmp_path / "junk.safetensors")
     with pytest.raises(StoreError, match="run the stage that makes it first"):
-        store.read_segment(tmp_path / "none.safetensors")
-    store.write_weights(tmp_path / "w.safetensors", {"a": torch.zeros(2)}, STAMP)
-    assert torch.equal(store.read_weights(tmp_path / "w.safetensors")["a"], torch.zeros(2))
+        tensors.read_segment(tmp_path / "none.safetensors")
+    tensors.write_weights(tmp_path / "w.safetensors", {"a": torch.zeros(2)}, STAMP)
+    assert torch.equal(tensors.read_weights(tmp_path / "w.safetensors")["a"], torch.zeros(2))
     with pytest.raises(StoreError, match="holds weights, not a history"):
-        store.read_segment(tmp_path / "w.safetensors")
+        tensors.read_segment(tmp_path / "w.safetensors")
 
 
 def test_results_of_other_rules_are_not_mixed(tmp_path: Path) -> None:
@@ -107,8 +107,8 @@ def test_a_history_comes_back_as_it_was(tmp_path: Path) -> None:
     everyone = torch.ones_like(engine.clients.size, dtype=torch.bool)
     stop = Stop(None, 0, torch.tensor([5, 3]))
     segment = engine.run(engine.model.init(keys), everyone, keys.fold("train"), stop, snapshot_every=2)
-    store.write_segment(tmp_path / "h.safetensors", segment, STAMP)
-    again = store.read_segment(tmp_path / "h.safetensors")
+    tensors.write_segment(tmp_path / "h.safetensors", segment, STAMP)
+    again = tensors.read_segment(tmp_path / "h.safetensors")
     for field in fields(Segment):
         before, after = getattr(segment, field.name), getattr(again, field.name)
         if isinstance(before, torch.Tensor):
