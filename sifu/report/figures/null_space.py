@@ -18,7 +18,7 @@ _TITLES = (("null_space", "null space of the examples left"), ("span", "their sp
 
 def draw(source: Source) -> Figure:
     rows = source.null_space
-    figure, axes = grid(1, 1, width=3.6, height=3.0)
+    figure, axes = grid(1, 1, width=5.2, height=3.0)
     axis = axes[0, 0]
     if not len(rows):
         finish(axis, empty=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from textwrap import fill
 from typing import Any
 
 import matplotlib
@@ -19,6 +20,7 @@ matplotlib.use("Agg")
 matplotlib.rcParams["axes.titlesize"] = 10  # two long ones side by side
 
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*", "<", ">", "h", "p", "d", "8", "H")
+_LEGEND_LINE = 26  # letters of a line in a legend
 _LINES = {"released": "--", "strict": ":"}  # by the last word of a variant's name; another word: "-."
 
 
@@ -44,7 +46,7 @@ def style(source: Source, variant: str) -> dict[str, Any]:
 
 def grid(rows: int, columns: int, *, width: float = 3.2, height: float = 2.5) -> tuple[Figure, Any]:
     """An empty figure of panels, and its axes [rows, columns]."""
-    figure = Figure(figsize=(width * columns + 1.6, height * rows), layout="constrained")
+    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
@@ -99,6 +101,12 @@ def legend(figure: Figure, *, below: bool = False) -> None:
     for axis in figure.axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    if handles:
-        place = {"loc": "outside lower center", "ncols": len(handles)} if below else {"loc": "outside right upper"}
-        figure.legend(list(handles.values()), list(handles), frameon=False, fontsize=8, **place)
+    if not handles:
+        return
+    labels = [fill(label, _LEGEND_LINE) for label in handles]
+    place: dict[str, Any] = {"loc": "outside lower center", "ncols": len(handles)}
+    if not below:  # panels keep their width, the figure grows
+        place = {"loc": "outside right upper"}
+        longest = max(len(line) for label in labels for line in label.splitlines())
+        figure.set_figwidth(figure.get_figwidth() + 0.6 + 0.065 * longest)  # inches: the mark, then a letter each
+    figure.legend(list(handles.values()), labels, frameon=False, fontsize=8, **place)
