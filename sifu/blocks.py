@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterable
+from pathlib import Path
 
 from sifu.data import DATASETS
 from sifu.scenario import Scenario
@@ -18,6 +19,7 @@ _PAYS = {"cuda": 50, "cpu": 10}  # seeds beyond which a round's time grows as fa
 _ROOM = 0.5  # of the memory: the rest is the data's way there, other programs, and what this estimate forgets
 _ACTIVATIONS = 64  # floats that a network keeps for a pixel of a batch, at most
 _LARGEST = 4  # times the smallest client: the largest of a natural partition, about
+_CONTAINER = Path("/sys/fs/cgroup/memory.max")
 _UNKNOWN = 8 * 10**9  # bytes, where the machine does not say
 
 
@@ -56,8 +58,12 @@ def gpu_memory() -> int:
 
 
 def main_memory() -> int:
-    """Bytes of the machine's memory."""
+    """Bytes of the machine's memory, or of the container's share of it."""
     try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
-        return _UNKNOWN
+        whole = _UNKNOWN
+    try:
+        return min(whole, int(_CONTAINER.read_text()))
+    except (OSError, ValueError):  # no container, or one without a limit ("max")
+        return whole

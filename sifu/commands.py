@@ -74,7 +74,7 @@ def _with_device(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: %(default)s")
     parser.add_argument("--threads", type=int, default=2, help="CPU threads (default: %(default)s)")
     parser.add_argument(
-        "--precision", choices=PRECISIONS, default="tf32", help="of a GPU's convolutions (default: %(default)s)"
+        "--precision", choices=PRECISIONS, default="tf32", help="of networks on a GPU (default: %(default)s)"
     )
 
 

@@ -9,7 +9,7 @@ from sifu.workers import Workers
 
 
 def choose_device(name: str, precision: str = "tf32") -> torch.device:
-    """`auto` is a GPU if there is one. `precision` is that of a GPU's convolutions: see `Run` in sifu/run.py."""
+    """`auto` is a GPU if there is one. `precision` is that of networks on a GPU: see `Run` in sifu/run.py."""
     if name == "cuda" and not torch.cuda.is_available():
         raise SifuError("--device cuda: torch sees no CUDA device here; allowed: cpu, or auto")
     if name == "auto":
@@ -25,7 +25,7 @@ def workers_for(device: torch.device, threads: int) -> Workers | None:
 
 
 def device_name(device: torch.device) -> str:
-    """For provenance: the kind of device and how its convolutions round, not the machine."""
+    """For provenance: the kind of device and how its networks round, not the machine."""
     if device.type == "cpu":
         return "cpu"
     return f"{torch.cuda.get_device_name(device)}, {'tf32' if torch.backends.cudnn.allow_tf32 else 'float32'}"

@@ -78,7 +78,9 @@ class Engine:
     ) -> Round:
         """The round of a given `cohort` [R, m] (-1: nobody, standing last); `local_steps`: only the first of its K."""
         steps = self.federation.local_steps if local_steps is None else local_steps
-        local, average = self._trained(weights, seeds, rounds, cohort, keys.state, local_steps=steps)
+        same_size = self.federation.sampling == "fixed"  # a recording for each size of cohort would not pay
+        train = self._trained if same_size else self._train_cohort
+        local, average = train(weights, seeds, rounds, cohort, keys.state, local_steps=steps)
         return Round(cohort, local, average)
 
     @cached_property

@@ -81,8 +81,7 @@ class Evaluator:
     def _count_batched(self, weights: Tensor, seeds: Tensor, counts: Tensor) -> None:
         data = self.clients
         for part in self._chunks(_BATCH_BYTES // max(1, len(seeds))):
-            rows = (seeds, part) if len(seeds) < data.num_seeds else (slice(None), part)  # all of them: no copy
-            labels, size = data.labels[rows], data.size[rows]  # [R, C, n], [R, C]
+            labels, size = data.labels[seeds, part], data.size[seeds, part]  # [R, C, n], [R, C]
             right = self._predict(weights, seeds, part) == labels
             counts[:, part] = (right & real_places(size, labels.shape[-1])).sum(-1)
 
@@ -92,7 +91,7 @@ class Evaluator:
         if self._fast is not None:
             rows = self._places(seeds, part)  # [R, C, n]
             return self._fast(weights, images.flatten(0, 2), rows.flatten(1)).view_as(rows)
-        images = images[seeds, part] if len(seeds) < len(images) else images[:, part]
+        images = images[seeds, part]  # [R, C, n, ...]
         logits = vmap(self.model.logits)(weights, images.flatten(1, 2))  # [R, C * n, classes]
         return logits.argmax(-1).unflatten(1, images.shape[1:3])
 

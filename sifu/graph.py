@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable
 from functools import cache
+from threading import get_ident
 from typing import Any
+from weakref import WeakMethod
 
 import torch
 from torch import Tensor
@@ -22,20 +24,22 @@ class Recording:
     """
 
     def __init__(self, function: Callable[[], None], device: torch.device, *, records: bool = True) -> None:
-        self._function, self._calls = function, 0
+        self._function = function
+        self._calls: Counter[int] = Counter()  # by thread: each has library handles of its own to make
         self._records = records and device.type == "cuda"
         self._graph: torch.cuda.CUDAGraph | None = None
 
     def __call__(self) -> None:
-        if self._graph is None and self._records and self._calls >= _WARM_UP:
-            self._graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self._graph, pool=_pool()):
+        if self._graph is None and self._records and self._calls[get_ident()] >= _WARM_UP:
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, pool=_pool()):
                 self._function()
+            self._graph = graph
         if self._graph is not None:
             self._graph.replay()
             return
         self._function()
-        self._calls += 1
+        self._calls[get_ident()] += 1
 
 
 @cache
@@ -52,20 +56,26 @@ def _pool() -> Any:
 
 
 class Recorded:
-    """A function of tensors, recorded once for each shape of its arguments. Results are the caller's own."""
+    """A method from tensors to tensors, recorded once for each shape of its arguments. Results are the caller's own."""
 
     def __init__(self, function: Callable[..., tuple[Tensor, ...]], kept: int = 8) -> None:
-        self._function, self._most = function, kept  # recordings of other shapes than the last few are let go
+        self._method = WeakMethod(function)  # of an object that holds this one: a cycle would keep its data alive
+        self._most = kept  # recordings of other shapes than the last few are let go
         self._kept: OrderedDict[Hashable, tuple[list[Tensor], list[Tensor], Recording]] = OrderedDict()
 
     def __call__(self, *tensors: Tensor, **options: Hashable) -> tuple[Tensor, ...]:
         if tensors[0].device.type != "cuda" or torch.cuda.is_current_stream_capturing():
-            return self._function(*tensors, **options)
+            return self._call(*tensors, **options)
         given, results, recording = self._find(tensors, options)
         for place, tensor in zip(given, tensors, strict=True):
             place.copy_(tensor)
         recording()
         return tuple(result.clone() for result in results)
+
+    def _call(self, *tensors: Tensor, **options: Hashable) -> tuple[Tensor, ...]:
+        method = self._method()
+        assert method is not None  # whoever calls holds the object
+        return method(*tensors, **options)
 
     def _find(
         self, tensors: tuple[Tensor, ...], options: dict[str, Hashable]
@@ -75,7 +85,7 @@ class Recorded:
             given, results = [tensor.clone() for tensor in tensors], list[Tensor]()
 
             def fill() -> None:
-                results[:] = self._function(*given, **options)
+                results[:] = self._call(*given, **options)
 
             self._kept[key] = given, results, Recording(fill, tensors[0].device)
             if len(self._kept) > self._most:

@@ -2,7 +2,7 @@
 
 A task is ordinary code that asks for trainings one after another, such as a method that answers requests. Tasks take
 turns, one at a time; where all of those that are left wait for a training, they get it together. Every row of the
-batch is a seed of a task, and its result is what it would be alone.
+batch is a seed of a task, and its result is what it would be alone (to rounding, where a GPU chooses by size of batch).
 """
 
 from __future__ import annotations
@@ -139,16 +139,17 @@ class _Pack(Generic[Result]):
         return self.left > 0
 
     def _answer(self) -> None:
-        """Train for one kind of asks together; those who get their answer run on."""
+        """Train for one kind of asks together; those who get their answer run on. After an error nothing is trained."""
         asks = [self.asks[number] for number in sorted(self.asks)]
         chosen = {number: ask for number, ask in sorted(self.asks.items()) if ask.kind == asks[0].kind}
-        try:
-            segments = run_as_one(self.engine, list(chosen.values()), self.progress)
-        except BaseException as error:
-            segments, self.error = [], self.error or error
+        if self.error is None:
+            try:
+                segments = run_as_one(self.engine, list(chosen.values()), self.progress)
+            except BaseException as error:
+                self.error = error
         for place, number in enumerate(chosen):
             ask = self.asks.pop(number)
-            ask.segment, ask.error = (segments[place], None) if segments else (None, self.error)
+            ask.segment, ask.error = (segments[place], None) if self.error is None else (None, self.error)
             ask.answered.set()
 
 

@@ -145,7 +145,7 @@ class Run:
     )
     threads: int = setting("CPU threads of a training job", at_least(1), default=2)
     precision: str = setting(
-        "of convolutions on a GPU: `tf32` rounds their factors to 10 bits; `float32` does not, and is slower",
+        "of the networks' products on a GPU: `tf32` rounds factors to 10 bits; `float32` does not, and is slower",
         one_of(PRECISIONS),
         default="tf32",
     )

@@ -1,6 +1,7 @@
 """The one training loop of the suite: rounds of all seeds together, until each has met its stop rule.
 
-Who may take part and when a seed is done are masks over S. Between two looks nothing waits for the device.
+Who may take part and when a seed is done are masks over S. Between two looks nothing waits for the device
+(but for Poisson cohorts, whose size the host must know).
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ class Training:
             self.step()
             number += 1
             self.recorder.keep(number, self.weights)
+        del self.step  # it holds this object, which holds it: neither would go before a rare collection of garbage
         return self.recorder.segment(
             self.start,
             self.weights,

@@ -17,7 +17,9 @@ from sifu.schemas import REQUEST_SETS
 from sifu.stages.block import Block, open_history
 from sifu.stages.rows import answer_rows, frame
 from sifu.store import write_table
-from sifu.unlearning import Answer, answer_requests, target_rule
+from sifu.unlearning import answer_requests, target_rule
+
+Rows = list[dict[str, Any]]
 
 
 class Trained(NamedTuple):
@@ -30,30 +32,31 @@ class Trained(NamedTuple):
 
 def run_request_sets(block: Block, count: int, variants: dict[str, Trained], folder: Path) -> None:
     """Writes `folder`/request_sets.parquet: a single request of each of `count` sets of clients, to the target."""
-    answers: dict[tuple[str, int], Answer] = {}
+    rows: Rows = []
     for history in dict.fromkeys(trained.history for trained in variants.values()):
-        sharing = {name: trained for name, trained in variants.items() if trained.history == history}
-        answers |= _answers(block, count, sharing)
-    rows: list[dict[str, Any]] = []
-    for name, number in sorted(answers, key=lambda at: (list(variants).index(at[0]), at[1])):
-        key = {"scenario": block.name, "variant": name, "set": number}
-        rows += answer_rows(answers[name, number], block.seeds, key)
+        rows += _rows(block, count, {name: part for name, part in variants.items() if part.history == history})
+    rows.sort(key=lambda row: (list(variants).index(row["variant"]), row["set"]))
     write_table(folder / "request_sets.parquet", REQUEST_SETS, frame(REQUEST_SETS, rows), block.stamp("request_sets"))
 
 
-def _answers(block: Block, count: int, variants: dict[str, Trained]) -> dict[tuple[str, int], Answer]:
-    """The answers of variants that start from the same training, by variant and set."""
+def _rows(block: Block, count: int, variants: dict[str, Trained]) -> Rows:
+    """The rows of variants that start from the same training."""
     _, scenario, path = next(iter(variants.values()))
     history = open_history(replace(block, scenario=scenario).engine(), path)
     keys = Keys.of(block.seeds, history.engine.clients.images.device)
     sets = draw_sets(block.scenario, keys, count)
 
-    def task(method: Method, number: int) -> Callable[[Runner], Answer]:
+    def task(name: str, number: int) -> Callable[[Runner], Rows]:
         stream, rule = keys.fold("request set", number), target_rule(scenario)
-        return lambda run: answer_requests(method, history, [sets[number]], scenario, rule, stream, None, run)[0]
 
-    tasks = {(name, n): task(trained.method, n) for name, trained in variants.items() for n in range(len(sets))}
+        def work(run: Runner) -> Rows:  # rows, not answers: those would hold their histories until the end
+            method, key = variants[name].method, {"scenario": block.name, "variant": name, "set": number}
+            (answer,) = answer_requests(method, history, [sets[number]], scenario, rule, stream, None, run)
+            return answer_rows(answer, block.seeds, key)
+
+        return work
+
+    tasks = [task(name, number) for name in variants for number in range(len(sets))]
     label = f"request sets {block.name} {', '.join(variants)}"
     with show_progress(label, scenario.stop.max_rounds) as progress:
-        answers = run_together(history.engine, list(tasks.values()), block.pack_size(), progress)
-    return dict(zip(tasks, answers, strict=True))
+        return [row for part in run_together(history.engine, tasks, block.pack_size(), progress) for row in part]

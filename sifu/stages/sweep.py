@@ -15,7 +15,9 @@ from sifu.schemas import SWEEP
 from sifu.stages.block import Block, open_history
 from sifu.stages.rows import answer_rows, frame
 from sifu.store import write_table
-from sifu.unlearning import Answer, answer_requests, target_rule
+from sifu.unlearning import answer_requests, target_rule
+
+Rows = list[dict[str, Any]]
 
 
 def run_sweep(block: Block, variant: str, methods: Mapping[float, Method], folder: Path, *, history: Path) -> None:
@@ -25,16 +27,16 @@ def run_sweep(block: Block, variant: str, methods: Mapping[float, Method], folde
     leavers = draw_requests(block.scenario, keys)
     rule, stream = target_rule(block.scenario), keys.fold("unlearn")
 
-    def task(method: Method) -> Callable[[Runner], list[Answer]]:
-        return lambda run: answer_requests(method, trained, leavers, block.scenario, rule, stream, None, run)
+    def task(sigma: float, method: Method) -> Callable[[Runner], Rows]:
+        def work(run: Runner) -> Rows:  # rows, not answers: those would hold their histories until the end
+            answers = answer_requests(method, trained, leavers, block.scenario, rule, stream, None, run)
+            key = {"scenario": block.name, "variant": variant, "sigma": sigma}
+            return [row for a in answers for row in answer_rows(a, block.seeds, key | {"request": a.request.number})]
+
+        return work
 
     with show_progress(f"sweep {block.name} {variant}, {len(methods)} sigmas", block.scenario.stop.max_rounds) as bar:
-        tasks = [task(method) for method in methods.values()]
-        answers = run_together(trained.engine, tasks, block.pack_size(), bar)
-    rows: list[dict[str, Any]] = []
-    for sigma, given in zip(methods, answers, strict=True):
-        for answer in given:
-            key = {"scenario": block.name, "variant": variant, "sigma": sigma, "request": answer.request.number}
-            rows += answer_rows(answer, block.seeds, key)
+        tasks = [task(sigma, method) for sigma, method in methods.items()]
+        rows = [row for part in run_together(trained.engine, tasks, block.pack_size(), bar) for row in part]
     stamp = block.stamp("sweep", next(iter(methods.values())))
     write_table(folder / "sweep.parquet", SWEEP, frame(SWEEP, rows), stamp)

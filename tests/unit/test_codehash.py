@@ -45,7 +45,7 @@ def copied(tmp_path: Path) -> Path:
         ("data/partition.py", "\nNEW = 1\n", True, False),
         ("keys.py", "\nNEW = 1\n", True, True),
         ("models/cnn.py", "\nNEW = 1\n", False, False),
-        ("bench.py", "\nNEW = 1\n", False, False),
+        ("bench/rounds.py", "\nNEW = 1\n", False, False),
         ("engine.py", "\n# a comment\n\n\n", False, False),
     ],
 )

@@ -102,7 +102,7 @@ def test_running_again_does_nothing(done: Checkout) -> None:
         ("metrics/client_std.py", "\nEDITED = True\n", READ | {"verify": 4, "figure": 5}),
         ("metrics/__init__.py", "\nEDITED = True\n", READ | {"verify": 4, "figure": 5}),
         ("report/figures/lineage.py", "\nEDITED = True\n", {"all": 1, "figure": 1, "page": 1}),
-        ("bench.py", "\nEDITED = True\n", {}),
+        ("bench/rounds.py", "\nEDITED = True\n", {}),
         ("engine.py", "\n# only a comment\n", {}),
         ("data/celeba.py", "\nEDITED = True\n", {}),
     ],
