@@ -65,30 +65,31 @@ class Recorded:
 
     def __call__(self, *tensors: Tensor, **options: Hashable) -> tuple[Tensor, ...]:
         if tensors[0].device.type != "cuda" or torch.cuda.is_current_stream_capturing():
-            return self._call(*tensors, **options)
+            return _call(self._method, *tensors, **options)
         given, results, recording = self._find(tensors, options)
         for place, tensor in zip(given, tensors, strict=True):
             place.copy_(tensor)
         recording()
         return tuple(result.clone() for result in results)
 
-    def _call(self, *tensors: Tensor, **options: Hashable) -> tuple[Tensor, ...]:
-        method = self._method()
-        assert method is not None  # whoever calls holds the object
-        return method(*tensors, **options)
-
     def _find(
         self, tensors: tuple[Tensor, ...], options: dict[str, Hashable]
     ) -> tuple[list[Tensor], list[Tensor], Recording]:
         key = (*((tensor.shape, tensor.dtype) for tensor in tensors), *sorted(options.items()))
         if key not in self._kept:
-            given, results = [tensor.clone() for tensor in tensors], list[Tensor]()
+            given, results, method = [tensor.clone() for tensor in tensors], list[Tensor](), self._method
 
             def fill() -> None:
-                results[:] = self._call(*given, **options)
+                results[:] = _call(method, *given, **options)
 
             self._kept[key] = given, results, Recording(fill, tensors[0].device)
             if len(self._kept) > self._most:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(key)
         return self._kept[key]
+
+
+def _call(method: WeakMethod[Any], *tensors: Tensor, **options: Hashable) -> tuple[Tensor, ...]:
+    found = method()
+    assert found is not None  # whoever calls holds the object
+    return found(*tensors, **options)

@@ -22,10 +22,9 @@ _TABLES = (
     "statistics.csv",
     *(
         f"{name}.{kind}"
-        for name in ("headline", "budgets", "certificates", "bounds", "search", "settings", "verification")
+        for name in ("headline", "budgets", "certificates", "bounds", "search", "settings", "verification", "methods")
         for kind in ("csv", "md", "tex")
     ),
-    "methods.md",
 )
 REPORT_FILES = tuple(f"tables/{name}" for name in _TABLES)
 FIGURE_KINDS = ("pdf", "png", "md")

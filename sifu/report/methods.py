@@ -6,12 +6,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import yaml
 
 from sifu.methods import METHODS, build_method
 from sifu.methods.method import Assumptions
+from sifu.report.tables import latex
 from sifu.scenario import Certificate
 
+_CAPTION = (
+    "What every method assumes and promises (the paper's Table 1). Rows in `code` are run by this suite and say so "
+    "themselves; `not implemented` ones are as the paper gives them, corrected where a number stands."
+)
 OTHERS = Path(__file__).with_name("other_methods.yaml")
 _TITLES = {
     "fedavg": "FedAvg as it is",
@@ -89,12 +95,22 @@ def methods_page() -> str:
     rows, notes = table_1()
     lines = ["| " + " | ".join(rows[0]) + " |", "|" + " --- |" * len(rows[0])]
     lines += ["| " + " | ".join(row.values()) + " |" for row in rows]
-    caption = (
-        "What every method assumes and promises (the paper's Table 1). Rows in `code` are run by this suite and say so "
-        "themselves; `not implemented` ones are as the paper gives them, corrected where a number stands."
-    )
-    footnotes = [f"[{number}] {note}\n" for number, note in enumerate(notes, start=1)]
-    return "\n".join([caption, "", *lines, "", *footnotes])
+    return "\n".join([_CAPTION, "", *lines, "", *(f"{note}\n" for note in _numbered(notes))])
+
+
+def methods_latex() -> str:
+    """The same for papers; the footnotes go with the caption."""
+    rows, notes = table_1()
+    return latex(pd.DataFrame(rows), " ".join([_CAPTION, *_numbered(notes)])).replace("`", "")
+
+
+def methods_csv() -> str:
+    """The rows alone; numbers in brackets are those of the footnotes of the page."""
+    return pd.DataFrame(table_1()[0]).to_csv(index=False)
+
+
+def _numbered(notes: list[str]) -> list[str]:
+    return [f"[{number}] {note}" for number, note in enumerate(notes, start=1)]
 
 
 assert set(_TITLES) <= set(Assumptions._fields)

@@ -9,7 +9,7 @@ import pandas as pd
 from sifu.codehash import code_hash
 from sifu.provenance import provenance
 from sifu.report import statistics, tables
-from sifu.report.methods import methods_page
+from sifu.report.methods import methods_csv, methods_latex, methods_page
 from sifu.report.plan import Plan, Source, missing_words
 from sifu.schemas import STATISTICS
 from sifu.store import write_table, write_text
@@ -59,7 +59,8 @@ def run_report(plan: Plan, folder: Path) -> None:
     }
     for name, table in found.items():
         _write_people_table(out, name, table, source.missing)
-    write_text(out / "methods.md", methods_page())
+    for kind, made in (("md", methods_page), ("csv", methods_csv), ("tex", methods_latex)):
+        write_text(out / f"methods.{kind}", made())
 
 
 def _write_people_table(folder: Path, name: str, table: pd.DataFrame, missing: list[str]) -> None:

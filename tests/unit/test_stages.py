@@ -194,6 +194,8 @@ def test_the_report_shows_every_method_and_says_what_is_missing(results: Results
     assert "| smoke | its own | published |" in (report / "tables" / "bounds.md").read_text()
     assert "| smoke | SIFU | 1 | 10 | 0.01 | 1 | 0.05 |" in (report / "tables" / "certificates.md").read_text()
     assert "| `fed_eraser` |" in (report / "tables" / "methods.md").read_text()
+    assert "fed\\_eraser & " in (report / "tables" / "methods.tex").read_text()
+    assert "`fed_eraser`" in pd.read_csv(report / "tables" / "methods.csv")["method"].tolist()
     for name in FIGURES:
         assert (report / "figures" / f"{name}.png").stat().st_size > 5_000
         assert (report / "figures" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
