@@ -83,7 +83,7 @@ def load_scenario(path: Path, name: str, root: Path, *, download: bool = False) 
 
 def load_suite(raw: Mapping[str, Any], folder: Path, environ: Mapping[str, str] = os.environ) -> Suite:
     """The plan that `raw` (the contents of config.yaml) asks for; `folder` holds the two files of names."""
-    run = build(Run, dict(raw), "")
+    run = build(Run, dict(raw) if isinstance(raw, Mapping) else raw, "")
     if not run.scenarios:
         raise ConfigError("scenarios", [], "at least one name of scenarios.yaml")
     scenarios = read_named(Scenario, folder / "scenarios.yaml", "scenarios")

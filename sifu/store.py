@@ -68,10 +68,11 @@ def _arrow(table: Table, frame: pd.DataFrame) -> pa.Table:
 def read_table(path: Path, table: Table) -> pd.DataFrame:
     """A table written under the same rules."""
     rows = _open(path)
-    if rows.schema.remove_metadata() != table.schema:
-        raise StoreError(f"{path} is not a table {table.name}: its columns are {rows.schema.names}")
-    check_rules(path, (rows.schema.metadata or {}).get(_PREFIX + b"rules_version", b"none").decode())
-    return rows.to_pandas()
+    with _readable(path):
+        if rows.schema.remove_metadata() != table.schema:
+            raise StoreError(f"{path} is not a table {table.name}: its columns are {rows.schema.names}")
+        check_rules(path, (rows.schema.metadata or {}).get(_PREFIX + b"rules_version", b"none").decode())
+        return rows.to_pandas()
 
 
 def check_rules(path: Path, version: str) -> None:
@@ -83,15 +84,23 @@ def read_stamp(path: Path) -> dict[str, str]:
     """The provenance of a table."""
     metadata = _open(path).schema.metadata or {}
     ours = {key.removeprefix(_PREFIX): value for key, value in metadata.items() if key.startswith(_PREFIX)}
-    return {key.decode(): value.decode() for key, value in ours.items()}
+    with _readable(path):
+        return {key.decode(): value.decode() for key, value in ours.items()}
 
 
 def _open(path: Path) -> pa.Table:
-    try:
+    with _readable(path):
         return pq.read_table(path)
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Whatever Arrow finds wrong with a file, and whenever: one sentence."""
+    try:
+        yield
     except FileNotFoundError:
         raise StoreError(f"{path} does not exist: run the stage that makes it first") from None
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
         raise StoreError(f"{path} is not a readable Parquet file: {' '.join(str(error).split())}") from None
 
 
