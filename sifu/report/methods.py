@@ -6,12 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import yaml
 
 from sifu.methods import METHODS, build_method
 from sifu.methods.method import Assumptions
-from sifu.report.tables import latex
 from sifu.scenario import Certificate
 
 _CAPTION = (
@@ -100,12 +98,18 @@ def methods_page() -> str:
 
 def methods_latex() -> str:
     """The same for papers; the footnotes go with the caption."""
+    import pandas as pd  # not at the top: help texts and `sifu methods` need none of it
+
+    from sifu.report.tables import latex
+
     rows, notes = table_1()
     return latex(pd.DataFrame(rows), " ".join([_CAPTION, *_numbered(notes)])).replace("`", "")
 
 
 def methods_csv() -> str:
     """The rows alone; numbers in brackets are those of the footnotes of the page."""
+    import pandas as pd
+
     return pd.DataFrame(table_1()[0]).to_csv(index=False)
 
 
