@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import torch
 from torch import Tensor
@@ -22,21 +22,7 @@ from sifu.stop import Stop
 from sifu.training import Progress
 
 Result = TypeVar("Result")
-
-
-class Runner(Protocol):
-    """`Engine.run`, or something that does the same for several tasks at once."""
-
-    def __call__(
-        self,
-        start: Tensor,
-        available: Tensor,
-        keys: Keys,
-        stop: Stop,
-        *,
-        snapshot_every: int = 50,
-        progress: Progress | None = None,
-    ) -> Segment: ...
+Runner = Callable[..., Segment]  # `Engine.run`, or something that does the same for several tasks at once
 
 
 @dataclass
@@ -109,15 +95,7 @@ class _Pack(Generic[Result]):
             self.changed.notify()
 
     def _ask(
-        self,
-        number: int,
-        start: Tensor,
-        available: Tensor,
-        keys: Keys,
-        stop: Stop,
-        *,
-        snapshot_every: int = 50,
-        progress: Progress | None = None,
+        self, number: int, start: Tensor, available: Tensor, keys: Keys, stop: Stop, *, snapshot_every: int, **_: object
     ) -> Segment:
         """Called by a task: wait until all others wait, too."""
         ask = _Ask(start, available, keys.state, stop, snapshot_every)

@@ -39,13 +39,13 @@ def provenance(stage: str, settings: Any, code_hash: str, device: str, **notes: 
         settings=json.dumps(settings, sort_keys=True),
         code_hash=code_hash,
         device=device,
-        commit=_commit(),
+        commit=commit(),
         notes=json.dumps(notes, sort_keys=True),
     )
 
 
 @cache
-def _commit() -> str:
+def commit() -> str:
     """The commit of this checkout, `-dirty` when it was changed since."""
     folder = Path(__file__).parent
     try:

@@ -15,6 +15,7 @@ from sifu.bench.trainings import TrainingRow, bench_training
 from sifu.config import load_scenario, read_yaml
 from sifu.device import choose_device, device_name
 from sifu.errors import ConfigError
+from sifu.provenance import commit
 from sifu.scenario import Scenario
 from sifu.settings import build
 
@@ -48,6 +49,7 @@ class Bench:
         parity = [row for name in self.scenarios if self.parity for row in self._parity(name, place.type)]
         choose_device(self.device, self.precision)  # parity tries them all
         return {
+            "commit": commit(),
             "device": device_name(place),
             "threads": self.threads,
             "ceilings": ceilings._asdict(),

@@ -55,15 +55,44 @@ class Row(NamedTuple):
 def bench_rounds(
     name: str, scenario: Scenario, seeds: int, device: torch.device, threads: int, rounds: int | None, best: Ceilings
 ) -> Row:
-    """Both loops on `seeds` seeds, alternating."""
+    """Both loops on `seeds` seeds, alternating; then an evaluation."""
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
-    model = build_model(scenario.model, DATASETS[scenario.dataset.name])
     clients = random_clients(scenario, seeds, device)
+    model, other = (build_model(scenario.model, DATASETS[scenario.dataset.name]) for _ in range(2))
     work = round_work(scenario, model, clients.images.shape[2])
-    plain_round = _plain_round(build_model(scenario.model, DATASETS[scenario.dataset.name]), clients, scenario)
     training = _training(model, clients, scenario, threads)
-    engine_round = _engine_round(training)
+    loops = _engine_round(training), _plain_round(other, clients, scenario)
+    count, engine_ms, plain_ms = _alternate(*loops, seeds, device, threads, rounds)
+    rows = torch.arange(seeds, device=device)
+    evaluation = best_seconds(lambda: training.engine.evaluator.correct(training.weights, rows), device)
+    flops, moved = work.flops / engine_ms * 1e3, work.bytes / engine_ms * 1e3
+    return Row(
+        scenario=name,
+        model=scenario.model,
+        device=device_name(device),
+        threads=threads,
+        seeds=seeds,
+        rounds=count,
+        engine_ms=engine_ms,
+        plain_ms=plain_ms,
+        ratio=plain_ms / engine_ms,
+        evaluation_ms=evaluation / seeds * 1e3,
+        tflops=flops / 1e12,
+        flops_share=flops / best.flops,
+        gigabytes=moved / 1e9,
+        bytes_share=moved / best.bytes,
+        peak_gigabytes=torch.cuda.max_memory_allocated() / 1e9 if device.type == "cuda" else None,
+    )
+
+
+Loop = Callable[[int], None]  # does the round of that number
+
+
+def _alternate(
+    engine_round: Loop, plain_round: Loop, seeds: int, device: torch.device, threads: int, rounds: int | None
+) -> tuple[int, float, float]:
+    """How many rounds a measurement had, and the medians of both loops in milliseconds a seed-round."""
     torch.set_num_threads(threads)
     plain_round(0)  # warm-up
     for number in range(4):
@@ -76,30 +105,10 @@ def bench_rounds(
         torch.set_num_threads(threads)  # the plain loop has all threads for each operation
         plain_times.append(_seconds(plain_round, max(1, min(count // 4, 10)), device) * 1e3)
     torch.set_num_threads(1)
-    rows = torch.arange(seeds, device=device)
-    evaluation = best_seconds(lambda: training.engine.evaluator.correct(training.weights, rows), device) / seeds * 1e3
-    engine_ms, plain_ms = statistics.median(engine_times), statistics.median(plain_times)
-    flops, moved = work.flops / engine_ms * 1e3, work.bytes / engine_ms * 1e3
-    return Row(
-        name,
-        scenario.model,
-        device_name(device),
-        threads,
-        seeds,
-        count,
-        engine_ms,
-        plain_ms,
-        plain_ms / engine_ms,
-        evaluation,
-        flops / 1e12,
-        flops / best.flops,
-        moved / 1e9,
-        moved / best.bytes,
-        torch.cuda.max_memory_allocated() / 1e9 if device.type == "cuda" else None,
-    )
+    return count, statistics.median(engine_times), statistics.median(plain_times)
 
 
-def _seconds(function: Callable[[int], None], rounds: int, device: torch.device) -> float:
+def _seconds(function: Loop, rounds: int, device: torch.device) -> float:
     """Seconds a round."""
     wait_for(device)
     start = time.perf_counter()
@@ -134,7 +143,7 @@ def _training(model: FlatModel, clients: Clients, scenario: Scenario, threads: i
     return Training(engine, start, everyone, keys, forever, recorder, None)
 
 
-def _engine_round(training: Training) -> Callable[[int], None]:
+def _engine_round(training: Training) -> Loop:
     """A round as training runs it: sampling, local training, averaging, recording the history."""
 
     def function(_: int) -> None:
@@ -144,7 +153,7 @@ def _engine_round(training: Training) -> Callable[[int], None]:
     return function
 
 
-def _plain_round(model: FlatModel, clients: Clients, scenario: Scenario) -> Callable[[int], None]:
+def _plain_round(model: FlatModel, clients: Clients, scenario: Scenario) -> Loop:
     """A round of one seed by the plain loop; its keyed draws are made beforehand and cost it nothing."""
     reference = _reference()
     device, key = clients.images.device, Keys.of([0]).rows(0)

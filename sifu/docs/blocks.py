@@ -130,6 +130,7 @@ BLOCKS: dict[str, Callable[..., str]] = {
     "pythons": pythons,
     "cite": cite,
     "measured": performance.measured,
+    "measured_at": performance.measured_at,
     "ceilings": performance.ceilings,
     "goals": performance.goals,
     "cpu_goals": performance.cpu_goals,

@@ -33,6 +33,11 @@ def ceilings(root: Path, machine: str) -> str:
     return f"{best['flops'] / 1e12:.3g} TFLOP/s and {best['bytes'] / 1e9:,.0f} GB/s"
 
 
+def measured_at(root: Path, machine: str) -> str:
+    """The commits that were measured: rounds and kernels may have changed since."""
+    return str(_read(root, machine)["commit"])
+
+
 def goals(root: Path) -> str:
     """Milliseconds a seed-round beside what others take for the same."""
     peers = pd.read_csv(root / _FOLDER / "peers.csv", dtype=str)

@@ -44,11 +44,9 @@ def test_paper_config(checkout: Checkout, data_root: Path) -> None:
     assert (notice in output) == (not there)
 
 
-def test_missing_data_can_end_the_run_instead(checkout: Checkout, data_root: Path) -> None:
-    if (data_root / "celeba").exists():
-        pytest.skip("nothing is missing here")
-    arguments = ("-n", "--configfile", "config/paper.yaml", "--config", "missing_data=refuse")
-    result = checkout.snakemake(*arguments, data_root=data_root)
+def test_missing_data_can_end_the_run_instead(checkout: Checkout, tmp_path: Path) -> None:
+    arguments = ("-n", "--configfile", "config/paper.yaml", "--config", "missing_data=refuse", "scenarios=[celeba]")
+    result = checkout.snakemake(*arguments, data_root=tmp_path)
     assert result.returncode != 0
     assert "scenarios.celeba: dataset celeba is missing" in result.stdout + result.stderr
 
