@@ -50,7 +50,7 @@ class Evaluator:
 
     @cached_property
     def _recorded(self) -> Recorded:
-        return Recorded(self._accuracy, kept=32)  # seeds are looked at in groups of any size
+        return Recorded(self._accuracy, kept=32, pool="looks")  # seeds are looked at in groups of any size
 
     def _accuracy(self, weights: Tensor, seeds: Tensor, available: Tensor) -> tuple[Tensor]:
         correct, size = self.correct(weights, seeds), self.clients.size[seeds]  # [R, C]

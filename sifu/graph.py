@@ -23,18 +23,17 @@ class Recording:
     On the CPU, and for a function that waits for the device (`records` is False), it is called plainly.
     """
 
-    def __init__(self, function: Callable[[], None], device: torch.device, *, records: bool = True) -> None:
-        self._function = function
+    def __init__(
+        self, function: Callable[[], None], device: torch.device, *, records: bool = True, pool: str = "rounds"
+    ) -> None:
+        self._function, self._pool = function, pool
         self._calls: Counter[int] = Counter()  # by thread: each has library handles of its own to make
         self._records = records and device.type == "cuda"
         self._graph: torch.cuda.CUDAGraph | None = None
 
     def __call__(self) -> None:
         if self._graph is None and self._records and self._calls[get_ident()] >= _WARM_UP:
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph, pool=_pool()):
-                self._function()
-            self._graph = graph
+            self._graph = _record(self._function, _pool(self._pool))
         if self._graph is not None:
             self._graph.replay()
             return
@@ -42,24 +41,42 @@ class Recording:
         self._calls[get_ident()] += 1
 
 
+def _record(function: Callable[[], None], pool: Any) -> torch.cuda.CUDAGraph:
+    """As `torch.cuda.graph`, which also gives all spare memory back: getting it again takes longer than recording."""
+    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+    torch.cuda.synchronize()
+    with torch.cuda.stream(stream):
+        graph.capture_begin(pool=pool)
+        try:
+            function()
+        finally:
+            graph.capture_end()
+    return graph
+
+
 @cache
-def _pool() -> Any:
-    """Memory of all recordings: they run one after another, and what one of them gives is copied at once.
+def _pool(name: str) -> Any:  # the name keeps pools apart
+    """Memory of the recordings of a name: they run one after another, and what one of them gives is copied at once.
+
+    What runs beside others (looks, beside rounds) must have a name of its own.
 
     A pool ends with its last recording, and its handle with it: one that is never let go keeps it.
     """
-    handle, keeper = torch.cuda.graph_pool_handle(), torch.cuda.CUDAGraph()
-    with torch.cuda.graph(keeper, pool=handle):
-        torch.zeros(1, device="cuda")
-    _KEEPERS.append(keeper)
+    handle = torch.cuda.graph_pool_handle()
+    _KEEPERS.append(_record(_take_memory, handle))
     return handle
+
+
+def _take_memory() -> None:
+    torch.zeros(1, device="cuda")
 
 
 class Recorded:
     """A method from tensors to tensors, recorded once for each shape of its arguments. Results are the caller's own."""
 
-    def __init__(self, function: Callable[..., tuple[Tensor, ...]], kept: int = 8) -> None:
+    def __init__(self, function: Callable[..., tuple[Tensor, ...]], kept: int = 8, pool: str = "rounds") -> None:
         self._method = WeakMethod(function)  # of an object that holds this one: a cycle would keep its data alive
+        self._pool = pool
         self._most = kept  # recordings of other shapes than the last few are let go
         self._kept: OrderedDict[Hashable, tuple[list[Tensor], list[Tensor], Recording]] = OrderedDict()
 
@@ -82,7 +99,7 @@ class Recorded:
             def fill() -> None:
                 results[:] = _call(method, *given, **options)
 
-            self._kept[key] = given, results, Recording(fill, tensors[0].device)
+            self._kept[key] = given, results, Recording(fill, tensors[0].device, pool=self._pool)
             if len(self._kept) > self._most:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(key)

@@ -74,7 +74,7 @@ class Recorder:
     ) -> Segment:
         """The finished history, on the CPU."""
         self._move(self.count % self.snapshot_every)
-        final = final.cpu()  # waits for the device, and so for all that is on its way
+        final, rounds = final.cpu(), rounds.cpu()  # waits for the device, and so for all that is on its way
         kept = (
             torch.stack(self.snapshots, dim=1)
             if self.snapshots
@@ -83,19 +83,25 @@ class Recorder:
         return Segment(
             start=start.cpu(),
             final=final,
-            rounds=rounds.cpu(),
+            rounds=rounds,
             status=status,
             available=available.cpu(),
             key_state=key_state.cpu(),
-            trace=self._trace(),
+            trace=self._trace(rounds),
             snapshots=kept,
             snapshot_every=self.snapshot_every,
             looks=looks,
         )
 
-    def _trace(self) -> Trace:
-        """All rounds, seed by seed."""
-        return Trace(*(torch.cat(parts).transpose(0, 1).contiguous() for parts in zip(*self.earlier, strict=True)))
+    def _trace(self, rounds: Tensor) -> Trace:
+        """All rounds, seed by seed; nothing after a seed's own last of `rounds` [S], though it may have stayed in the
+        batch for a while.
+        """
+        trace = Trace(*(torch.cat(parts).transpose(0, 1).contiguous() for parts in zip(*self.earlier, strict=True)))
+        over = torch.arange(trace.cohort.shape[1]) >= rounds[:, None]  # [S, T]
+        for part in vars(trace).values():
+            part[over] = -1 if part is trace.cohort else 0
+        return trace
 
 
 def to_host(tensor: Tensor) -> Tensor:

@@ -1,19 +1,19 @@
 """The one training loop of the suite: rounds of all seeds together, until each has met its stop rule.
 
 Who may take part and when a seed is done are masks over S. Between two looks nothing waits for the device
-(but for Poisson cohorts, whose size the host must know).
+(but for Poisson cohorts, whose size the host must know), and on a GPU not even a look does: the next round is under way
+while accuracy is counted beside it, and is taken back for the seeds that turn out to have been done before.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
 
-from sifu.device import wait_for
+from sifu.aside import Aside
 from sifu.graph import Recording
 from sifu.history import Look, Segment
 from sifu.keys import Keys
@@ -28,6 +28,22 @@ _DROP_SHARE = (
     0.25  # on a GPU finished seeds leave the batch when they are this share of it: a smaller batch has its price
 )
 Progress = Callable[[int, list[Look], int], None]  # round, looks of this round, seeds still running
+
+
+def runs_ahead(device: torch.device) -> bool:
+    """Whether a round begins before the look after the last one is answered."""
+    return device.type == "cuda"
+
+
+class Asked(NamedTuple):
+    """A look that is under way: after which round, at which rows, and the training's state of then."""
+
+    number: int
+    due: Tensor  # [R]
+    weights: Tensor  # [S, P]
+    rounds: Tensor  # [S]
+    diverged: Tensor  # [S]
+    answer: Callable[[], Tensor]  # waits: accuracies [R, 2], then who is active and who diverged [2, S], all in a row
 
 
 class Training:
@@ -45,7 +61,7 @@ class Training:
         rows: Tensor | None = None,
     ) -> None:
         self.engine, self.start, self.available, self.keys = engine, start, available, keys
-        self.stop, self.recorder, self.progress = stop, recorder, progress
+        self.stop, self.recorder, self.progress, self.evaluator = stop, recorder, progress, engine.evaluator
         self.weights = start.clone()
         num_seeds, device = len(start), start.device
         self.active = start.isfinite().all(1)
@@ -60,16 +76,23 @@ class Training:
         self.looks: list[Look] = []
         self.number = torch.zeros((), dtype=torch.int64, device=device)  # of the next round, where the device sees it
         self.step = self._recording()
-        self.seconds_looking = 0.0
+        self.aside = Aside(device)
+        self.sent = torch.empty(2, num_seeds, dtype=torch.int64, pin_memory=device.type == "cuda")
+        self.ahead = runs_ahead(device)
 
     def finish(self) -> Segment:
         number = next_look = 0
         while True:
-            if number == next_look:
-                next_look = self._timed_look(number)
+            look = self._ask(number) if number == next_look else None
+            begun = look is not None and self.ahead
+            if begun:
+                self.step()
+            if look is not None:
+                next_look = self._answer(look)
             if not len(self.seeds):
                 break
-            self.step()
+            if not begun:
+                self.step()
             number += 1
             self.recorder.keep(number, self.weights)
         del self.step  # it holds this object, which holds it: neither would go before a rare collection of garbage
@@ -104,39 +127,50 @@ class Training:
         self.recorder.add(self.number, seeds, before, result.cohort, result.local, after)
         self.number += 1
 
-    def _timed_look(self, number: int) -> int:
-        wait_for(self.start.device)  # what was asked before is not the look's
-        began = time.perf_counter()
-        next_look = self._look(number)
-        self.seconds_looking += time.perf_counter() - began
-        return next_look
-
-    def _look(self, number: int) -> int:
-        """Evaluate the seeds that are due, end those that are done, drop them from the batch. The next look's round."""
+    def _ask(self, number: int) -> Asked:
+        """Begin to evaluate the seeds that are due after round `number`."""
         due = torch.nonzero(self.running & (self.next_look <= number)).flatten()
-        accuracy, self.running, diverged = self._fetch(due)
+        weights, rounds, diverged = self.weights.clone(), self.rounds.clone(), self.diverged.clone()
+        flags = torch.stack([self.active, diverged]).double()  # [2, S]
+        rows = self._there(due, 0)
+
+        def evaluate() -> Tensor:
+            """Accuracy on those who take part and on the others, and the flags: all in one transfer."""
+            data, available = self.data[rows], self.available[rows]
+            accuracy = self.evaluator.accuracy(weights[rows], data, available)  # [R, 2]
+            return torch.cat([accuracy.flatten(), flags.flatten()])
+
+        return Asked(number, due, weights, rounds, diverged, self.aside.run(evaluate))
+
+    def _answer(self, look: Asked) -> int:
+        """End the seeds that are done, drop them from the batch. The next look's round."""
+        number, due = look.number, look.due
+        fetched = look.answer()
+        accuracy = fetched[: 2 * len(due)].view(-1, 2)
+        self.running, diverged = fetched[2 * len(due) :].view(2, -1).bool()
         for row in torch.nonzero(diverged).flatten().tolist():
             self.status[row] = Status.DIVERGED
         alive = self.running[due]
-        looks = self._judge(due[alive], accuracy[alive], number)
+        looks, done = self._judge(due[alive], accuracy[alive], number)
+        if len(done):
+            self._end(self._there(done, 1), look)
         self._drop_finished()
         if self.progress is not None:
             self.progress(number, looks, int(self.running.sum()))
         return int(self.next_look[self.running].min()) if bool(self.running.any()) else number
 
-    def _fetch(self, due: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Accuracy on those who take part and on the others [R, 2] of the seeds that are `due` [R], and of all seeds
-        who is active and who diverged [S]: all in one transfer, which waits for the device.
-        """
-        rows = due.to(self.start.device)
-        accuracy = self.engine.evaluator.accuracy(self.weights[rows], self.data[rows], self.available[rows])  # [R, 2]
-        flags = torch.stack([self.active, self.diverged]).double()  # [2, S]
-        fetched = torch.cat([accuracy.flatten(), flags.flatten()]).cpu()
-        active, diverged = fetched[accuracy.numel() :].view(2, -1).bool()
-        return fetched[: accuracy.numel()].view(-1, 2), active, diverged
+    def _there(self, rows: Tensor, place: int) -> Tensor:
+        """On the training's device, without waiting for it: a look later at the latest, it has read the `place`."""
+        if self.start.device.type == "cpu":
+            return rows
+        sent = self.sent[place, : len(rows)]
+        sent.copy_(rows)
+        return sent.to(self.start.device, non_blocking=True)
 
-    def _judge(self, due: Tensor, accuracy: Tensor, number: int) -> list[Look]:
-        """End the seeds of `due` [R] that have met their stop rule with `accuracy` [R, 2], plan the others' look."""
+    def _judge(self, due: Tensor, accuracy: Tensor, number: int) -> tuple[list[Look], Tensor]:
+        """The looks at `due` [R] with `accuracy` [R, 2], and those of them that have met their stop rule; the others'
+        next look is planned.
+        """
         retain = torch.zeros(len(self.start), dtype=accuracy.dtype)
         retain[due] = accuracy[:, 0]
         reached = self.stop.reached(retain, number)
@@ -144,14 +178,19 @@ class Training:
         for row in due[reached[due]].tolist():
             self.status[row] = Status.DONE
         done = due[(reached | over)[due]]
-        if len(done):
-            self.running[done] = False
-            self.active[done.to(self.active.device)] = False
+        self.running[done] = False
         self.next_look[due] = self.stop.next_look(retain, number)[due]
         numbers = zip(due.tolist(), accuracy.tolist(), strict=True)
         looks = [Look(row, number, kept, None if lost != lost else lost) for row, (kept, lost) in numbers]
         self.looks += looks
-        return looks
+        return looks, done
+
+    def _end(self, done: Tensor, look: Asked) -> None:
+        """The seeds `done` [D] are as they were when the look was asked for: a round begun since has not been."""
+        self.active[done] = False
+        self.weights[done] = look.weights[done]
+        self.rounds[done] = look.rounds[done]
+        self.diverged[done] = look.diverged[done]
 
     def _drop_finished(self) -> None:
         running = self.batch[self.running[self.batch]]

@@ -5,7 +5,7 @@ closest, and are several times slower), and writing out the patches, as im2col d
 
 Activations are [G, B, H, W, channels], weights [G, 9 taps * channels in + 1, channels out], the bias last. A row of a
 matrix product is a position, its inner axis the channels of a tap. Pooling is part of the product: the POOL^2 positions
-under a window are computed one after the other, and the largest, with its number `arg`, is all that is stored.
+under a window are computed side by side, and the largest, with its number `arg`, is all that is stored.
 """
 
 from __future__ import annotations
@@ -28,11 +28,19 @@ def _patch(base, row_ok, tap, channel_0, CIN: tl.constexpr, BLOCK_K: tl.constexp
     """Pointers' offsets and mask [rows, BLOCK_K] of one tap's channels; a first layer has all 9 taps in one block."""
     k = tl.arange(0, BLOCK_K)
     if CIN < BLOCK_K:  # few channels: the block holds (tap, channel) pairs
-        tap, channel, ok = k // CIN, k % CIN, k < 9 * CIN
+        tap, channel = k // CIN, k % CIN
+        ok = row_ok[:, None] & (k < 9 * CIN)[None, :]
     else:
-        channel, ok = channel_0 + k, k < BLOCK_K
+        channel, ok = channel_0 + k, row_ok[:, None]
     offset = (tap // 3) * stride_y + (tap % 3) * stride_x + channel * stride_c
-    return base[:, None] + offset[None, :], row_ok[:, None] & ok[None, :]
+    return base[:, None] + offset[None, :], ok
+
+
+@triton.jit
+def _larger(other, number, best, which):
+    """Of two positions of a window the one with the larger value, and its number."""
+    larger = other > best
+    return tl.where(larger, other, best), tl.where(larger, number, which)
 
 
 @triton.jit
@@ -40,7 +48,7 @@ def forward_kernel(
     x, index, w, y, arg,
     batch, out_height, out_width,
     x_example, x_y, x_x, x_c, w_model,
-    CIN: tl.constexpr, COUT: tl.constexpr, POOL: tl.constexpr, INDEXED: tl.constexpr,
+    CIN: tl.constexpr, COUT: tl.constexpr, POOL: tl.constexpr, INDEXED: tl.constexpr, FINDS: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_K: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """y [G, B, out_height, out_width, COUT] = relu(pool(conv(x)) + bias), and which position of a window it is."""
@@ -55,28 +63,32 @@ def forward_kernel(
     corner = example.to(tl.int64) * x_example + (place // out_width) * POOL * x_y + (place % out_width) * POOL * x_x
     out = tl.arange(0, COUT)
     w += model.to(tl.int64) * w_model
-    best = tl.full((BLOCK_M, COUT), float("-inf"), tl.float32)
-    which = tl.zeros((BLOCK_M, COUT), tl.int32)
-    for s in tl.static_range(POOL * POOL):
-        base = corner + (s // POOL) * x_y + (s % POOL) * x_x
-        total = tl.zeros((BLOCK_M, COUT), tl.float32)
-        for block in range(0, 1 if CIN < BLOCK_K else 9 * CIN // BLOCK_K):
-            tap, channel_0 = block * BLOCK_K // CIN, block * BLOCK_K % CIN
-            offset, ok = _patch(base, row_ok, tap, channel_0, CIN, BLOCK_K, x_y, x_x, x_c)
-            k = block * BLOCK_K + tl.arange(0, BLOCK_K)
-            patch = tl.load(x + offset, mask=ok, other=0.0)
+    best = tl.zeros((BLOCK_M, COUT), tl.float32)
+    second, third, fourth = best, best, best  # of a window's positions; weights are read once for all of them
+    a_tap: tl.constexpr = 1 if CIN < BLOCK_K else CIN // BLOCK_K  # blocks; of few channels all nine taps are one block
+    for block in range(0, 1 if CIN < BLOCK_K else 9 * a_tap):
+        offset, ok = _patch(corner, row_ok, block // a_tap, block % a_tap * BLOCK_K, CIN, BLOCK_K, x_y, x_x, x_c)
+        k = block * BLOCK_K + tl.arange(0, BLOCK_K)
+        if CIN < BLOCK_K:
             weight = tl.load(w + k[:, None] * COUT + out[None, :], mask=(k < 9 * CIN)[:, None], other=0.0)
-            total = tl.dot(patch, weight, total, input_precision=PRECISION)
-        if s == 0:
-            best = total
         else:
-            larger = total > best
-            best, which = tl.where(larger, total, best), tl.where(larger, s, which)
+            weight = tl.load(w + k[:, None] * COUT + out[None, :])
+        patch = x + offset
+        best = tl.dot(tl.load(patch, mask=ok, other=0.0), weight, best, input_precision=PRECISION)
+        if POOL == 2:
+            second = tl.dot(tl.load(patch + x_x, mask=ok, other=0.0), weight, second, input_precision=PRECISION)
+            third = tl.dot(tl.load(patch + x_y, mask=ok, other=0.0), weight, third, input_precision=PRECISION)
+            fourth = tl.dot(tl.load(patch + x_y + x_x, mask=ok, other=0.0), weight, fourth, input_precision=PRECISION)
+    which = tl.zeros((BLOCK_M, COUT), tl.int32)
+    if POOL == 2:
+        best, which = _larger(second, 1, best, which)
+        best, which = _larger(third, 2, best, which)
+        best, which = _larger(fourth, 3, best, which)
     best += tl.load(w + 9 * CIN * COUT + out)[None, :]  # the bias
     best = tl.where(best < 0, 0.0, best)  # not a maximum: that would hide a NaN
     to = (model.to(tl.int64) * batch * positions + rows)[:, None] * COUT + out[None, :]
     tl.store(y + to, best, mask=row_ok[:, None])
-    if POOL > 1:
+    if FINDS:
         tl.store(arg + to, which.to(tl.int8), mask=row_ok[:, None])
 
 
@@ -191,19 +203,21 @@ class Input(NamedTuple):
         return example, line, column, channel
 
 
-def forward(layer: Shape, given: Input, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Activations [G, B, side, side, channels] and, under pooling, where each was found.
+def forward(layer: Shape, given: Input, weight: Tensor, *, learns: bool = True) -> tuple[Tensor, Tensor]:
+    """Activations [G, B, side, side, channels] and, under pooling, where each was found (if a backward pass follows).
 
     `weight` [G, 9 * channels + 1, out channels] may be part of longer rows.
     """
     models, batch = (given.images if given.rows is None else given.rows).shape[:2]
     side = layer.out_side
     y = weight.new_empty(models, batch, side, side, layer.out_channels)
-    arg = torch.empty_like(y, dtype=torch.int8) if layer.pool > 1 else y
-    rows, tuning = 32, {"num_warps": 2, "num_stages": 2}
+    finds = learns and layer.pool > 1
+    arg = torch.empty_like(y, dtype=torch.int8) if finds else y
+    rows = 32 if learns or layer.pool > 1 else 64
     forward_kernel[(triton.cdiv(batch * side * side, rows), models)](
         given.images, given.rows, weight, y, arg, batch, side, side, *given.strides, weight.stride(0),
-        *layer.channels_and_pool, given.rows is not None, rows, layer.block, precision(), **tuning,
+        *layer.channels_and_pool, given.rows is not None, finds, rows, layer.block, precision(),
+        num_warps=2, num_stages=2,
     )  # fmt: skip
     return y, arg
 

@@ -138,9 +138,9 @@ def predict(weights: Tensor, images: Tensor, rows: Tensor) -> Tensor:
     pixels, count = images[0].numel(), rows.shape[1]
     classes = weights.shape[1] // (pixels + 1)
     predicted = torch.empty_like(rows)
-    predict_kernel[(triton.cdiv(count, 64), len(rows))](
+    predict_kernel[(triton.cdiv(count, 32), len(rows))](
         images, weights.contiguous(), rows.contiguous(), predicted, count, weights.shape[1], pixels, classes,
-        64, max(16, triton.next_power_of_2(classes)), _PIXELS, precision(),
+        32, max(16, triton.next_power_of_2(classes)), _PIXELS, precision(), num_warps=2, num_stages=3,
     )  # fmt: skip
     return predicted
 

@@ -98,13 +98,13 @@ class StackedCnn:
             for start, part in zip(self._starts, self._parts, strict=False)
         ]
 
-    def forward(self, packed: Tensor, images: Tensor, rows: Tensor) -> Pass:
-        """`packed` [G, P'], `rows` [G, B] of `images` [N, channels, side, side]."""
+    def forward(self, packed: Tensor, images: Tensor, rows: Tensor, *, learns: bool = True) -> Pass:
+        """`packed` [G, P'], `rows` [G, B] of `images` [N, channels, side, side]; `learns`: a backward pass follows."""
         *convolutions, first, second = self._views(packed)
         given, inputs, args = Input(images, rows), [], []
         for layer, weight in zip(self.layers, convolutions, strict=True):
             inputs.append(given)
-            y, arg = convolution.forward(layer, given, weight)
+            y, arg = convolution.forward(layer, given, weight, learns=learns)
             args.append(arg)
             given = Input(y, None)
         features = given.images.flatten(2)
@@ -115,7 +115,7 @@ class StackedCnn:
 
     def predict(self, weights: Tensor, images: Tensor, rows: Tensor) -> Tensor:
         """The classes of `rows` [R, n] of `images` [N, ...] under plain `weights` [R, P]: [R, n]."""
-        return self.forward(self.pack(weights), images, rows).logits.argmax(-1)
+        return self.forward(self.pack(weights), images, rows, learns=False).logits.argmax(-1)
 
     def backward(self, packed: Tensor, done: Pass, slope: Tensor, gradient: Tensor) -> None:
         """Into `gradient` [G, P'] from `slope` [G, B, classes], d loss / d logits."""

@@ -226,6 +226,38 @@ def test_finished_seeds_may_stay_in_the_batch(monkeypatch: pytest.MonkeyPatch) -
         assert torch.equal(together.trace.cohort[s, :rounds], dropped.trace.cohort[s, :rounds])
 
 
+STOPS = {
+    "budgets": Stop(None, 0, torch.tensor([9, 0, 30, 25, 1])),
+    "target": Stop(0.9, 2, torch.full((5,), 40)),
+    "diverged": Stop(0.999, 5, torch.full((5,), 6)),
+}
+
+
+@pytest.mark.parametrize("stop", STOPS.values(), ids=list(STOPS))
+@pytest.mark.parametrize("batched", [False, True])
+def test_a_round_begun_before_the_look_is_taken_back(
+    stop: Stop, batched: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a GPU, where accuracy is counted beside the next round: to the last bit what waiting for it gives."""
+    clients = tiny_clients(seeds=5)
+    if stop is STOPS["diverged"]:
+        clients.images[1] *= 1e30
+    engine = tiny_engine(clients=clients)
+    if batched:
+        engine = replace(engine, workers=None)
+    waited = run(engine, stop)
+    assert len(set(waited.rounds.tolist())) > 1 or stop is STOPS["diverged"]
+    monkeypatch.setattr("sifu.training.runs_ahead", lambda device: True)
+    ahead = run(engine, stop)
+    assert (ahead.rounds.tolist(), ahead.status, ahead.looks) == (waited.rounds.tolist(), waited.status, waited.looks)
+    assert torch.equal(ahead.final, waited.final)
+    for name, part in vars(waited.trace).items():
+        assert torch.equal(getattr(ahead.trace, name), part), name
+    for kept in range(waited.snapshots.shape[1]):
+        own = waited.rounds >= 2 * (kept + 1)  # a snapshot every 2 rounds
+        assert torch.equal(ahead.snapshots[own, kept], waited.snapshots[own, kept])
+
+
 def test_work_is_counted() -> None:
     """2 clients x 3 steps a round; each client receives and sends 7,850 floats."""
     work = count_work(run(tiny_engine(), Stop(None, 0, torch.tensor([5, 2]))), local_steps=3)
