@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from sifu.config import load_variant
 from sifu.paths import FIGURE_KINDS, FILES, REPORT_FILES
 from sifu.report.figures import FIGURES
-from sifu.schemas import CELLS
-from sifu.stages.search import chosen_value
+from sifu.schemas import CELLS, SCENARIO_SEARCH
+from sifu.stages.search import chosen_values
 from sifu.store import read_stamp, read_table
 from tests.workflow.conftest import Checkout
 
@@ -59,14 +61,38 @@ def test_every_planned_cell_has_its_files_and_rows(done: Checkout) -> None:
     assert "snakemake --cores 4 --configfile config/smoke.yaml" in page
 
 
-def test_a_searched_value_is_the_one_that_is_trained_with(done: Checkout) -> None:
+def found(done: Checkout, variant: str) -> dict[str, Any]:
+    search = load_variant(done.root / "config" / "variants.yaml", variant).search
+    assert search is not None
+    folder = done.root / "results" / "smoke" / "search" / "smoke" / variant / "s1000000-1000000"
+    return chosen_values(folder / "search.parquet", search)
+
+
+def test_a_searched_value_is_the_one_that_is_used(done: Checkout) -> None:
     root = done.root / "results" / "smoke"
-    chosen = chosen_value(root / "search" / "smoke" / "dp_smoke" / "s1000000-1000000" / "search.parquet")
-    assert chosen in (0.01, 0.1)
+    clip = found(done, "dp_smoke")["clip"]
+    assert clip in (0.01, 0.1)
     for stage in ("train", "unlearn"):
         stamp = read_stamp(root / stage / "smoke" / "dp_smoke" / "s000-001" / "cells.parquet")
-        assert f'"clip": {chosen}' in stamp["settings"]
-        assert f'"update_clip": {chosen}' in stamp["settings"]
+        assert f'"clip": {clip}' in stamp["settings"]
+        assert f'"update_clip": {clip}' in stamp["settings"]
+    every = found(done, "fed_eraser_smoke")["every"]
+    stamp = read_stamp(root / "unlearn" / "smoke" / "fed_eraser_smoke" / "s000-001" / "cells.parquet")
+    assert every in (1, 4)
+    assert f'"every": {every}' in stamp["settings"]
+
+
+def test_a_scenarios_searches_are_stored_and_shown(done: Checkout) -> None:
+    root = done.root / "results" / "smoke"
+    folder = root / "scenario_search" / "smoke_cnn"
+    for name, value in (("clip", "5"), ("model", "cnn28")):
+        table = read_table(folder / name / "s1000000-1000000" / "scenario_search.parquet", SCENARIO_SEARCH)
+        assert table.loc[table["used"], "value"].tolist() == [value]
+        assert table["chosen"].sum() == 1
+    shown = (root / "report" / "tables" / "scenario_search.md").read_text()
+    assert "| smoke_cnn | federation.clip | null |" in shown
+    assert "| smoke_cnn | model | cnn28_narrow |" in shown
+    assert "What was tried for settings of scenarios" in (root / "report" / "report.html").read_text()
 
 
 def test_a_method_that_does_not_apply_has_rows_that_say_so(done: Checkout) -> None:
