@@ -24,7 +24,8 @@ SWEEPS = {"sweep": 1, "request_sets": 1}
 AFTER_TRAIN = (
     READ | SWEEPS | {"train_variant": 1, "unlearn": 15, "verify": 4, "alpha": 4, "alpha_sweep": 1, "figure": 7}
 )
-AFTER_CNN = READ | {"train": 1, "unlearn": 3, "verify": 1, "alpha": 1, "figure": 7}
+AFTER_CNN = READ | {"train": 1, "scenario_search": 2, "unlearn": 3, "verify": 1, "alpha": 1, "figure": 7}
+ALL_TRAIN = AFTER_TRAIN | {"train": 5, "search": 2, "scenario_search": 2}
 
 
 @pytest.fixture(scope="module")
@@ -112,10 +113,11 @@ def test_running_again_does_nothing(done: Checkout) -> None:
 @pytest.mark.parametrize(
     ("module", "text", "plan"),
     [
-        ("engine.py", "\nEDITED = True\n", AFTER_TRAIN | {"train": 4, "search": 1}),
+        ("engine.py", "\nEDITED = True\n", ALL_TRAIN),
         ("models/cnn.py", "\nEDITED = True\n", AFTER_CNN),
-        ("data/partition.py", "\nEDITED = True\n", AFTER_TRAIN | {"train": 4, "search": 1, "partition": 5}),
-        ("methods/sifu.py", "\nEDITED = True\n", ANSWERS | SWEEPS | {"unlearn": 3, "verify": 3}),
+        ("data/partition.py", "\nEDITED = True\n", ALL_TRAIN | {"partition": 6}),
+        ("methods/sifu.py", "\nEDITED = True\n", ANSWERS | SWEEPS | {"scenario_search": 2, "unlearn": 3, "verify": 3}),
+        ("methods/fed_eraser.py", "\nEDITED = True\n", ANSWERS | {"search": 1, "unlearn": 1, "verify": 1}),
         (
             "methods/dp_fedavg.py",
             "\nEDITED = True\n",
@@ -150,11 +152,11 @@ def test_an_edit_reruns_the_stages_that_use_it(done: Checkout, module: str, text
             AFTER_CNN,
         ),
         ("label: Smoke\n", "label: Smoke again\n", READ | {"figure": 8}),
-        ("size: 2}\n  watermark", "size: 1}\n  watermark", ANSWERS | {"unlearn": 3, "verify": 1}),
+        ("size: 2}\n  watermark", "size: 1}\n  watermark", ANSWERS | {"scenario_search": 2, "unlearn": 3, "verify": 1}),
         (
             "kind: one_class, num_clients: 20, examples: 20",
             "kind: one_class, num_clients: 20, examples: 25",
-            AFTER_TRAIN | {"partition": 2, "train": 1, "search": 1, "unlearn": 7, "verify": 1, "alpha": 1},
+            AFTER_TRAIN | {"partition": 2, "train": 2, "search": 2, "unlearn": 7, "verify": 1, "alpha": 1},
         ),
     ],
     ids=["learning rate", "label", "requests", "partition"],
