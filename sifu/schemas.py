@@ -70,12 +70,7 @@ CELLS = Table(
         Column("branch", _INT, "request whose branch that round lies on", nullable=True),
         Column("sigma", _REAL, "standard deviation of the noise on each weight", nullable=True),
         Column("psi", _REAL, "sensitivity of the model that was perturbed, as the method counts it", nullable=True),
-        Column(
-            "strict_psi",
-            _REAL,
-            "the same strictly: all leavers together, with real weights",
-            nullable=True,
-        ),
+        Column("strict_psi", _REAL, "the same strictly: all leavers together, with real weights", nullable=True),
         Column("psi_star", _REAL, "sensitivity that the noise can hide", nullable=True),
         Column("claimed_epsilon", _REAL, "epsilon that is promised", nullable=True),
         Column("claimed_delta", _REAL, "delta that is promised", nullable=True),

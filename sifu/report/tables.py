@@ -67,13 +67,13 @@ def searches(trials: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
                 "value": group["value"].iloc[0],
                 "target met": f"{(group['status'] == 'done').sum()} of {len(group)}",
                 "rounds": f"{group['rounds'].mean():.0f}",
+                "client steps": f"{group['client_steps'].mean():.0f}",
                 "accuracy": f"{group['accuracy'].mean():.3f}",
                 "chosen": "yes" if group["chosen"].all() else "",
             }
         )
-    return pd.DataFrame(
-        rows, columns=["scenario", "method", "setting", "value", "target met", "rounds", "accuracy", "chosen"]
-    )
+    columns = ["scenario", "method", "setting", "value", "target met", "rounds", "client steps", "accuracy", "chosen"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 _SCENARIO_TRIAL = ("scenario", "setting", "value", "target met", "diverged", "rounds", "recovery", "client steps")

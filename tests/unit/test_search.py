@@ -102,6 +102,7 @@ def test_what_was_searched_is_shown_to_people(searched: Path) -> None:
     shown = searches(read_table(searched, SEARCH), {"dp": "DP-FedAvg"})
     assert shown["chosen"].tolist() == ["", "yes"]
     assert shown["target met"].tolist() == ["0 of 2", "0 of 2"]
+    assert shown["client steps"].tolist() == ["300", "300"]  # 6 rounds of 10 clients and 5 steps
 
 
 def test_a_table_without_a_choice_is_refused(searched: Path, tmp_path: Path) -> None:
