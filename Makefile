@@ -53,7 +53,7 @@ paper: $(VENV)/.ok  ## the paper's grid; datasets from SIFU_DATA_ROOT
 
 clean:  ## remove results and caches, keep the environment
 	rm -rf results/sweep results/request_sets results/partition results/train results/unlearn results/verify results/alpha results/alpha_sweep results/report results/smoke \
-	  results/search results/null_space results/mnist .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	  results/search results/scenario_search results/null_space results/mnist .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*##/  make \1 -/p' $(MAKEFILE_LIST)

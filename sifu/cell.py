@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from sifu.errors import ConfigError, StoreError
-from sifu.run import block_seeds
 from sifu.schemas import CELLS, METRICS
+from sifu.seeds import block_seeds
 from sifu.store import read_stamp, read_table
 
 _MADE_BY = ("commit", "code_hash", "rules_version", "torch", "numpy", "device")

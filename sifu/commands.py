@@ -7,13 +7,15 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sifu.config import default_data_root, load_scenario, load_variant
 from sifu.errors import ConfigError
 from sifu.methods.method import OwnTraining
 from sifu.paths import stage_folder
-from sifu.run import PRECISIONS, Change, block_seeds, changed_scenario, method_of
+from sifu.run import PRECISIONS, Change, changed_scenario, method_of
+from sifu.search import ScenarioSearch, trials
+from sifu.seeds import block_seeds
 from sifu.settings import build
 
 if TYPE_CHECKING:
@@ -29,9 +31,12 @@ def add_stages(commands: Commands) -> None:
     """One sub-command a stage, in the order of the data's way."""
     partition = _add(commands, "partition", "Decide who holds which example.", run_partition)
     partition.add_argument("--download", action="store_true", help="let torchvision download a missing dataset")
-    search = _add(commands, "search", "Try values of a setting of a method that trains by itself.", run_search)
+    search = _add(commands, "search", "Try values of a method's settings on seeds of their own.", run_search)
     search.add_argument("--variant", required=True, help="name in variants.yaml, with a `search`")
     _with_device(search)
+    settings = _add(commands, "scenario_search", "Compare values of a scenario's settings.", run_scenario_search)
+    settings.add_argument("--search", required=True, help="an entry of the config's `scenario_searches`, as JSON")
+    _with_device(settings)
     train = _add(commands, "train", "Train a federation and keep its history.", run_train)
     train.add_argument("--variant", help="train for this variant alone: one whose method has a training of its own")
     _with_device(train)
@@ -78,6 +83,13 @@ def _with_device(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _json(option: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise ConfigError(option, text, "JSON") from None
+
+
 def at_least_one(option: str, *values: int) -> None:
     for value in values:
         if value < 1:
@@ -119,20 +131,29 @@ def run_search(parsed: argparse.Namespace) -> None:
     variant = load_variant(parsed.config / "variants.yaml", parsed.variant)
     if variant.search is None:
         raise ConfigError("--variant", parsed.variant, "a variant with a `search` in variants.yaml")
-    block = _block(parsed)
-    methods = {value: method_of(parsed.variant, variant, block.scenario, value) for value in variant.search.values}
-    run_search(block, parsed.variant, variant.search, methods, _folder(parsed, "search", parsed.variant))
+    block, folder = _block(parsed), _folder(parsed, "search", parsed.variant)
+    tried = trials(variant.search.grid).items()
+    methods = {text: method_of(parsed.variant, variant, block.scenario, values) for text, values in tried}
+    run_search(block, parsed.variant, variant.search, methods, folder, history=_history(parsed))
+
+
+def run_scenario_search(parsed: argparse.Namespace) -> None:
+    from sifu.stages.scenario_search import run_scenario_search
+
+    search = build(ScenarioSearch, _json("--search", parsed.search), "--search")
+    variant = load_variant(parsed.config / "variants.yaml", search.variant)
+    run_scenario_search(_block(parsed), variant, search, _folder(parsed, "scenario_search", search.name))
 
 
 def _method(parsed: argparse.Namespace, scenario: Scenario) -> Method:
-    """The variant's method, with the value that its search found if it has one."""
+    """The variant's method, with the values that its search found if it has one."""
     variant = load_variant(parsed.config / "variants.yaml", parsed.variant)
     if variant.search is None:
         return method_of(parsed.variant, variant, scenario)
-    from sifu.stages.search import chosen_value
+    from sifu.stages.search import chosen_values
 
     folder = stage_folder(parsed.results, "search", parsed.scenario, variant.search.block, parsed.variant)
-    return method_of(parsed.variant, variant, scenario, chosen_value(folder / "search.parquet"))
+    return method_of(parsed.variant, variant, scenario, chosen_values(folder / "search.parquet", variant.search))
 
 
 def run_train(parsed: argparse.Namespace) -> None:
@@ -211,10 +232,7 @@ def run_alpha_sweep(parsed: argparse.Namespace) -> None:
     from sifu.stages.alpha_sweep import run_alpha_sweep
 
     at_least_one("--rounds", 1 if parsed.rounds is None else parsed.rounds)
-    try:
-        change = json.loads(parsed.change)
-    except json.JSONDecodeError:
-        raise ConfigError("--change", parsed.change, "JSON") from None
+    change = _json("--change", parsed.change)
     entry, block = build(Change, {"name": parsed.name, "label": "", "change": change}, ""), _block(parsed)
     block = replace(block, scenario=changed_scenario(block.scenario, entry.change, parsed.rounds, "--change"))
     run_alpha_sweep(block, entry.name, _folder(parsed, "alpha_sweep", entry.name))

@@ -17,26 +17,11 @@ import yaml
 from sifu.data import resolve_source
 from sifu.errors import ConfigError, DataError, SifuError
 from sifu.methods.method import OwnTraining
-from sifu.run import AlphaSweep, Run, Variant, block_seeds, changed_scenario, method_of
+from sifu.run import AlphaSweep, Run, Variant, changed_scenario, method_of, tried_scenario
 from sifu.scenario import Scenario
+from sifu.search import ScenarioSearch, Search, trials
 from sifu.settings import build, file_name
 from sifu.suite import Suite
-
-
-def _refuse_search(name: str, variant: Variant, scenario: Scenario, seeds: range) -> None:
-    """A search must be of a setting that exists, for a method that is trained alone, on seeds that are not reported."""
-    search = variant.search
-    if search is None:
-        return
-    path = f"variants.{name}.search"
-    if not search.values:
-        raise ConfigError(f"{path}.values", [], "at least one value")
-    if not isinstance(method_of(name, variant, scenario), OwnTraining):
-        raise ConfigError(path, variant.method, "only for a method with a training of its own, such as dp_fedavg")
-    for value in search.values:
-        method_of(name, variant, scenario, value)
-    if set(seeds) & set(block_seeds(search.block)):
-        raise ConfigError(f"{path}.first_seed", search.first_seed, f"seeds other than those reported ({seeds})")
 
 
 class _StrictLoader(yaml.SafeLoader):
@@ -95,13 +80,14 @@ def load_suite(raw: Mapping[str, Any], folder: Path, environ: Mapping[str, str] 
     if "scratch" not in picked:
         raise ConfigError("variants", list(run.variants), "scratch among them: it is the reference of every gap")
     _refuse_shown(run)
+    _refuse_scenario_searches(run, scenarios, variants)
     labels = [variant.label for variant in picked.values()]
     if len(set(labels)) < len(labels):
         raise ConfigError("variants", list(run.variants), "variants with different labels")
     for scenario in chosen.values():
         for name, variant in variants.items():
             method_of(name, variant, scenario)  # refuses nonsense
-            _refuse_search(name, variant, scenario, range(run.first_seed, run.first_seed + run.num_seeds))
+            _refuse_search(name, variant, scenario, run)
     return Suite(run, found, picked, skipped, variants)
 
 
@@ -143,6 +129,40 @@ def _refuse_changes(sweep: AlphaSweep, scenarios: Mapping[str, Any]) -> None:
     for place, entry in enumerate(sweep.federations):
         for name in sweep.scenarios:
             changed_scenario(scenarios[name], entry.change, sweep.rounds, f"alpha_sweep.federations[{place}].change")
+
+
+def _refuse_search(name: str, variant: Variant, scenario: Scenario, run: Run) -> None:
+    """A search must be of settings that exist, with values that they can have, on seeds that are not reported."""
+    if variant.search is not None:
+        for values in trials(variant.search.grid).values():
+            method_of(name, variant, scenario, values)
+        _refuse_reported(variant.search, run, f"variants.{name}.search")
+
+
+def _refuse_reported(search: Search | ScenarioSearch, run: Run, path: str) -> None:
+    """What is searched with must not be reported."""
+    end = run.first_seed + run.num_seeds
+    if search.first_seed < end and run.first_seed < search.seeds.stop:
+        words = f"seeds other than those reported ({run.first_seed} to {end - 1})"
+        raise ConfigError(f"{path}.first_seed", search.first_seed, words)
+
+
+def _refuse_scenario_searches(run: Run, scenarios: Mapping[str, Any], variants: Mapping[str, Any]) -> None:
+    """Each search once, of values that the scenario can have and its own among them, answered from its training."""
+    seen = set()
+    for place, search in enumerate(run.scenario_searches):
+        path = f"scenario_searches[{place}]"
+        scenario = _look_up(scenarios, search.scenario, f"{path}.scenario")
+        variant = _look_up(variants, search.variant, f"{path}.variant")
+        if variant.search is not None or isinstance(method_of(search.variant, variant, scenario), OwnTraining):
+            raise ConfigError(f"{path}.variant", search.variant, "one without a search and a training of its own")
+        tried = [tried_scenario(scenario, values, f"{path}.grid") for values in trials(search.grid).values()]
+        if scenario not in tried:
+            raise ConfigError(f"{path}.grid", search.grid, f"the values of {search.scenario} itself among them")
+        if (search.scenario, search.name) in seen:
+            raise ConfigError(path, search.name, f"one search for it in {search.scenario}")
+        seen.add((search.scenario, search.name))
+        _refuse_reported(search, run, path)
 
 
 def read_named(cls: type, path: Path, key: str) -> dict[str, Any]:

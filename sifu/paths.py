@@ -7,6 +7,7 @@ from pathlib import Path
 FILES = {
     "partition": ("partition.parquet",),
     "search": ("search.parquet",),
+    "scenario_search": ("scenario_search.parquet",),
     "train": ("cells.parquet", "curves.parquet", "sensitivity.parquet", "history.safetensors"),
     "train_variant": ("cells.parquet", "curves.parquet", "history.safetensors"),
     "unlearn": ("cells.parquet", "curves.parquet", "weights.safetensors"),
@@ -22,7 +23,17 @@ _TABLES = (
     "statistics.csv",
     *(
         f"{name}.{kind}"
-        for name in ("headline", "budgets", "certificates", "bounds", "search", "settings", "verification", "methods")
+        for name in (
+            "headline",
+            "budgets",
+            "certificates",
+            "bounds",
+            "search",
+            "scenario_search",
+            "settings",
+            "verification",
+            "methods",
+        )
         for kind in ("csv", "md", "tex")
     ),
 )

@@ -1,4 +1,4 @@
-"""What to run: settings of config.yaml and variants.yaml, and the names of blocks of seeds."""
+"""What to run: settings of config.yaml and variants.yaml."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from sifu.errors import ConfigError
 from sifu.methods import METHODS, build_method
 from sifu.methods.method import Method
 from sifu.scenario import Certificate, Federation, Scenario
+from sifu.search import ScenarioSearch, Search
 from sifu.settings import (
     above,
     at_least,
@@ -24,21 +25,6 @@ from sifu.settings import (
 )
 
 PRECISIONS = ("tf32", "float32")
-
-
-def block_name(seeds: range) -> str:
-    return f"s{seeds[0]:03d}-{seeds[-1]:03d}"
-
-
-def block_seeds(name: str) -> range:
-    """The seeds of a block name; the inverse of `block_name`."""
-    try:
-        first, last = (int(part) for part in name.removeprefix("s").split("-"))
-    except ValueError:
-        raise ConfigError("block", name, "a name like s000-009") from None
-    if not 0 <= first <= last < 2 * 10**9 or block_name(range(first, last + 1)) != name:
-        raise ConfigError("block", name, "a name like s000-009")
-    return range(first, last + 1)
 
 
 @settings
@@ -122,6 +108,11 @@ class Run:
     alpha_sweep: AlphaSweep | None = setting(
         "alpha against Psi under other hyper-parameters; null: only the scenario's", default=None
     )
+    scenario_searches: tuple[ScenarioSearch, ...] = setting(
+        "values of scenarios' settings to compare on seeds that are not reported; the scenario's own are used all the "
+        "same",
+        default=(),
+    )
     num_seeds: int = setting("how many seeds", from_to(1, 100_000), default=3)
     first_seed: int = setting("the seeds are first_seed, first_seed + 1, ...", from_to(0, 10**9), default=0)
     block_size: int | None = setting(
@@ -152,24 +143,6 @@ class Run:
 
 
 @settings
-class Search:
-    """Values of a setting to try on seeds of their own, each with the same budget; the best one is used.
-
-    Best is what reaches the target on most seeds, then in the fewest client steps; where none does, the most accurate.
-    """
-
-    key: str = setting("which of the method's settings")
-    values: tuple[float, ...] = setting("what to try")
-    rounds: int = setting("rounds that a training may take", at_least(1), default=500)
-    num_seeds: int = setting("how many seeds", at_least(1), default=2)
-    first_seed: int = setting("the first of them: none of the seeds that are reported", at_least(0), default=1_000_000)
-
-    @property
-    def block(self) -> str:
-        return block_name(range(self.first_seed, self.first_seed + self.num_seeds))
-
-
-@settings
 class Variant:
     """A method with its settings."""
 
@@ -179,29 +152,44 @@ class Variant:
     certificate: dict[str, Any] | None = setting(
         "keys of the scenario's certificate that this variant changes", default=None
     )
-    search: Search | None = setting("look for the best value of a setting; null: as it is given", default=None)
+    search: Search | None = setting("look for the best values of settings; null: as they are given", default=None)
+
+
+def limited(scenario: Scenario, rounds: int | None) -> Scenario:
+    """The scenario with at most `rounds` rounds; None: as many as it has."""
+    most = min(rounds or scenario.stop.max_rounds, scenario.stop.max_rounds)
+    stop = replace(scenario.stop, max_rounds=most, min_rounds=min(scenario.stop.min_rounds, most))
+    return replace(scenario, stop=stop)
 
 
 def changed_scenario(scenario: Scenario, change: Mapping[str, Any], rounds: int | None, path: str) -> Scenario:
     """The scenario with some keys of its federation changed, and with at most `rounds` rounds; refusals name `path`."""
     federation = build(Federation, to_plain(scenario.federation) | dict(change), path)
-    most = min(rounds or scenario.stop.max_rounds, scenario.stop.max_rounds)
-    stop = replace(scenario.stop, max_rounds=most, min_rounds=min(scenario.stop.min_rounds, most))
     try:
-        return replace(scenario, federation=federation, stop=stop)
+        return limited(replace(scenario, federation=federation), rounds)
     except ConfigError as error:  # fine alone, impossible in this scenario
         raise ConfigError(error.key.replace("federation", path, 1), error.value, error.allowed) from None
 
 
-def method_of(name: str, variant: Variant, scenario: Scenario, searched: float | None = None) -> Method:
+def tried_scenario(scenario: Scenario, values: Mapping[str, Any], path: str) -> Scenario:
+    """The scenario with some values of a `ScenarioSearch`; refusals name `path`."""
+    plain = to_plain(scenario)
+    for key, value in values.items():
+        scope, _, name = key.partition(".")
+        if name:
+            plain[scope][name] = value
+        else:
+            plain[scope] = value
+    return build(Scenario, plain, path)
+
+
+def method_of(name: str, variant: Variant, scenario: Scenario, searched: Mapping[str, Any] | None = None) -> Method:
     """The variant's method in a scenario, with the scenario's certificate as the variant changes it.
 
-    `searched` is a value of the setting that the variant searches for.
+    `searched` are values of the settings that the variant searches for.
     """
     path = f"variants.{name}"
     changed = to_plain(scenario.certificate) | (variant.certificate or {})
     certificate = build(Certificate, changed, f"{path}.certificate")
-    settings = dict(variant.settings or {})
-    if variant.search is not None and searched is not None:
-        settings[variant.search.key] = searched
+    settings = (variant.settings or {}) | dict(searched or {})
     return build_method(variant.method, settings, certificate, f"{path}.settings")

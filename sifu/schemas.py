@@ -70,12 +70,7 @@ CELLS = Table(
         Column("branch", _INT, "request whose branch that round lies on", nullable=True),
         Column("sigma", _REAL, "standard deviation of the noise on each weight", nullable=True),
         Column("psi", _REAL, "sensitivity of the model that was perturbed, as the method counts it", nullable=True),
-        Column(
-            "strict_psi",
-            _REAL,
-            "the same strictly: all leavers together, with real weights",
-            nullable=True,
-        ),
+        Column("strict_psi", _REAL, "the same strictly: all leavers together, with real weights", nullable=True),
         Column("psi_star", _REAL, "sensitivity that the noise can hide", nullable=True),
         Column("claimed_epsilon", _REAL, "epsilon that is promised", nullable=True),
         Column("claimed_delta", _REAL, "delta that is promised", nullable=True),
@@ -121,21 +116,47 @@ SENSITIVITY = Table(
     ),
 )
 
+_TRIAL = (
+    Column("place", _INT, "number of the trial in the order of the config, from 0"),
+    Column("value", _TEXT, "what was tried; several settings' values with a comma between them"),
+    Column("seed", _INT, "seed of the federation; none of those that are reported"),
+)
+
 SEARCH = Table(
     "search",
-    "a hyper-parameter of a method with a training of its own: every value that was tried, under the same budget",
-    ("scenario", "variant", "value", "seed"),
+    "settings of a method: every value that was tried, under the same budget; a training where the method has one of "
+    "its own, otherwise the answer to the first request",
+    ("scenario", "variant", "place", "seed"),
     (
         _SCENARIO,
         _CELL[1],
-        Column("setting", _TEXT, "which setting of the method"),
-        Column("value", _REAL, "what was tried"),
-        Column("seed", _INT, "seed of the federation; none of those that are reported"),
+        Column("setting", _TEXT, "which setting of the method; several with a comma between them"),
+        *_TRIAL,
         Column("status", _TEXT, "done (target reached) | not_reached (within the search's rounds) | diverged"),
-        Column("rounds", _INT, "aggregation rounds"),
-        Column("client_steps", _INT, "local optimiser steps, over all clients"),
-        Column("accuracy", _REAL, "share of right answers on the clients' data at the end"),
+        Column("rounds", _INT, "aggregation rounds, calibration included"),
+        Column("client_steps", _INT, "local optimiser steps, over all clients, calibration included"),
+        Column("accuracy", _REAL, "share of right answers on the data of those who take part, at the end"),
         Column("chosen", pa.bool_(), "whether this value is the one that is used"),
+    ),
+)
+
+SCENARIO_SEARCH = Table(
+    "scenario_search",
+    "settings of a scenario: every value that was tried, under the same budget, in training and in the first request",
+    ("scenario", "setting", "place", "seed"),
+    (
+        _SCENARIO,
+        Column("setting", _TEXT, "which setting of the scenario; several with a comma between them"),
+        *_TRIAL,
+        Column("variant", _TEXT, "name in config/variants.yaml of who answered the request"),
+        Column("status", _TEXT, "done (target reached both times) | not_reached (one of them) | diverged (either)"),
+        Column("trained", _TEXT, "how the training ended"),
+        Column("training_rounds", _INT, "aggregation rounds of the training"),
+        Column("rounds", _INT, "aggregation rounds of the request's recovery"),
+        Column("client_steps", _INT, "local optimiser steps of both, over all clients"),
+        Column("accuracy", _REAL, "share of right answers on the data of those who remain, at the end"),
+        Column("used", pa.bool_(), "whether this value is the scenario's own"),
+        Column("chosen", pa.bool_(), "whether this value is the best by the search's rule"),
     ),
 )
 
@@ -268,6 +289,7 @@ TABLES = (
     CURVES,
     SENSITIVITY,
     SEARCH,
+    SCENARIO_SEARCH,
     SWEEP,
     REQUEST_SETS,
     METRICS,

@@ -7,8 +7,10 @@ from functools import cached_property
 from typing import Any
 
 from sifu.blocks import chosen_block_size
-from sifu.run import Change, Run, Variant, block_name, changed_scenario
+from sifu.run import Change, Run, Variant, changed_scenario
 from sifu.scenario import Scenario
+from sifu.search import ScenarioSearch
+from sifu.seeds import block_name
 from sifu.settings import to_plain
 
 
@@ -77,6 +79,11 @@ class Suite:
         """The (scenario, change, block) triples of the alpha sweep."""
         return [(name, change, block) for name, block in self.sweep_files("alpha_sweep") for change in self.changes]
 
+    @property
+    def scenario_searches(self) -> dict[tuple[str, str], ScenarioSearch]:
+        """The searches for scenarios' settings, by scenario and name."""
+        return {(s.scenario, s.name): s for s in self.run.scenario_searches if s.scenario in self.scenarios}
+
     def report_plan(self) -> dict[str, Any]:
         """What the report is about, in plain data."""
         searches = [
@@ -95,6 +102,7 @@ class Suite:
             "variants": {name: self.variants_of(name) for name in self.scenarios},
             "marks": {name: scenario.mark for name, scenario in self.scenarios.items()},
             "searches": searches,
+            "scenario_searches": [(*key, search.block) for key, search in self.scenario_searches.items()],
             "settings": {name: to_plain(scenario) for name, scenario in self.scenarios.items()},
             "sweeps": self.sweep_files("sweep"),
             "request_sets": self.sweep_files("request_sets"),

@@ -28,7 +28,7 @@ def config_page() -> str:
         *_sections(Scenario, ""),
         "## variants.yaml: a method with its settings\n",
         "A mapping from the variant's name to these keys.\n",
-        _settings_table(Variant),
+        *_sections(Variant, ""),
     ]
     return "\n".join(parts)
 

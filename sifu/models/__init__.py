@@ -11,6 +11,7 @@ class ModelSpec(NamedTuple):
     kernels: str | None = None  # "module:class" of its twin for many models at once on a GPU; None: through vmap
 
 
+_OTHERS_28, _OTHERS_64 = ("narrow", "wide", "pooled"), ("narrow", "wide", "unpooled")
 _STACKED = "sifu.models.stacked:StackedCnn"
 
 MODELS: dict[str, ModelSpec] = {
@@ -18,4 +19,6 @@ MODELS: dict[str, ModelSpec] = {
     "cnn28": ModelSpec("sifu.models.cnn:cnn28", (1, 28, 28), _STACKED),
     "cnn32": ModelSpec("sifu.models.cnn:cnn32", (3, 32, 32), _STACKED),
     "cnn64": ModelSpec("sifu.models.cnn:cnn64", (3, 64, 64), _STACKED),
+    **{f"cnn28_{kind}": ModelSpec(f"sifu.models.cnn:cnn28_{kind}", (1, 28, 28), _STACKED) for kind in _OTHERS_28},
+    **{f"cnn64_{kind}": ModelSpec(f"sifu.models.cnn:cnn64_{kind}", (3, 64, 64), _STACKED) for kind in _OTHERS_64},
 }

@@ -14,7 +14,12 @@ def findings(source: Source) -> list[str]:
     for scenario, title in source.plan.titles.items():
         numbers = source.statistics
         part = numbers[(numbers["scenario"] == scenario) & (numbers["stop"] == "target") & (numbers["request"] == 1)]
-        texts = [_cheapest(source, part), _certificates(source, part), _verified(source, scenario)]
+        texts = [
+            _cheapest(source, part),
+            _certificates(source, part),
+            _verified(source, scenario),
+            _searched(source, scenario),
+        ]
         found += [f"{title}: {text}" for text in texts if text]
     return found or ["Nothing has been unlearned yet."]
 
@@ -71,3 +76,14 @@ def _verified(source: Source, scenario: str) -> str | None:
             verdicts = joint_verdicts(own)
             words.append(f"{label} in {sum(v.accused for v in verdicts)} of {len(verdicts)} seeds")
     return f"the clients of the first request, together, say that their data were not deleted by {', '.join(words)}."
+
+
+def _searched(source: Source, scenario: str) -> str | None:
+    """Which settings of the scenario are not those that its search would have chosen."""
+    trials = source.scenario_trials[source.scenario_trials["scenario"] == scenario]
+    words = []
+    for setting, group in trials.groupby("setting"):
+        used, chosen = (group.loc[group[name], "value"].iloc[0] for name in ("used", "chosen"))
+        if used != chosen:
+            words.append(f"{setting} {used} is used, where the search on other seeds would have chosen {chosen}")
+    return f"{'; '.join(words)}." if words else None

@@ -141,6 +141,14 @@ def _settings(source: Source) -> str:
     for name, plain in source.plan.settings.items():
         text, title = escape(yaml.safe_dump(plain, sort_keys=False)), escape(source.plan.titles[name])
         parts.append(f"<details><summary>{title}: every setting</summary><pre>{text}</pre></details>")
+    tried = {
+        "methods": tables.searches(source.trials, source.labels),
+        "scenarios": tables.scenario_searches(source.scenario_trials),
+    }
+    for name, table in tried.items():
+        if len(table):
+            rows = html_table(table, f"tried-{name}")
+            parts.append(f"<details><summary>What was tried for settings of {name}</summary>{rows}</details>")
     return "".join(parts)
 
 

@@ -12,7 +12,18 @@ import pandas as pd
 from sifu.errors import ConfigError
 from sifu.report import statistics
 from sifu.report.tables import with_spent_epsilon
-from sifu.schemas import ALPHA, CELLS, METRICS, NULL_SPACE, REQUEST_SETS, SEARCH, SWEEP, VERIFICATION, Table
+from sifu.schemas import (
+    ALPHA,
+    CELLS,
+    METRICS,
+    NULL_SPACE,
+    REQUEST_SETS,
+    SCENARIO_SEARCH,
+    SEARCH,
+    SWEEP,
+    VERIFICATION,
+    Table,
+)
 from sifu.store import read_stamp, read_table
 
 
@@ -30,6 +41,7 @@ class Plan:
     marks: dict[str, str]  # scenario -> plain | watermark | backdoor
     settings: dict[str, Any]  # scenario -> its settings, plain
     searches: list[list[str]]  # scenario, variant, block
+    scenario_searches: list[list[str]]  # scenario, name, block
     sweeps: list[list[str]]  # scenario, block
     request_sets: list[list[str]]  # scenario, block
     alpha_sweeps: list[list[str]]  # scenario, change, block
@@ -74,6 +86,9 @@ class Source:
             "alpha": [root / "alpha" / block / "alpha.parquet" for block in blocks]
             + [root / "alpha_sweep" / s / c / b / "alpha.parquet" for s, c, b in plan.alpha_sweeps],
             "trials": [root / "search" / s / v / b / "search.parquet" for s, v, b in plan.searches],
+            "scenario_trials": [
+                root / "scenario_search" / s / n / b / "scenario_search.parquet" for s, n, b in plan.scenario_searches
+            ],
             "sweep": [root / "sweep" / s / b / "sweep.parquet" for s, b in plan.sweeps],
             "request_sets": [root / "request_sets" / s / b / "request_sets.parquet" for s, b in plan.request_sets],
             "null_space": [root / "null_space" / "null_space.parquet"],
@@ -117,6 +132,10 @@ class Source:
     @cached_property
     def trials(self) -> pd.DataFrame:
         return self._read("trials", SEARCH)
+
+    @cached_property
+    def scenario_trials(self) -> pd.DataFrame:
+        return self._read("scenario_trials", SCENARIO_SEARCH)
 
     @cached_property
     def sweep(self) -> pd.DataFrame:

@@ -58,22 +58,36 @@ def certificates(statistics: pd.DataFrame, labels: dict[str, str]) -> pd.DataFra
 def searches(trials: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
     """Every value that was tried: how many seeds reached the target, in how many rounds, how accurate they ended."""
     rows = []
-    for (scenario, variant, value), group in trials.groupby(["scenario", "variant", "value"]):
+    for (scenario, variant, _), group in trials.groupby(["scenario", "variant", "place"]):
         rows.append(
             {
                 "scenario": scenario,
                 "method": labels.get(str(variant), variant),
                 "setting": group["setting"].iloc[0],
-                "value": f"{value:g}",
+                "value": group["value"].iloc[0],
                 "target met": f"{(group['status'] == 'done').sum()} of {len(group)}",
                 "rounds": f"{group['rounds'].mean():.0f}",
+                "client steps": f"{group['client_steps'].mean():.0f}",
                 "accuracy": f"{group['accuracy'].mean():.3f}",
                 "chosen": "yes" if group["chosen"].all() else "",
             }
         )
-    return pd.DataFrame(
-        rows, columns=["scenario", "method", "setting", "value", "target met", "rounds", "accuracy", "chosen"]
-    )
+    columns = ["scenario", "method", "setting", "value", "target met", "rounds", "client steps", "accuracy", "chosen"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+_SCENARIO_TRIAL = ("scenario", "setting", "value", "target met", "diverged", "rounds", "recovery", "client steps")
+
+
+def scenario_searches(trials: pd.DataFrame) -> pd.DataFrame:
+    """Every value of a scenario's settings that was tried, the one that is used, and the one that would be chosen."""
+    rows = []
+    for (scenario, setting, _), group in trials.groupby(["scenario", "setting", "place"]):
+        counts = [f"{(group['status'] == status).sum()} of {len(group)}" for status in ("done", "diverged")]
+        means = [f"{group[name].mean():.0f}" for name in ("training_rounds", "rounds", "client_steps")]
+        last = [f"{group['accuracy'].mean():.3f}", *("yes" if group[name].all() else "" for name in ("used", "chosen"))]
+        rows.append([scenario, setting, group["value"].iloc[0], *counts, *means, *last])
+    return pd.DataFrame(rows, columns=[*_SCENARIO_TRIAL, "accuracy", "used", "chosen"])
 
 
 def verification(checks: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:

@@ -17,7 +17,8 @@ _PARTITION = ("dataset", "partition")
 _TRAIN = (*_PARTITION, "watermark", "backdoor", "model", "federation", "stop", "certificate", "snapshot_every")
 _KEYS = {
     "partition": _PARTITION,
-    "search": _TRAIN,
+    "search": (*_TRAIN, "requests"),
+    "scenario_search": (*_TRAIN, "requests"),
     "train": _TRAIN,
     "unlearn": (*_TRAIN, "requests", "budgets"),
     "verify": (*_PARTITION, "watermark", "backdoor", "model", "requests", "budgets"),

@@ -1,80 +1,117 @@
-"""search: a hyper-parameter of a method with a training of its own -> every value tried, and the one to use."""
+"""search: settings of a method -> every value tried on seeds that are not reported, and the one to use."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
+from sifu.choice import best_trial
 from sifu.engine import Engine
-from sifu.errors import SifuError, StoreError
+from sifu.errors import StoreError
 from sifu.evaluation import share
-from sifu.history import count_work
+from sifu.history import Segment, Work, count_work
+from sifu.keys import Keys
+from sifu.lineage import History
 from sifu.methods.method import Method, OwnTraining
-from sifu.run import Search
+from sifu.packing import Runner, run_together
+from sifu.progress import show_progress
+from sifu.requests import draw_requests
+from sifu.run import limited
+from sifu.scenario import Scenario
 from sifu.schemas import SEARCH
-from sifu.stages.block import Block
+from sifu.search import Search, setting_name, trials
+from sifu.stages.block import Block, open_history
 from sifu.stages.rows import frame
 from sifu.stages.train import train
 from sifu.store import read_table, write_table
-from sifu.types import Status
+from sifu.unlearning import Answer, answer_requests, target_rule
+
+Rows = list[dict[str, Any]]
 
 
-def run_search(block: Block, variant: str, search: Search, methods: Mapping[float, Method], folder: Path) -> None:
-    """Writes `folder`/search.parquet: a training with each of `methods`, one for each value, on the block's seeds."""
+def run_search(
+    block: Block, variant: str, search: Search, methods: Mapping[str, Method], folder: Path, *, history: Path
+) -> None:
+    """Writes `folder`/search.parquet: each of `methods`, one a value, on the block's seeds.
+
+    `history` is the scenario's training with these seeds; a method with a training of its own does not read it.
+    """
     engine = block.engine()
-    rows: list[dict[str, Any]] = []
-    for value, method in methods.items():
-        rows += _trial(engine, block, method, search, value)
-    table = frame(SEARCH, rows).assign(scenario=block.name, variant=variant, setting=search.key)
-    table["chosen"] = table["value"] == best_value(table)
-    stamp = block.stamp("search", next(iter(methods.values())))
-    write_table(folder / "search.parquet", SEARCH, table, stamp)
+    if all(isinstance(method, OwnTraining) for method in methods.values()):
+        found = [_trained(engine, block, method, search, text) for text, method in methods.items()]
+    else:
+        found = _answered(open_history(engine, history), block, list(methods.values()), search, variant)
+    tried = zip(methods, found, strict=True)
+    rows = [{"place": n, "value": text} | row for n, (text, part) in enumerate(tried) for row in part]
+    table = frame(SEARCH, rows).assign(scenario=block.name, variant=variant, setting=setting_name(search.grid))
+    table["chosen"] = table["place"] == best_trial(table)
+    write_table(folder / "search.parquet", SEARCH, table, block.stamp("search", next(iter(methods.values()))))
 
 
-def _trial(engine: Engine, block: Block, method: Method, search: Search, value: float) -> list[dict[str, Any]]:
-    """One value: a row a seed."""
-    if not isinstance(method, OwnTraining):
-        raise SifuError(f"{method.name} has no training of its own to search with")
-    scenario = method.training(block.scenario)
-    most = min(search.rounds, scenario.stop.max_rounds)
-    stop = replace(scenario.stop, max_rounds=most, min_rounds=min(scenario.stop.min_rounds, most))
-    scenario, engine = replace(scenario, stop=stop), replace(engine, federation=scenario.federation)
-    segment = train(engine, scenario, block.seeds, f"{block.name} {search.key}={value:g}")
+def _trained(engine: Engine, block: Block, method: Method, search: Search, text: str) -> Rows:
+    """One value of a method with a training of its own: that training."""
+    assert isinstance(method, OwnTraining)
+    scenario = limited(method.training(block.scenario), search.rounds)
+    engine = replace(engine, federation=scenario.federation)
+    segment = train(engine, scenario, block.seeds, f"{block.name} {setting_name(search.grid)} = {text}")
+    return _rows(engine, block.seeds, segment, count_work(segment, scenario.federation.local_steps))
+
+
+def _answered(history: History, block: Block, methods: list[Method], search: Search, variant: str) -> list[Rows]:
+    """All values of a method that starts from the scenario's training: the answers to the first request."""
+    scenario = limited(block.scenario, search.rounds)
+
+    def task(method: Method) -> Callable[[Runner], Rows]:
+        def work(run: Runner) -> Rows:  # rows, not answers: those would hold their histories until the end
+            answer = answer_first(method, history, scenario, block.seeds, run)
+            return _rows(history.engine, block.seeds, answer.unlearned.segment, answer.work)
+
+        return work
+
+    name = f"search {block.name} {variant}, {len(methods)} values"
+    with show_progress(name, scenario.stop.max_rounds) as progress:
+        return run_together(history.engine, [task(method) for method in methods], block.pack_size(), progress)
+
+
+def answer_first(
+    method: Method, history: History, scenario: Scenario, seeds: range, run: Runner | None = None
+) -> Answer:
+    """The method's answer to the first request, to the target."""
+    keys = Keys.of(seeds, history.engine.clients.images.device)
+    leavers, rule = draw_requests(scenario, keys)[:1], target_rule(scenario)
+    (answer,) = answer_requests(method, history, leavers, scenario, rule, keys.fold("unlearn"), None, run)
+    return answer
+
+
+def last_accuracy(engine: Engine, segment: Segment) -> list[float]:
+    """Of a segment's last weights, on the data of those who took part; one a seed."""
     device, size = engine.clients.images.device, engine.clients.size
-    correct = engine.evaluator.correct(segment.final.to(device), size.new_tensor(range(len(block.seeds))))
-    accuracy = share(correct, size, segment.available.to(device)).cpu()
-    work = count_work(segment, scenario.federation.local_steps)
+    correct = engine.evaluator.correct(segment.final.to(device), size.new_tensor(range(len(segment.status))))
+    found: list[float] = share(correct, size, segment.available.to(device)).tolist()
+    return found
+
+
+def _rows(engine: Engine, seeds: range, segment: Segment, work: Work) -> Rows:
+    """A row a seed."""
+    accuracy = last_accuracy(engine, segment)
     return [
         {
             "seed": seed,
-            "value": value,
             "status": segment.status[i].value,
             "rounds": int(work.rounds[i]),
             "client_steps": int(work.client_steps[i]),
-            "accuracy": float(accuracy[i]),
+            "accuracy": accuracy[i],
         }
-        for i, seed in enumerate(block.seeds)
+        for i, seed in enumerate(seeds)
     ]
 
 
-def best_value(table: pd.DataFrame) -> float:
-    """The value that diverges on no seed, reaches the target on most, in the fewest client steps, most accurately."""
-    lost = (table["status"] == Status.DIVERGED.value).groupby(table["value"]).any()
-    done = (table["status"] == Status.DONE.value).groupby(table["value"]).sum()
-    means = table.groupby("value")[["client_steps", "accuracy"]].mean()
-    steps = means["client_steps"].where(done > 0, 0.0)  # where none got there, steps say nothing
-    order = pd.DataFrame({"lost": lost, "done": -done, "steps": steps, "accuracy": -means["accuracy"]})
-    return float(order.sort_values(list(order.columns)).index[0])
-
-
-def chosen_value(path: Path) -> float:
-    """The value that a search found."""
+def chosen_values(path: Path, search: Search) -> dict[str, Any]:
+    """The values of the settings that a search found."""
     table = read_table(path, SEARCH)
-    values = table.loc[table["chosen"], "value"].unique()
-    if len(values) != 1:
-        raise StoreError(f"{path} does not say which one value was chosen")
-    return float(values[0])
+    found, tried = table.loc[table["chosen"], "value"].unique(), trials(search.grid)
+    if len(found) != 1 or found[0] not in tried:
+        raise StoreError(f"{path} does not say which one of the values {'; '.join(tried)} was chosen")
+    return tried[found[0]]

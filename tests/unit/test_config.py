@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from sifu.config import load_scenario, load_suite, read_yaml
 from sifu.errors import ConfigError, SifuError
-from sifu.run import Variant, block_name, block_seeds, method_of
+from sifu.run import Variant, method_of
 from sifu.scenario import Scenario, request_lists
+from sifu.seeds import block_name, block_seeds
 from sifu.settings import build, to_plain
 from tests.conftest import REPO
 

@@ -85,8 +85,8 @@ def test_a_config_file_is_read_or_refused(text: str, tmp_path: Path) -> None:
 def table(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A small valid Parquet table."""
     path = tmp_path_factory.mktemp("table") / "search.parquet"
-    row = {"scenario": "a", "variant": "b", "setting": "c", "value": 1.0, "seed": 0, "status": "done", "rounds": 1}
-    frame = pd.DataFrame([row | {"client_steps": 1, "accuracy": 0.5, "chosen": True}])
+    row = {"scenario": "a", "variant": "b", "setting": "c", "value": "1", "seed": 0, "status": "done", "rounds": 1}
+    frame = pd.DataFrame([row | {"place": 0, "client_steps": 1, "accuracy": 0.5, "chosen": True}])
     write_table(path, SEARCH, frame, provenance("search", {}, "", "cpu"))
     return path.read_bytes()
 

@@ -15,7 +15,7 @@ from torch.nn.functional import cross_entropy, one_hot
 from sifu.keys import _GOLDEN, _MIX_1, Keys, _hash_word, _mix
 from sifu.local.dual import DualTrainer
 from sifu.local.sgd import sgd_step
-from sifu.models.cnn import Cnn
+from sifu.models.cnn import NARROW, WIDE, Cnn
 from sifu.models.flat import FlatModel
 from sifu.models.logistic import Logistic
 from sifu.types import Clients
@@ -27,6 +27,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # the interpreter's own
     pytest.mark.gpu,
 ]
+Widths = tuple[int, int, int, int]
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
@@ -36,11 +37,14 @@ def full_precision(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
 
 
-def network(channels: int, side: int, last_pool: int) -> tuple[FlatModel, SimpleNamespace]:
+WIDTHS = (32, 64, 64, 64)
+
+
+def network(channels: int, side: int, last_pool: int, widths: Widths = WIDTHS) -> tuple[FlatModel, SimpleNamespace]:
     """Two models, each with three of seven images, and what autograd makes of them."""
     from sifu.models.stacked import StackedCnn
 
-    model = FlatModel(Cnn(channels, side, 5, last_pool=last_pool).to(DEVICE))
+    model = FlatModel(Cnn(channels, side, 5, last_pool=last_pool, widths=widths).to(DEVICE))
     generator = torch.Generator().manual_seed(0)
     weights = (torch.randn(2, model.num_weights, generator=generator) * 0.08).to(DEVICE)
     images = torch.randn(7, channels, side, side, generator=generator).to(DEVICE)
@@ -62,13 +66,19 @@ def network(channels: int, side: int, last_pool: int) -> tuple[FlatModel, Simple
 
 
 @pytest.mark.parametrize(
-    ("channels", "side", "last_pool"),
-    [(3, 18, 1), (1, 19, 1), (1, 24, 2)],  # odd sides leave a line that no pooling window covers
-    ids=["colour", "odd side", "pooled thrice"],
+    ("channels", "side", "last_pool", "widths"),
+    [  # odd sides leave a line that no pooling window covers
+        (3, 18, 1, WIDTHS),
+        (1, 19, 1, WIDTHS),
+        (1, 24, 2, WIDTHS),
+        (1, 18, 1, NARROW),
+        (3, 18, 1, WIDE),
+    ],
+    ids=["colour", "odd side", "pooled thrice", "narrow", "wide"],
 )
-def test_networks_agree_with_autograd(channels: int, side: int, last_pool: int) -> None:
+def test_networks_agree_with_autograd(channels: int, side: int, last_pool: int, widths: Widths) -> None:
     """float32's rounding of some thousand terms: 1e-6 of the largest number."""
-    _, case = network(channels, side, last_pool)
+    _, case = network(channels, side, last_pool, widths)
     packed = case.net.pack(case.weights)
     assert torch.equal(case.net.unpack(packed), case.weights)
     done = case.net.forward(packed, case.images, case.rows)

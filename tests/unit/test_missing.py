@@ -23,6 +23,7 @@ from sifu.schemas import (
     METRICS,
     NULL_SPACE,
     REQUEST_SETS,
+    SCENARIO_SEARCH,
     SEARCH,
     SWEEP,
     VERIFICATION,
@@ -47,6 +48,7 @@ def plan_of(root: Path) -> Plan:
         "sigma_sweep": {"scenarios": ["smoke"], "values": [0.01, 0.1]},
         "request_sets": {"scenarios": ["smoke"], "variants": ["scratch", "sifu"], "count": 2},
         "alpha_sweep": {"scenarios": ["smoke"], "federations": [change]},
+        "scenario_searches": [{"scenario": "smoke", "grid": {"federation.clip": [None, 5.0]}}],
         "num_seeds": 2,
         "results": str(root),
     }
@@ -94,7 +96,10 @@ def fill(plan: Plan) -> None:
         write(root / "alpha" / scenario / BLOCK / "alpha.parquet", ALPHA, points)
         for _, variant, block in (entry for entry in plan.searches if entry[0] == scenario):
             path = root / "search" / scenario / variant / block / "search.parquet"
-            write(path, SEARCH, [key | {"variant": variant, "value": 0.1, "chosen": True}])
+            write(path, SEARCH, [key | {"variant": variant, "value": "0.1", "chosen": True}])
+        for _, name, block in (entry for entry in plan.scenario_searches if entry[0] == scenario):
+            path = root / "scenario_search" / scenario / name / block / "scenario_search.parquet"
+            write(path, SCENARIO_SEARCH, [key | {"setting": name, "used": True, "chosen": True}])
     swept = [{"scenario": "smoke", "variant": "sifu", "sigma": sigma} for sigma in (0.01, 0.1)]
     write(root / "sweep" / "smoke" / BLOCK / "sweep.parquet", SWEEP, swept)
     sets = [{"scenario": "smoke", "variant": variant, "set": n} for variant in ("scratch", "sifu") for n in range(2)]
@@ -179,6 +184,7 @@ MADE_OF = {
         "sweep",
         "request_sets",
         "search/smoke",
+        "scenario_search",
         "null_space",
     ],
 )

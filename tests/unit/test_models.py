@@ -11,6 +11,7 @@ from sifu.errors import SifuError
 from sifu.keys import Keys
 from sifu.models import MODELS
 from sifu.models.flat import FlatModel, build_model
+from sifu.registry import resolve
 from tests.conftest import DATASET_OF
 from tests.reference import flat, load_flat
 
@@ -21,12 +22,27 @@ SIZES = {
     "cnn32": (9 * 3 * 32 + 32) + (9 * 32 * 64 + 64) + (9 * 64 * 64 + 64) + (1024 * 64 + 64) + (64 * 10 + 10),
     "cnn64": (9 * 3 * 32 + 32) + (9 * 32 * 64 + 64) + (9 * 64 * 64 + 64) + (2304 * 64 + 64) + (64 * 2 + 2),
 }
+SIZES |= {
+    "cnn28_narrow": (9 * 16 + 16) + (9 * 16 * 32 + 32) + (9 * 32 * 32 + 32) + (288 * 32 + 32) + (32 * 10 + 10),
+    "cnn28_wide": (9 * 64 + 64) + 2 * (9 * 64 * 64 + 64) + (576 * 128 + 128) + (128 * 10 + 10),
+    "cnn28_pooled": SIZES["cnn28"] - 8 * 64 * 64,  # 64 x 1 x 1 into fc1
+    "cnn64_narrow": (9 * 3 * 16 + 16) + (9 * 16 * 32 + 32) + (9 * 32 * 32 + 32) + (1152 * 32 + 32) + (32 * 2 + 2),
+    "cnn64_wide": (9 * 3 * 64 + 64) + 2 * (9 * 64 * 64 + 64) + (2304 * 128 + 128) + (128 * 2 + 2),
+    "cnn64_unpooled": SIZES["cnn64"] + 3 * 2304 * 64,  # 64 x 12 x 12 into fc1
+}
 EVERY_MODEL = pytest.mark.parametrize("name", list(MODELS))
 
 
 @pytest.mark.parametrize("name", list(SIZES))
 def test_number_of_weights(name: str) -> None:
     assert build_model(name, DATASETS[DATASET_OF[name]]).num_weights == SIZES[name]
+
+
+def test_sizes_in_the_docstrings() -> None:
+    for name in MODELS:
+        words = resolve(MODELS[name].builder).__doc__
+        assert name in SIZES
+        assert not name.startswith("cnn") or f"{SIZES[name]:,}" in words, name
 
 
 def test_cnn32_for_100_classes() -> None:

@@ -90,6 +90,7 @@ def plan_of(root: Path) -> Plan:
         marks={"smoke": "plain"},
         settings={"smoke": to_plain(load_scenario(REPO / "config" / "scenarios.yaml", "smoke", root))},
         searches=[],
+        scenario_searches=[],
         sweeps=[],
         request_sets=[],
         alpha_sweeps=[],

@@ -20,10 +20,14 @@ def test_default_config(checkout: Checkout) -> None:
 
 
 def test_smoke_config(checkout: Checkout) -> None:
-    """4 scenarios with 7, 3, 3 and 2 variants, a block of 2 seeds; one variant has a search and its own training."""
+    """4 scenarios with 7, 3, 3 and 2 variants, a block of 2 seeds; one variant has a search and its own training.
+
+    Another has a search that needs the scenario's training with the seed that is not reported; two settings of a
+    scenario are searched, on another partition.
+    """
     plan = checkout.plan("--configfile", "config/smoke.yaml")
-    blocks = {"partition": 5, "train": 4, "unlearn": 15, "verify": 4, "alpha": 4, "sweep": 1, "request_sets": 1}
-    assert plan == ONCE | {"search": 1, "train_variant": 1, "alpha_sweep": 1} | blocks
+    blocks = {"partition": 6, "train": 5, "unlearn": 15, "verify": 4, "alpha": 4, "sweep": 1, "request_sets": 1}
+    assert plan == ONCE | {"search": 2, "scenario_search": 2, "train_variant": 1, "alpha_sweep": 1} | blocks
 
 
 def test_paper_config(checkout: Checkout, data_root: Path) -> None:
@@ -33,9 +37,10 @@ def test_paper_config(checkout: Checkout, data_root: Path) -> None:
     there = (data_root / "celeba").exists()
     present, swept = (16, 5) if there else (13, 4)
     plan = checkout.plan("--configfile", "config/paper.yaml", data_root=data_root)
-    each = dict.fromkeys(("train", "verify", "alpha"), present)
-    twice = dict.fromkeys(("partition", "search", "train_variant"), 2 * present)  # two variants of DP-FedAvg
-    sweeps = {"sweep": swept, "request_sets": swept, "alpha_sweep": 4 * swept}
+    each = dict.fromkeys(("verify", "alpha"), present)
+    # two variants of DP-FedAvg; `train` and `partition` also for the seeds of the searches
+    twice = dict.fromkeys(("partition", "train", "train_variant"), 2 * present) | {"search": 5 * present}
+    sweeps = {"sweep": swept, "request_sets": swept, "alpha_sweep": 4 * swept, "scenario_search": 6 if there else 4}
     assert plan == ONCE | {"unlearn": 15 * present} | sweeps | each | twice
     assert sum(plan.values()) < 1500
     output = result.stdout + result.stderr

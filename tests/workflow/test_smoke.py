@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from sifu.config import load_variant
 from sifu.paths import FIGURE_KINDS, FILES, REPORT_FILES
 from sifu.report.figures import FIGURES
-from sifu.schemas import CELLS
-from sifu.stages.search import chosen_value
+from sifu.schemas import CELLS, SCENARIO_SEARCH
+from sifu.stages.search import chosen_values
 from sifu.store import read_stamp, read_table
 from tests.workflow.conftest import Checkout
 
@@ -22,7 +24,8 @@ SWEEPS = {"sweep": 1, "request_sets": 1}
 AFTER_TRAIN = (
     READ | SWEEPS | {"train_variant": 1, "unlearn": 15, "verify": 4, "alpha": 4, "alpha_sweep": 1, "figure": 7}
 )
-AFTER_CNN = READ | {"train": 1, "unlearn": 3, "verify": 1, "alpha": 1, "figure": 7}
+AFTER_CNN = READ | {"train": 1, "scenario_search": 2, "unlearn": 3, "verify": 1, "alpha": 1, "figure": 7}
+ALL_TRAIN = AFTER_TRAIN | {"train": 5, "search": 2, "scenario_search": 2}
 
 
 @pytest.fixture(scope="module")
@@ -59,14 +62,38 @@ def test_every_planned_cell_has_its_files_and_rows(done: Checkout) -> None:
     assert "snakemake --cores 4 --configfile config/smoke.yaml" in page
 
 
-def test_a_searched_value_is_the_one_that_is_trained_with(done: Checkout) -> None:
+def found(done: Checkout, variant: str) -> dict[str, Any]:
+    search = load_variant(done.root / "config" / "variants.yaml", variant).search
+    assert search is not None
+    folder = done.root / "results" / "smoke" / "search" / "smoke" / variant / "s1000000-1000000"
+    return chosen_values(folder / "search.parquet", search)
+
+
+def test_a_searched_value_is_the_one_that_is_used(done: Checkout) -> None:
     root = done.root / "results" / "smoke"
-    chosen = chosen_value(root / "search" / "smoke" / "dp_smoke" / "s1000000-1000000" / "search.parquet")
-    assert chosen in (0.01, 0.1)
+    clip = found(done, "dp_smoke")["clip"]
+    assert clip in (0.01, 0.1)
     for stage in ("train", "unlearn"):
         stamp = read_stamp(root / stage / "smoke" / "dp_smoke" / "s000-001" / "cells.parquet")
-        assert f'"clip": {chosen}' in stamp["settings"]
-        assert f'"update_clip": {chosen}' in stamp["settings"]
+        assert f'"clip": {clip}' in stamp["settings"]
+        assert f'"update_clip": {clip}' in stamp["settings"]
+    every = found(done, "fed_eraser_smoke")["every"]
+    stamp = read_stamp(root / "unlearn" / "smoke" / "fed_eraser_smoke" / "s000-001" / "cells.parquet")
+    assert every in (1, 4)
+    assert f'"every": {every}' in stamp["settings"]
+
+
+def test_a_scenarios_searches_are_stored_and_shown(done: Checkout) -> None:
+    root = done.root / "results" / "smoke"
+    folder = root / "scenario_search" / "smoke_cnn"
+    for name, value in (("clip", "5"), ("model", "cnn28")):
+        table = read_table(folder / name / "s1000000-1000000" / "scenario_search.parquet", SCENARIO_SEARCH)
+        assert table.loc[table["used"], "value"].tolist() == [value]
+        assert table["chosen"].sum() == 1
+    shown = (root / "report" / "tables" / "scenario_search.md").read_text()
+    assert "| smoke_cnn | federation.clip | null |" in shown
+    assert "| smoke_cnn | model | cnn28_narrow |" in shown
+    assert "What was tried for settings of scenarios" in (root / "report" / "report.html").read_text()
 
 
 def test_a_method_that_does_not_apply_has_rows_that_say_so(done: Checkout) -> None:
@@ -86,10 +113,11 @@ def test_running_again_does_nothing(done: Checkout) -> None:
 @pytest.mark.parametrize(
     ("module", "text", "plan"),
     [
-        ("engine.py", "\nEDITED = True\n", AFTER_TRAIN | {"train": 4, "search": 1}),
+        ("engine.py", "\nEDITED = True\n", ALL_TRAIN),
         ("models/cnn.py", "\nEDITED = True\n", AFTER_CNN),
-        ("data/partition.py", "\nEDITED = True\n", AFTER_TRAIN | {"train": 4, "search": 1, "partition": 5}),
-        ("methods/sifu.py", "\nEDITED = True\n", ANSWERS | SWEEPS | {"unlearn": 3, "verify": 3}),
+        ("data/partition.py", "\nEDITED = True\n", ALL_TRAIN | {"partition": 6}),
+        ("methods/sifu.py", "\nEDITED = True\n", ANSWERS | SWEEPS | {"scenario_search": 2, "unlearn": 3, "verify": 3}),
+        ("methods/fed_eraser.py", "\nEDITED = True\n", ANSWERS | {"search": 1, "unlearn": 1, "verify": 1}),
         (
             "methods/dp_fedavg.py",
             "\nEDITED = True\n",
@@ -124,11 +152,11 @@ def test_an_edit_reruns_the_stages_that_use_it(done: Checkout, module: str, text
             AFTER_CNN,
         ),
         ("label: Smoke\n", "label: Smoke again\n", READ | {"figure": 8}),
-        ("size: 2}\n  watermark", "size: 1}\n  watermark", ANSWERS | {"unlearn": 3, "verify": 1}),
+        ("size: 2}\n  watermark", "size: 1}\n  watermark", ANSWERS | {"scenario_search": 2, "unlearn": 3, "verify": 1}),
         (
             "kind: one_class, num_clients: 20, examples: 20",
             "kind: one_class, num_clients: 20, examples: 25",
-            AFTER_TRAIN | {"partition": 2, "train": 1, "search": 1, "unlearn": 7, "verify": 1, "alpha": 1},
+            AFTER_TRAIN | {"partition": 2, "train": 2, "search": 2, "unlearn": 7, "verify": 1, "alpha": 1},
         ),
     ],
     ids=["learning rate", "label", "requests", "partition"],

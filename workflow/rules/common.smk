@@ -14,7 +14,8 @@ from sifu.data import source_files
 from sifu.errors import SifuError
 from sifu.methods.method import OwnTraining
 from sifu.report.figures import FIGURES
-from sifu.run import method_of
+from sifu.run import method_of, tried_scenario
+from sifu.search import trials
 from sifu.settings import to_plain
 
 try:
@@ -105,6 +106,13 @@ def search_file(wildcards):
     return str(folder / "search.parquet")
 
 
+def search_history(wildcards):
+    """The training that a search starts from; nothing where the method is trained with every value."""
+    if own_training(wildcards.variant):
+        return []
+    return stage_path("train", "history.safetensors")
+
+
 def variant_option(wildcards):
     """The variant that a training is for, if it is for one alone."""
     name = getattr(wildcards, "variant", None)
@@ -127,6 +135,19 @@ def search_files():
             / "search.parquet"
         )
         for scenario, name, variant in searched_variants()
+    ]
+
+
+def scenario_search_files():
+    """The searches for scenarios' settings."""
+    return [
+        str(
+            paths.stage_folder(
+                RUN.results, "scenario_search", scenario, search.block, name
+            )
+            / "scenario_search.parquet"
+        )
+        for (scenario, name), search in SUITE.scenario_searches.items()
     ]
 
 

@@ -4,7 +4,7 @@ rule report:
         metrics=block_files("verify", "metrics.parquet"),
         verification=block_files("verify", "verification.parquet"),
         alpha=block_files("alpha", "alpha.parquet") + alpha_sweep_files(),
-        searches=search_files(),
+        searches=search_files() + scenario_search_files(),
         other_methods=str(Path(workflow.basedir) / "sifu/report/other_methods.yaml"),
     output:
         table_files(),
