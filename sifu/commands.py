@@ -152,7 +152,8 @@ def _method(parsed: argparse.Namespace, scenario: Scenario) -> Method:
         return method_of(parsed.variant, variant, scenario)
     from sifu.stages.search import chosen_values
 
-    folder = stage_folder(parsed.results, "search", parsed.scenario, variant.search.block, parsed.variant)
+    searched = scenario.searched_as or parsed.scenario
+    folder = stage_folder(parsed.results, "search", searched, variant.search.block, parsed.variant)
     return method_of(parsed.variant, variant, scenario, chosen_values(folder / "search.parquet", variant.search))
 
 

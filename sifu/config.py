@@ -81,6 +81,7 @@ def load_suite(raw: Mapping[str, Any], folder: Path, environ: Mapping[str, str] 
         raise ConfigError("variants", list(run.variants), "scratch among them: it is the reference of every gap")
     _refuse_shown(run)
     _refuse_scenario_searches(run, scenarios, variants)
+    _refuse_searched_as(chosen, picked)
     labels = [variant.label for variant in picked.values()]
     if len(set(labels)) < len(labels):
         raise ConfigError("variants", list(run.variants), "variants with different labels")
@@ -89,6 +90,17 @@ def load_suite(raw: Mapping[str, Any], folder: Path, environ: Mapping[str, str] 
             method_of(name, variant, scenario)  # refuses nonsense
             _refuse_search(name, variant, scenario, run)
     return Suite(run, found, picked, skipped, variants)
+
+
+def _refuse_searched_as(chosen: Mapping[str, Scenario], picked: Mapping[str, Variant]) -> None:
+    """A scenario that takes another one's searches needs it in the same run, and not to take a third one's."""
+    if not any(variant.search for variant in picked.values()):
+        return
+    for name, scenario in chosen.items():
+        other = scenario.searched_as
+        if other is not None and (other not in chosen or chosen[other].searched_as is not None):
+            own = [found for found, entry in chosen.items() if entry.searched_as is None]
+            raise ConfigError(f"scenarios.{name}.searched_as", other, f"one of the run's scenarios: {', '.join(own)}")
 
 
 def _refuse_shown(run: Run) -> None:

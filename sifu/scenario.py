@@ -237,6 +237,9 @@ class Scenario:
         default=3,
     )
     snapshot_every: int = setting("rounds between two kept copies of the weights", at_least(1), default=50)
+    searched_as: str | None = setting(
+        "the scenario whose searches for methods' settings count here, too; null: it has its own", default=None
+    )
 
     def refuse(self) -> None:
         from sifu.refusals import refuse_scenario  # which needs the classes of this file

@@ -84,14 +84,23 @@ class Suite:
         """The searches for scenarios' settings, by scenario and name."""
         return {(s.scenario, s.name): s for s in self.run.scenario_searches if s.scenario in self.scenarios}
 
-    def report_plan(self) -> dict[str, Any]:
-        """What the report is about, in plain data."""
-        searches = [
-            (scenario, name, search.block)
+    def searched_as(self, scenario: str) -> str:
+        """The scenario in which methods' settings are searched for this one."""
+        return self.scenarios[scenario].searched_as or scenario
+
+    @property
+    def searches(self) -> list[tuple[str, str, str]]:
+        """The (scenario, variant, block) triples of the searches for methods' settings."""
+        found = [
+            (self.searched_as(scenario), name, search.block)
             for scenario in self.scenarios
             for name in self.variants_of(scenario)
             if (search := self.variants[name].search) is not None
         ]
+        return list(dict.fromkeys(found))
+
+    def report_plan(self) -> dict[str, Any]:
+        """What the report is about, in plain data."""
         return {
             "results": self.run.results,
             "titles": {name: scenario.label for name, scenario in self.scenarios.items()},
@@ -101,7 +110,7 @@ class Suite:
             "shown": self.shown,
             "variants": {name: self.variants_of(name) for name in self.scenarios},
             "marks": {name: scenario.mark for name, scenario in self.scenarios.items()},
-            "searches": searches,
+            "searches": self.searches,
             "scenario_searches": [(*key, search.block) for key, search in self.scenario_searches.items()],
             "settings": {name: to_plain(scenario) for name, scenario in self.scenarios.items()},
             "sweeps": self.sweep_files("sweep"),

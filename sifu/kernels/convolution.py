@@ -213,7 +213,7 @@ def forward(layer: Shape, given: Input, weight: Tensor, *, learns: bool = True) 
     y = weight.new_empty(models, batch, side, side, layer.out_channels)
     finds = learns and layer.pool > 1
     arg = torch.empty_like(y, dtype=torch.int8) if finds else y
-    rows = 32 if learns or layer.pool > 1 else 64
+    rows = 64 if not learns and layer.pool == 1 and precision() == "tf32" else 32
     forward_kernel[(triton.cdiv(batch * side * side, rows), models)](
         given.images, given.rows, weight, y, arg, batch, side, side, *given.strides, weight.stride(0),
         *layer.channels_and_pool, given.rows is not None, finds, rows, layer.block, precision(),

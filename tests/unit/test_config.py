@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +207,18 @@ def test_names_of_scenarios_are_checked(name: str, tmp_path: Path) -> None:
     (tmp_path / "scenarios.yaml").write_text(yaml.safe_dump({name: GOOD}))
     with pytest.raises(ConfigError, match="names of lower case letters"):
         load_scenario(tmp_path / "scenarios.yaml", "smoke", tmp_path)
+
+
+def test_searches_of_another_scenario() -> None:
+    """mnist_watermark takes mnist's: one search for both, and mnist must be in the run."""
+    raw = read_yaml(CONFIG / "paper.yaml") | {"missing_data": "skip", "scenarios": ["mnist", "mnist_watermark"]}
+    raw["variants"] = ["scratch", "dp_accounted"]
+    raw |= {"shown": None, "request_sets": None, "scenario_searches": []}
+    suite, found = load_suite(raw, CONFIG, {"SIFU_DATA_ROOT": "nowhere"}), read_yaml(CONFIG / "scenarios.yaml")
+    everything = replace(suite, scenarios={name: build(Scenario, found[name], name) for name in raw["scenarios"]})
+    assert everything.searches == [("mnist", "dp_accounted", "s1000000-1000001")]
+    with pytest.raises(ConfigError, match=r"searched_as.*mnist.*one of the run's scenarios"):
+        load_suite(raw | {"scenarios": ["mnist_watermark"]}, CONFIG, {"SIFU_DATA_ROOT": "nowhere"})
 
 
 def test_missing_data_can_be_skipped_or_downloaded(tmp_path: Path) -> None:

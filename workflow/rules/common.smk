@@ -95,15 +95,18 @@ def history_file(wildcards):
     return str(folder / "history.safetensors")
 
 
-def search_file(wildcards):
-    """What a variant's search found; nothing where there is none."""
-    search = SUITE.variants[wildcards.variant].search
+def search_path(scenario, variant):
+    """What a variant's search found; None where there is none."""
+    search = SUITE.variants[variant].search
     if search is None:
-        return []
-    folder = paths.stage_folder(
-        RUN.results, "search", wildcards.scenario, search.block, wildcards.variant
-    )
+        return None
+    searched = SUITE.searched_as(scenario)
+    folder = paths.stage_folder(RUN.results, "search", searched, search.block, variant)
     return str(folder / "search.parquet")
+
+
+def search_file(wildcards):
+    return search_path(wildcards.scenario, wildcards.variant) or []
 
 
 def search_history(wildcards):
@@ -127,15 +130,7 @@ def search_settings(wildcards):
 
 def search_files():
     """The searches of all variants in all scenarios."""
-    return [
-        str(
-            paths.stage_folder(
-                RUN.results, "search", scenario, variant.search.block, name
-            )
-            / "search.parquet"
-        )
-        for scenario, name, variant in searched_variants()
-    ]
+    return [search_path(scenario, name) for scenario, name, _ in SUITE.searches]
 
 
 def scenario_search_files():
@@ -148,15 +143,6 @@ def scenario_search_files():
             / "scenario_search.parquet"
         )
         for (scenario, name), search in SUITE.scenario_searches.items()
-    ]
-
-
-def searched_variants():
-    return [
-        (scenario, name, SUITE.variants[name])
-        for scenario in SUITE.scenarios
-        for name in SUITE.variants_of(scenario)
-        if SUITE.variants[name].search is not None
     ]
 
 
@@ -223,16 +209,8 @@ def set_histories(wildcards):
 
 
 def set_searches(wildcards):
-    return [
-        str(
-            paths.stage_folder(
-                RUN.results, "search", wildcards.scenario, search.block, name
-            )
-            / "search.parquet"
-        )
-        for name in SUITE.set_variants
-        if (search := SUITE.variants[name].search) is not None
-    ]
+    found = [search_path(wildcards.scenario, name) for name in SUITE.set_variants]
+    return [path for path in found if path]
 
 
 def dataset_files(wildcards):
