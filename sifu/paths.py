@@ -20,6 +20,7 @@ FILES = {
 _TABLES = (
     "statistics.parquet",
     "statistics.csv",
+    "bounds.parquet",
     *(
         f"{name}.{kind}"
         for name in ("headline", "budgets", "certificates", "bounds", "search", "settings", "verification", "methods")
