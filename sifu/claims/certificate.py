@@ -26,9 +26,11 @@ def promise(variant: str, label: str) -> Measure:
 
     def measure(tables: Tables) -> list[Line]:
         def ratio(of: str) -> list[Line]:
-            return each_dataset(
-                f"actual over claimed {of} of {label}", lambda name: _ratio(tables, name, variant, of), kept, "times"
-            )
+            def values(scenario: str) -> pd.Series:
+                return _ratio(tables, scenario, variant, of)
+
+            what = f"actual over claimed {of} of {label}"
+            return each_dataset(what, values, kept, "times", lambda name: tables.ran(name, variant))
 
         beside = [Line(line.scenario, line.what, line.value, None, line.unit) for line in ratio("epsilon")]
         return [*ratio("delta"), *(line for line in beside if line.value is not None)]

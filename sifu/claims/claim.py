@@ -17,7 +17,7 @@ class Verdict(Enum):
     HOLDS = "holds"
     IN_PART = "holds in part"
     FAILS = "does not hold"
-    NOT_TESTABLE = "not testable"
+    NOT_TESTABLE = "not testable"  # also of a dataset that was run, where nothing got far enough to be measured
     NOT_RUN = "not run"  # of one dataset; never of a claim
 
 
@@ -46,7 +46,7 @@ class Line:
 
     scenario: str
     what: str
-    value: Measured | None  # None: not run
+    value: Measured | None  # None: not run, or nothing to measure
     verdict: Verdict | None = None  # None: shown beside, not judged
     unit: str = "share"  # how it is written: share | number | times
 
@@ -74,12 +74,22 @@ class Claim:
     again: str  # the command that repeats a cell behind it
 
 
-def each_dataset(what: str, values: Callable[[str], pd.Series], rule: Rule, unit: str = "share") -> list[Line]:
-    """A line for every dataset of the paper, judged by `rule`, and for those that stand beside them, not judged."""
+def each_dataset(
+    what: str,
+    values: Callable[[str], pd.Series],
+    rule: Rule,
+    unit: str = "share",
+    ran: Callable[[str], bool] = lambda _: False,
+) -> list[Line]:
+    """A line for every dataset of the paper, judged by `rule`, and for those that stand beside them, not judged.
+
+    `ran` says of a scenario without a value whether it was run all the same.
+    """
     lines = []
     for scenario in (*DATASETS, *BESIDE):
         value = Measured.of(values(scenario))
-        verdict = Verdict.NOT_RUN if value is None else rule(value)
+        without = Verdict.NOT_TESTABLE if ran(scenario) else Verdict.NOT_RUN
+        verdict = without if value is None else rule(value)
         lines.append(Line(scenario, what, value, None if scenario in BESIDE else verdict, unit))
     return lines
 
@@ -94,7 +104,7 @@ def average(lines: Iterable[Line], what: str, values: Callable[[str], pd.Series]
 def all_of(lines: list[Line]) -> Verdict:
     """Holds where it holds on every dataset of the paper; in part where on some, or where some were not run."""
     found = {line.verdict for line in lines if line.counts}
-    run = found - {Verdict.NOT_RUN}
+    run = found - {Verdict.NOT_RUN, Verdict.NOT_TESTABLE}
     if not run:
         return Verdict.NOT_TESTABLE
     if run == {Verdict.FAILS}:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from sifu.claims.claim import Line, Measure, Measured, Verdict, each_dataset
+from sifu.claims.claim import Line, Measure, Measured, Rule, Verdict, each_dataset
 from sifu.claims.tables import REFERENCE, Tables
 
 POOR = 0.05  # accuracy above scratch's
@@ -36,7 +36,14 @@ def poor(value: Measured) -> Verdict:
 
 def forgets_poorly(variant: str, label: str) -> Measure:
     what = f"accuracy of {label} on those who left, minus scratch's"
-    return lambda tables: each_dataset(what, lambda name: beyond_scratch(tables, name, variant), poor, "number")
+    return lambda tables: _lines(tables, variant, what, poor)
+
+
+def _lines(tables: Tables, variant: str, what: str, rule: Rule) -> list[Line]:
+    def values(scenario: str) -> pd.Series:
+        return beyond_scratch(tables, scenario, variant)
+
+    return each_dataset(what, values, rule, "number", lambda name: tables.ran(name, variant))
 
 
 def slightly(value: Measured) -> Verdict:
@@ -48,8 +55,7 @@ def slightly(value: Measured) -> Verdict:
 def slightly_above(tables: Tables) -> list[Line]:
     """SIFU's accuracy on those who have left, beside scratch's."""
     what = "accuracy of SIFU on those who left, minus scratch's"
-    lines = each_dataset(what, lambda name: beyond_scratch(tables, name, "sifu"), slightly, "number")
-    return [_overlapping(line) for line in lines]
+    return [_overlapping(line) for line in _lines(tables, "sifu", what, slightly)]
 
 
 def _overlapping(line: Line) -> Line:

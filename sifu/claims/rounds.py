@@ -50,7 +50,7 @@ def _beside_scratch(variant: str, what: str, change: Callable[[pd.Series], pd.Se
         def values(scenario: str) -> pd.Series:
             return change(share_of_scratch(tables, scenario, variant))
 
-        lines = each_dataset(what, values, above_zero)
+        lines = each_dataset(what, values, above_zero, ran=lambda name: tables.ran(name, variant))
         return [*lines, average(lines, f"{what}, on average", values)]
 
     return measure

@@ -32,9 +32,9 @@ def best_sigma(tables: Tables) -> list[Line]:
 def _lines(tables: Tables, scenario: str) -> list[Line]:
     found = {sigma: _speed_up(tables, scenario, rows) for sigma, rows in tables.swept(scenario).items()}
     usable = {sigma: values for sigma, values in found.items() if len(values)}
-    if not usable:
-        verdict = None if scenario in BESIDE else Verdict.NOT_RUN
-        return [Line(scenario, "speed-up at the best sigma", None, verdict, "times")]
+    if not usable:  # not swept, or with a seed that does not get there under any sigma
+        nothing = None if scenario in BESIDE else Verdict.NOT_TESTABLE if found else Verdict.NOT_RUN
+        return [Line(scenario, "speed-up at the best sigma", None, nothing, "times")]
     sigma = max(usable, key=lambda value: float(usable[value].mean()))
     value = Measured.of(usable[sigma])
     verdict = between(value) if value is not None and scenario in DATASETS else None

@@ -27,6 +27,10 @@ class Tables:
     trials: pd.DataFrame
     bounds: pd.DataFrame
 
+    def ran(self, scenario: str, variant: str) -> bool:
+        """Whether there is a cell of them, however it ended."""
+        return len(_of(self.cells, scenario, variant, "target")) > 0
+
     def totals(self, scenario: str, variant: str, column: str = "rounds") -> pd.Series:
         """A cost to the target, over all requests of a seed; seeds with a request that did not finish are left out."""
         return _totals(_of(self.cells, scenario, variant, "target"), column)

@@ -131,7 +131,7 @@ def _by_dataset(found: dict[str, list[Line]], titles: dict[str, str]) -> str:
 def _mean(line: Line | None) -> str:
     if line is None:
         return ""
-    return "not run" if line.value is None else _number(line.value.mean, line.unit)
+    return _judged(line) if line.value is None else _number(line.value.mean, line.unit)
 
 
 def _section(claim: Claim, lines: list[Line], titles: dict[str, str]) -> str:
@@ -151,9 +151,9 @@ def _section(claim: Claim, lines: list[Line], titles: dict[str, str]) -> str:
 
 def _judged(line: Line) -> str:
     """A scenario that stands beside, and a number that is only shown, have no verdict."""
-    if line.value is None:
-        return Verdict.NOT_RUN.value
-    return "-" if line.verdict is None else line.verdict.value
+    if line.verdict is not None:
+        return line.verdict.value
+    return Verdict.NOT_RUN.value if line.value is None else "-"
 
 
 def _interval(line: Line) -> list[str]:

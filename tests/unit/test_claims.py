@@ -67,7 +67,7 @@ def lines(*verdicts: Verdict) -> list[Line]:
     """One a dataset; those that were not run have no number."""
     assert len(verdicts) == len(DATASETS)
     return [
-        Line(name, "", None if verdict is NOT_RUN else between(0, 1), verdict)
+        Line(name, "", None if verdict in (NOT_RUN, NOT_TESTABLE) else between(0, 1), verdict)
         for name, verdict in zip(DATASETS, verdicts, strict=True)
     ]
 
@@ -82,6 +82,8 @@ def lines(*verdicts: Verdict) -> list[Line]:
         ([FAILS] * 5, FAILS),
         ([FAILS] + [NOT_RUN] * 4, FAILS),
         ([NOT_RUN] * 5, NOT_TESTABLE),
+        ([NOT_TESTABLE] * 4 + [NOT_RUN], NOT_TESTABLE),
+        ([HOLDS] * 4 + [NOT_TESTABLE], IN_PART),
     ],
 )
 def test_a_claim_about_every_dataset(found: list[Verdict], wanted: Verdict) -> None:
@@ -234,7 +236,13 @@ def test_the_average_is_over_datasets_then_over_seeds() -> None:
 
 
 def test_seeds_that_did_not_finish_have_no_cost() -> None:
-    assert verdict("SIFU takes", World(changes={("*", "sifu"): Said(1, status="diverged")})) is NOT_TESTABLE
+    """They were run all the same."""
+    world = World(("mnist",), {("mnist", "sifu"): Said(1, status="diverged")})
+    assert verdict("SIFU takes", world) is NOT_TESTABLE
+    found = {line.scenario: line.verdict for line in claim("SIFU takes").measure(world.tables())}
+    assert (found["mnist"], found["celeba"]) == (NOT_TESTABLE, NOT_RUN)
+    lost = World(("mnist",), sweep={0.1: (10.0, "diverged")})
+    assert claim("The best sigma").measure(lost.tables())[0].verdict is NOT_TESTABLE
 
 
 def test_the_best_sigma_is_one_that_gets_there() -> None:
