@@ -14,8 +14,8 @@ WORDS = (
     "Trade-off: absolute gaps of accuracy to scratch on retain and on forget, added, the mean over time limits and "
     "requests. SIFU wins a dataset where the interval of its best rival's minus its own, seed by seed, lies above 0; "
     "it loses where the interval lies below 0; between, nobody wins (in part). "
-    f"Holds: SIFU wins {WANTED} datasets. In part: it may, if it won those that nobody won or that were not run. Does "
-    "not hold: it cannot."
+    f"Holds: SIFU wins {WANTED} datasets. In part: it wins some, and {WANTED} with those that nobody won or that were not "
+    "run. Not testable: it wins none, and too few were run. Does not hold: otherwise."
 )
 
 
@@ -65,8 +65,10 @@ def enough(lines: list[Line]) -> Verdict:
     """By how many datasets are won, and how many could be."""
     verdicts = [line.verdict for line in lines if line.counts]
     won, lost = verdicts.count(Verdict.HOLDS), verdicts.count(Verdict.FAILS)
-    if all(verdict is Verdict.NOT_RUN for verdict in verdicts):
-        return Verdict.NOT_TESTABLE
     if won >= WANTED:
         return Verdict.HOLDS
-    return Verdict.IN_PART if len(verdicts) - lost >= WANTED and won else Verdict.FAILS
+    if len(verdicts) - lost < WANTED:
+        return Verdict.FAILS
+    if won:
+        return Verdict.IN_PART
+    return Verdict.NOT_TESTABLE if Verdict.NOT_RUN in verdicts else Verdict.FAILS
