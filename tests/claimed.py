@@ -110,9 +110,10 @@ class World:
 
     def _bounds(self, scenario: str) -> list[dict[str, Any]]:
         return [
-            {"scenario": scenario, "change": change, "rule": "published", "seed": seed}
-            | {"points": 100, "held": round(100 * share), "worst": 2 - share}
+            {"scenario": scenario, "change": change, "rule": rule, "seed": seed}
+            | {"points": 100, "held": round(100 * share * (rule == "published")), "worst": 2 - share}
             for change, share in self.held.items()
+            for rule in ("published", "strict")  # of the strict count nothing holds
             for seed in SEEDS
         ]
 

@@ -14,8 +14,8 @@ WORDS = (
     "Trade-off: absolute gaps of accuracy to scratch on retain and on forget, added, the mean over time limits and "
     "requests. SIFU wins a dataset where the interval of its best rival's minus its own, seed by seed, lies above 0; "
     "it loses where the interval lies below 0; between, nobody wins (in part). "
-    f"Holds: SIFU wins {WANTED} datasets. In part: it wins some, and {WANTED} with those that nobody won or that were not "
-    "run. Not testable: it wins none, and too few were run. Does not hold: otherwise."
+    f"Holds: SIFU wins {WANTED} datasets. In part: it wins some, and {WANTED} with those that nobody won or that were "
+    "not run. Not testable: it wins none, and too few were run. Does not hold: otherwise."
 )
 
 

@@ -165,8 +165,8 @@ def _interval(line: Line) -> list[str]:
 
 
 def _number(value: float, unit: str) -> str:
-    """Never minus nothing."""
-    text = _SHORT[unit].format(value)
+    """Never minus nothing, never with an exponent where it is large."""
+    text = f"{value:,.0f}" if unit == "times" and abs(value) >= 1000 else _SHORT[unit].format(value)
     return text.removeprefix("-") if not text.strip("-0.%") else text
 
 

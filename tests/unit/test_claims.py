@@ -151,7 +151,11 @@ def test_what_survives(own: Measured | None, run: int, wanted: Verdict) -> None:
 def test_a_bound(own: float | None, other: float | None, wanted: Verdict) -> None:
     held = {"": own, "one_step": other}
     world = World(("mnist",), held={name: share for name, share in held.items() if share is not None})
-    assert bound.psi_bounds(world.tables())[0].verdict is wanted
+    found = bound.psi_bounds(world.tables())
+    assert found[0].verdict is wanted
+    strict = [line for line in found if "strict" in line.what]
+    assert all(line.value is not None and line.value.mean == 0 and line.verdict is None for line in strict)
+    assert len(strict) == (own is not None)
 
 
 def claim(name: str) -> Claim:
