@@ -9,7 +9,7 @@ UV := uv==0.13.7
 # Start-up of every job is dominated by imports: let Python keep its compiled files.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run report test lint format docs bench smoke mnist paper clean help
+.PHONY: run report test lint format docs bench smoke mnist paper verify-paper clean help
 
 run: $(VENV)/.ok  ## set up, then run the default job (CONFIG=..., CORES=...)
 	$(BIN)/snakemake --cores $(CORES) --configfile $(CONFIG)
@@ -50,13 +50,18 @@ mnist: $(VENV)/.ok  ## MNIST with the paper's settings, and from it the README's
 
 paper: $(VENV)/.ok  ## the paper's grid; datasets from SIFU_DATA_ROOT
 	$(MAKE) run CONFIG=config/paper.yaml
+	$(BIN)/python -m sifu manifest --config config/paper.yaml
+	$(MAKE) docs
+
+verify-paper: $(VENV)/.ok  ## run a few cells of results/paper again and compare; datasets from SIFU_DATA_ROOT
+	$(BIN)/python -m sifu verify-paper
 
 clean:  ## remove results and caches, keep the environment
 	rm -rf results/sweep results/request_sets results/partition results/train results/unlearn results/verify results/alpha results/alpha_sweep results/report results/smoke \
 	  results/search results/scenario_search results/null_space results/mnist .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*##/  make \1 -/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*##/  make \1 -/p' $(MAKEFILE_LIST)
 
 # uv installs in seconds; where it cannot be had, pip does the same in minutes.
 $(VENV)/.ok: pyproject.toml constraints.txt

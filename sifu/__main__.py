@@ -12,6 +12,7 @@ from sifu import __version__
 from sifu.commands import add_stages, at_least_one
 from sifu.config import default_data_root, load_suite, read_yaml
 from sifu.errors import ConfigError, SifuError
+from sifu.replication import add_replication
 from sifu.run import PRECISIONS, Run
 from sifu.settings import build
 
@@ -25,7 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a sub-command; bad input ends with one sentence on stderr and the exit code 2."""
     parsed = _parser().parse_args(arguments)
     try:
-        parsed.command(parsed)
+        return int(parsed.command(parsed) or 0)  # a command that only says something returns nothing
     except BrokenPipeError:  # the reader has seen enough
         return 0
     except (SifuError, OSError) as error:  # OSError: a folder that is a file, a full disk
@@ -34,7 +35,6 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
-    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -50,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_audit(commands)
     _add_bench(commands)
     _add_docs(commands)
+    add_replication(commands)
     return parser
 
 

@@ -6,6 +6,7 @@ import argparse
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,8 +72,17 @@ def _add(commands: Commands, name: str, text: str, command: Command) -> argparse
     )
     parser.add_argument("--results", default="results", help="folder of all results (default: %(default)s)")
     parser.add_argument("--data-root", type=Path, help="folder of the datasets; default: SIFU_DATA_ROOT, else data")
-    parser.set_defaults(command=command)
+    parser.set_defaults(command=partial(_timed, name, command))
     return parser
+
+
+def _timed(stage: str, command: Command, parsed: argparse.Namespace) -> None:
+    """A stage, with its wall time beside its tables."""
+    from sifu.timing import timed
+
+    part = getattr(parsed, "name", None) or (stage != "sweep" and getattr(parsed, "variant", None)) or ""
+    with timed(_folder(parsed, stage, part)):
+        command(parsed)
 
 
 def _with_device(parser: argparse.ArgumentParser) -> None:

@@ -21,6 +21,7 @@ FILES = {
 _TABLES = (
     "statistics.parquet",
     "statistics.csv",
+    "bounds.parquet",
     *(
         f"{name}.{kind}"
         for name in (

@@ -283,6 +283,21 @@ STATISTICS = Table(
     ),
 )
 
+BOUNDS = Table(
+    "bounds",
+    "how often Psi is a bound in fact, and how far it is from one: the points of `alpha`, seed by seed",
+    ("scenario", "change", "rule", "seed"),
+    (
+        _SCENARIO,
+        ALPHA.columns[1],
+        Column("rule", _TEXT, "how Psi is counted: published | strict, released where that is something else"),
+        _SEED,
+        Column("points", _INT, "rounds and clients that were measured and moved the training at all"),
+        Column("held", _INT, "those of them with alpha <= Psi, but for rounding"),
+        Column("worst", _REAL, "largest alpha / Psi"),
+    ),
+)
+
 TABLES = (
     PARTITION,
     CELLS,
@@ -297,4 +312,5 @@ TABLES = (
     ALPHA,
     NULL_SPACE,
     STATISTICS,
+    BOUNDS,
 )

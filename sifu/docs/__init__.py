@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from sifu.docs.blocks import filled
-from sifu.docs.published import table_pages
+from sifu.docs.published import MNIST, table_pages
+from sifu.docs.reproduction import reproduction_page
 from sifu.docs.settings import config_page
 from sifu.docs.tables import results_page, table_page
 
-PUBLISHED = Path("docs", "mnist")  # the run that the README quotes
+PUBLISHED = MNIST  # its tables are pages of the docs
 
 
 def pages(root: Path) -> dict[Path, str]:
@@ -18,6 +19,7 @@ def pages(root: Path) -> dict[Path, str]:
         root / "config" / "README.md": config_page(),
         root / "docs" / "results.md": results_page(),
         root / "docs" / "methods.md": table_page(),
+        root / "docs" / "reproduction.md": reproduction_page(root),
     }
     written = [path for path in by_hand(root) if "<!-- docs: " in path.read_text()]
     parts = {path: filled(path.read_text(), root) for path in written}
@@ -26,7 +28,7 @@ def pages(root: Path) -> dict[Path, str]:
 
 def by_hand(root: Path) -> list[Path]:
     """The pages that people write."""
-    generated = ("results.md", "methods.md")
+    generated = ("results.md", "methods.md", "reproduction.md")
     docs = [path for path in sorted((root / "docs").glob("*.md")) if path.name not in generated]
     return [root / "README.md", root / "CONTRIBUTING.md", *docs]
 

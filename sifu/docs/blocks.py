@@ -7,12 +7,11 @@ import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from sifu.config import read_yaml
 from sifu.docs import performance
 from sifu.docs.citation import bibtex
-from sifu.docs.published import described, read_csv, read_manifest
+from sifu.docs.published import Published, described, quoted, read_csv, read_manifest
 from sifu.errors import SifuError
 from sifu.report import statistics
 from sifu.report.tables import markdown
@@ -21,7 +20,13 @@ from sifu.settings import build
 from sifu.stop import _LOOKS
 
 _MARKS = re.compile(r"(<!-- docs: (?P<name>\w+)(?P<arguments>( [\w./]+)*) -->)(?P<text>.*?)(<!-- end -->)", re.DOTALL)
-_LEFT_OUT = ("scenario", "request", "retain accuracy")  # columns that the README's table has no room for
+_LEFT_OUT = (
+    "scenario",
+    "request",
+    "retain accuracy",
+    "speed-up",
+    "forget gap",
+)  # columns that the README's table has no room for
 
 
 def filled(text: str, root: Path) -> str:
@@ -44,8 +49,9 @@ def without(text: str) -> str:
 
 def setting(root: Path) -> str:
     """What the README's table is of: the first scenario of the published run and its first request."""
-    manifest = read_manifest(root / "docs" / "mnist")
-    scenario = first_scenario(manifest)
+    run = quoted(root)
+    manifest = read_manifest(run.folder)
+    scenario = first_scenario(run)
     partition, leavers = scenario.partition, (request_lists(scenario) or ((),))[0]
     classes = ", one class each" if partition.kind == "one_class" else ""
     return (
@@ -53,28 +59,55 @@ def setting(root: Path) -> str:
         f"{len(leavers)} of them leave with the first request.\n"
         f"Recovery to {scenario.stop.accuracy:.0%} accuracy on the data of those who remain: mean over "
         f"{len(manifest['seeds'])} seeds and its {level()} bootstrap interval.\n"
-        "`SIFU_DATA_ROOT=... make mnist` makes it again."
+        f"`SIFU_DATA_ROOT=... {run.command}` makes it again."
     )
 
 
-def first_scenario(manifest: dict[str, Any]) -> Scenario:
-    name, plain = next(iter(manifest["scenarios"].items()))
-    return build(Scenario, plain, name)
+def first_name(run: Published) -> str:
+    """The first planned scenario that was run."""
+    planned = list(read_manifest(run.folder)["scenarios"])
+    there = set(read_csv(run.tables / "headline.csv")["scenario"])
+    return next((name for name in planned if name in there), planned[0])
+
+
+def first_scenario(run: Published) -> Scenario:
+    name = first_name(run)
+    return build(Scenario, read_manifest(run.folder)["scenarios"][name], name)
 
 
 def headline(root: Path) -> str:
     """The first request's rows of the published run's first scenario."""
-    folder = root / "docs" / "mnist"
-    scenario = next(iter(read_manifest(folder)["scenarios"]))
-    table = read_csv(folder / "headline.csv")
-    rows = table[(table["scenario"] == scenario) & (table["request"] == "1")]
+    run = quoted(root)
+    table = read_csv(run.tables / "headline.csv")
+    rows = table[(table["scenario"] == first_name(run)) & (table["request"] == "1")]
     return markdown(rows.drop(columns=[name for name in _LEFT_OUT if name in rows]), "").strip()
 
 
 def promise(root: Path) -> str:
     """The epsilon of the published run."""
-    certificate = first_scenario(read_manifest(root / "docs" / "mnist")).certificate
+    certificate = first_scenario(quoted(root)).certificate
     return f"epsilon = {certificate.epsilon:g}"
+
+
+def figure(root: Path) -> str:
+    """The README's figure."""
+    path = quoted(root).figures / "requests.png"
+    return f"![rounds and accuracy on the forgotten, request by request]({path.relative_to(root).as_posix()})"
+
+
+def tables(root: Path) -> str:
+    """Links to the tables that the README's is a part of."""
+    run = quoted(root)
+    names = {
+        "headline": "all requests",
+        "budgets": "time budgets",
+        "certificates": "certificates",
+        "bounds": "whether Psi is a bound",
+        "search": "how C of DP-FedAvg was found",
+    }
+    found = [(title, run.tables / f"{name}.md") for name, title in names.items()]
+    found.append(("settings and provenance", run.folder / "manifest.json"))
+    return ", ".join(f"[{title}]({path.relative_to(root).as_posix()})" for title, path in found)
 
 
 def plan(root: Path, config: str) -> str:
@@ -123,6 +156,8 @@ BLOCKS: dict[str, Callable[..., str]] = {
     "setting": setting,
     "headline": headline,
     "promise": promise,
+    "figure": figure,
+    "tables": tables,
     "plan": plan,
     "looks": looks,
     "level": level,

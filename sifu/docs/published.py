@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,27 @@ from sifu.scenario import Scenario
 from sifu.settings import build, to_plain
 from sifu.stages.report import CAPTIONS
 from sifu.store import write_text
+
+MNIST, REPLICATION = Path("docs", "mnist"), Path("results", "paper")
+
+
+@dataclass(frozen=True)
+class Published:
+    """The run that the README quotes: where its manifest, tables and figures lie, and what makes it again."""
+
+    folder: Path
+    tables: Path
+    figures: Path
+    command: str
+
+
+def quoted(root: Path) -> Published:
+    """The replication of the paper once it has a manifest and its tables; until then MNIST alone."""
+    report = root / REPLICATION / "report"
+    if (root / REPLICATION / "manifest.json").exists() and (report / "tables" / "headline.csv").exists():
+        return Published(root / REPLICATION, report / "tables", report / "figures", "make paper")
+    folder = root / MNIST
+    return Published(folder, folder, folder, "make mnist")
 
 
 def publish(config: Path, folder: Path) -> None:

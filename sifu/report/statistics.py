@@ -130,6 +130,18 @@ def bounds_that_hold(alpha: pd.DataFrame, changes: dict[str, str]) -> pd.DataFra
     return pd.DataFrame(rows, columns=["scenario", "settings", "rule", "alpha <= Psi", "worst alpha / Psi", "points"])
 
 
+def bounds_by_seed(alpha: pd.DataFrame) -> pd.DataFrame:
+    """The same as numbers, a row a seed (table `bounds`)."""
+    rows = []
+    for (scenario, change), group in alpha[alpha["alpha"] > 0].groupby(["scenario", "change"]):
+        for rule in rules_that_differ(group):
+            for seed, points in group.groupby("seed"):
+                held = round(share_held(points, rule) * len(points))
+                worst = float((points["alpha"] / points[f"psi_{rule}"]).max())
+                rows.append([scenario, change, rule, seed, len(points), held, worst])
+    return pd.DataFrame(rows, columns=["scenario", "change", "rule", "seed", "points", "held", "worst"])
+
+
 def share_held(alpha: pd.DataFrame, rule: str) -> float:
     """The share of points whose Psi by a rule is a bound in fact; nan without a point."""
     return float((alpha["alpha"] <= alpha[f"psi_{rule}"] * (1 + ROUNDING)).mean())

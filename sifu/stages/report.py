@@ -11,7 +11,7 @@ from sifu.provenance import provenance
 from sifu.report import statistics, tables
 from sifu.report.methods import methods_csv, methods_latex, methods_page
 from sifu.report.plan import Plan, Source, missing_words
-from sifu.schemas import STATISTICS
+from sifu.schemas import BOUNDS, STATISTICS
 from sifu.store import write_table, write_text
 
 CAPTIONS = {
@@ -54,6 +54,7 @@ def run_report(plan: Plan, folder: Path) -> None:
     stamp = provenance("report", names, code_hash("sifu.stages.report"), "cpu")
     write_table(out / "statistics.parquet", STATISTICS, numbers, stamp)
     write_text(out / "statistics.csv", numbers.to_csv(index=False))
+    write_table(out / "bounds.parquet", BOUNDS, statistics.bounds_by_seed(source.alpha), stamp)
     found = {
         "headline": tables.headline(numbers, labels),
         "budgets": tables.budgets(numbers, labels),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from sifu.report.statistics import long_form, over_seeds
+from sifu.report.statistics import bounds_by_seed, long_form, over_seeds
 from sifu.report.tables import headline, latex, markdown
 from sifu.schemas import CELLS, METRICS
 
@@ -50,3 +50,19 @@ def test_in_every_format() -> None:
     assert "| Fast | s | 1 | 2 of 2 | 50 [50, 50] | 0.375 [0.250, 0.500] | 3.00 [2.00, 4.00] |" in markdown(rows, "")
     assert r"no cost in 1 of 2 &" in latex(rows, "")
     assert '"3.00 [2.00, 4.00]"' in rows.to_csv(index=False)
+
+
+def test_bounds_are_counted_seed_by_seed() -> None:
+    """Seed 0: 1 <= 2 and 3 > 2, worst 3 / 2; seed 1: 2 <= 2. Psi strict is twice as large. A client that did nothing
+    (alpha = 0) is no point.
+    """
+    points = [(0, 1.0), (0, 3.0), (1, 2.0), (1, 0.0)]
+    alpha = pd.DataFrame([{"scenario": "s", "change": "", "seed": seed, "alpha": value} for seed, value in points])
+    alpha = alpha.assign(psi_published=2.0, psi_released=2.0, psi_strict=4.0)
+    found = bounds_by_seed(alpha).set_index(["rule", "seed"])[["points", "held", "worst"]]
+    assert found.to_dict("index") == {
+        ("published", 0): {"points": 2, "held": 1, "worst": 1.5},
+        ("published", 1): {"points": 1, "held": 1, "worst": 1.0},
+        ("strict", 0): {"points": 2, "held": 2, "worst": 0.75},
+        ("strict", 1): {"points": 1, "held": 1, "worst": 0.5},
+    }

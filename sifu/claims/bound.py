@@ -1,0 +1,53 @@
+"""Is Psi with B = 1 a bound on what a client did to the model (the paper's theorem 1 where its assumptions fail)?"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from sifu.claims.claim import Line, Measured, Verdict
+from sifu.claims.tables import BESIDE, DATASETS, Tables
+
+WORDS = (
+    "A point is a round and a client of a seed. A dataset holds where alpha <= Psi at every point, under the "
+    "scenario's own settings and all others; is in part where only under its own; and does not hold where a point "
+    "under its own settings is above. Holds: on every dataset. In part: on some, or a dataset was not run. Does not "
+    "hold: on none."
+)
+_OWN, _OTHER = "points with alpha <= Psi, own settings", "points with alpha <= Psi, other settings"
+_STRICT = "points with alpha <= strict Psi, own settings"
+
+
+def psi_bounds(tables: Tables) -> list[Line]:
+    """The share of points where the bound holds, and the worst ratio; beside it the same of the strict count."""
+    return [line for scenario in (*DATASETS, *BESIDE) for line in _lines(scenario, tables.bounds)]
+
+
+def _lines(scenario: str, bounds: pd.DataFrame) -> list[Line]:
+    here = bounds[bounds["scenario"] == scenario]
+    rows, strict = (here[here["rule"] == rule] for rule in ("published", "strict"))
+    changed = rows["change"] != ""
+    own, other = Measured.of(_share(rows[~changed])), Measured.of(_share(rows[changed]))
+    lines = [Line(scenario, _OWN, own, None if scenario in BESIDE else _verdict(own, other))]
+    beside = [
+        Line(scenario, _OTHER, other),
+        Line(scenario, "worst alpha / Psi of a seed", Measured.of(_worst(rows)), None, "times"),
+        Line(scenario, _STRICT, Measured.of(_share(strict[strict["change"] == ""]))),
+    ]
+    return [*lines, *(line for line in beside if line.value is not None)]
+
+
+def _share(rows: pd.DataFrame) -> pd.Series:
+    sums = rows.groupby("seed")[["held", "points"]].sum()
+    return sums["held"] / sums["points"]
+
+
+def _worst(rows: pd.DataFrame) -> pd.Series:
+    return rows.groupby("seed")["worst"].max()
+
+
+def _verdict(own: Measured | None, other: Measured | None) -> Verdict:
+    if own is None:
+        return Verdict.NOT_RUN
+    if own.mean < 1:
+        return Verdict.FAILS
+    return Verdict.IN_PART if other is not None and other.mean < 1 else Verdict.HOLDS

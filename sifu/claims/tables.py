@@ -1,0 +1,99 @@
+"""The tables that claims are measured on: what a results folder holds of a run, and only what is kept in git."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from sifu.errors import StoreError
+from sifu.report.statistics import FINISHED
+from sifu.schemas import BOUNDS, CELLS, METRICS, SEARCH, SWEEP, Table
+from sifu.store import read_table
+
+DATASETS = ("mnist", "fashionmnist", "cifar10", "cifar100", "celeba")  # the scenarios of the paper's claims
+BESIDE = ("mnist_by_writer",)  # shown, never counted: a natural partition that everybody can download
+REFERENCE = "scratch"
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Rows of every seed."""
+
+    cells: pd.DataFrame
+    metrics: pd.DataFrame
+    sweep: pd.DataFrame
+    trials: pd.DataFrame
+    bounds: pd.DataFrame
+
+    def ran(self, scenario: str, variant: str) -> bool:
+        """Whether there is a cell of them, however it ended."""
+        return len(_of(self.cells, scenario, variant, "target")) > 0
+
+    def totals(self, scenario: str, variant: str, column: str = "rounds") -> pd.Series:
+        """A cost to the target, over all requests of a seed; seeds with a request that did not finish are left out."""
+        return _totals(_of(self.cells, scenario, variant, "target"), column)
+
+    def swept(self, scenario: str) -> dict[float, pd.DataFrame]:
+        """The sigma sweep's rows of a scenario, sigma by sigma."""
+        rows = self.sweep[self.sweep["scenario"] == scenario]
+        return {float(str(sigma)): group for sigma, group in rows.groupby("sigma")}
+
+    def values(self, scenario: str, variant: str, metric: str, subset: str, stop: str = "target") -> pd.Series:
+        """A metric by seed, the mean over its requests."""
+        rows = _of(self.metrics, scenario, variant, stop)
+        rows = rows[(rows["metric"] == metric) & (rows["subset"] == subset)]
+        return rows.groupby("seed")["value"].mean()
+
+    def numbers(self, scenario: str, variant: str, column: str) -> pd.Series:
+        """A column of `cells` by seed, to the target: the mean over its requests that finished and have it."""
+        rows = _of(self.cells, scenario, variant, "target")
+        rows = rows[rows["status"].isin(FINISHED)].dropna(subset=column)
+        return rows.groupby("seed")[column].mean()
+
+    def met(self, scenario: str, variant: str) -> pd.Series:
+        """The share of a seed's requests whose recovery reached the target."""
+        rows = _of(self.cells, scenario, variant, "target")
+        return (rows["status"] == "done").groupby(rows["seed"]).mean()
+
+    def budgets(self, scenario: str) -> list[str]:
+        """The limits on recovery that a scenario was run under."""
+        stops = self.cells.loc[self.cells["scenario"] == scenario, "stop"]
+        return sorted(set(stops) - {"target"})
+
+
+def _of(rows: pd.DataFrame, scenario: str, variant: str, stop: str) -> pd.DataFrame:
+    return rows[(rows["scenario"] == scenario) & (rows["variant"] == variant) & (rows["stop"] == stop)]
+
+
+def _totals(rows: pd.DataFrame, column: str) -> pd.Series:
+    finished = rows["status"].isin(FINISHED).groupby(rows["seed"]).all()
+    return rows.groupby("seed")[column].sum()[finished].astype(float)
+
+
+def total_rounds(rows: pd.DataFrame) -> pd.Series:
+    """Rounds of a sweep's rows over all requests, by seed; None of those that did not finish."""
+    return _totals(rows, "rounds")
+
+
+def read_tables(folder: Path) -> Tables:
+    """Everything that claims need of a results folder; what was not run has no rows."""
+    return Tables(
+        cells=_read(folder, "unlearn/*/*/*/cells.parquet", CELLS),
+        metrics=_read(folder, "verify/*/*/metrics.parquet", METRICS),
+        sweep=_read(folder, "sweep/*/*/sweep.parquet", SWEEP),
+        trials=_read(folder, "search/*/*/*/search.parquet", SEARCH),
+        bounds=_read(folder, "report/tables/bounds.parquet", BOUNDS),
+    )
+
+
+def _read(folder: Path, pattern: str, table: Table) -> pd.DataFrame:
+    frames = [read_table(path, table) for path in sorted(folder.glob(pattern))]
+    frames = [frame for frame in frames if len(frame)]
+    if not frames:
+        return table.schema.empty_table().to_pandas()
+    rows = pd.concat(frames, ignore_index=True)
+    if rows.duplicated(list(table.key)).any():
+        raise StoreError(f"{folder}/{pattern}: a row stands in two files; keep one block of each seed")
+    return rows

@@ -1,0 +1,74 @@
+"""Whose model is closest to scratch's when recovery may take a share of the training's time."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from sifu.claims.claim import Line, Measure, Measured, Verdict
+from sifu.claims.tables import BESIDE, DATASETS, Tables
+
+WANTED = 4
+RELEASED = ("fine_tuning", "last", "fed_eraser_released", "fed_accum_released")  # the paper's figure has no DP
+CORRECTED = ("fine_tuning", "last", "fed_eraser", "fed_accum")
+WORDS = (
+    "Trade-off: absolute gaps of accuracy to scratch on retain and on forget, added, the mean over time limits and "
+    "requests. SIFU wins a dataset where the interval of its best rival's minus its own, seed by seed, lies above 0; "
+    "it loses where the interval lies below 0; between, nobody wins (in part). "
+    f"Holds: SIFU wins {WANTED} datasets. In part: it wins some, and {WANTED} with those that nobody won or that were "
+    "not run. Not testable: it wins none, and too few were run. Does not hold: otherwise."
+)
+
+
+def trade_off(tables: Tables, scenario: str, variant: str) -> pd.Series:
+    """Both gaps together by seed: lower is better."""
+    gaps = [
+        tables.values(scenario, variant, "gap_to_scratch", subset, stop)
+        for stop in tables.budgets(scenario)
+        for subset in ("retain", "forget")
+    ]
+    limits = len(gaps) // 2
+    return pd.concat(gaps, axis=1).dropna().sum(axis=1) / limits if limits else pd.Series(dtype=float)
+
+
+def wins(value: Measured) -> Verdict:
+    if value.low > 0:
+        return Verdict.HOLDS
+    return Verdict.FAILS if value.high < 0 else Verdict.IN_PART
+
+
+def best_trade_off(rivals: tuple[str, ...]) -> Measure:
+    """On each dataset the best rival by its mean, minus SIFU."""
+
+    def measure(tables: Tables) -> list[Line]:
+        lines = []
+        for scenario in (*DATASETS, *BESIDE):
+            name, value = _against_best(tables, scenario, rivals)
+            what = f"gaps of the best rival ({name}) minus SIFU's" if name else "gaps of the best rival minus SIFU's"
+            verdict = Verdict.NOT_RUN if value is None else wins(value)
+            lines.append(Line(scenario, what, value, None if scenario in BESIDE else verdict, "number"))
+        return lines
+
+    return measure
+
+
+def _against_best(tables: Tables, scenario: str, rivals: tuple[str, ...]) -> tuple[str, Measured | None]:
+    """All rivals must have been run: a dataset is not won against those who were there."""
+    found = {name: trade_off(tables, scenario, name) for name in rivals}
+    own = trade_off(tables, scenario, "sifu")
+    if not len(own) or not all(len(values) for values in found.values()):
+        return "", None
+    name = min(found, key=lambda rival: float(found[rival].mean()))
+    return name, Measured.of(found[name] - own)
+
+
+def enough(lines: list[Line]) -> Verdict:
+    """By how many datasets are won, and how many could be."""
+    verdicts = [line.verdict for line in lines if line.counts]
+    won, lost = verdicts.count(Verdict.HOLDS), verdicts.count(Verdict.FAILS)
+    if won >= WANTED:
+        return Verdict.HOLDS
+    if len(verdicts) - lost < WANTED:
+        return Verdict.FAILS
+    if won:
+        return Verdict.IN_PART
+    return Verdict.NOT_TESTABLE if Verdict.NOT_RUN in verdicts else Verdict.FAILS

@@ -1,0 +1,184 @@
+"""docs/reproduction.md: each claim of the paper next to what is measured, from the tables of results/paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sifu.claims import CLAIMS, PAPER, UNCHECKED
+from sifu.claims.claim import Claim, Line, Measured, Verdict
+from sifu.claims.tables import BESIDE, DATASETS, Tables, read_tables
+from sifu.docs.published import REPLICATION as RESULTS
+from sifu.docs.published import described, read_manifest
+from sifu.docs.settings import NOTE
+from sifu.report.tables import markdown, searches
+
+CONFIG = Path("config", "paper.yaml")
+_CLIP = {"mnist": 0.5, "fashionmnist": 0.5, "cifar10": 0.2, "cifar100": 0.2, "celeba": 0.5}  # C of the paper's Table 2
+_SHORT = {"share": "{:.1%}", "number": "{:.3f}", "times": "{:.3g}"}
+
+
+def published(folder: Path) -> bool:
+    """Whether a results folder is a finished replication: a manifest says so."""
+    return (folder / "manifest.json").exists()
+
+
+def reproduction_page(root: Path) -> str:
+    """The whole page; what was not run says so."""
+    folder, plan = root / RESULTS, described(root / CONFIG)
+    there = published(folder)
+    tables = read_tables(folder if there else folder / "none")
+    titles = {name: scenario["label"] for name, scenario in plan["scenarios"].items()}
+    labels = {name: variant["label"] for name, variant in plan["variants"].items()}
+    found = {claim.name: claim.measure(tables) for claim in CLAIMS}
+    parts = [
+        NOTE.format(source=f"the tables of {RESULTS} (sifu/claims)"),
+        "# What of the paper holds\n",
+        _INTRODUCTION,
+        "## What was run\n",
+        _what_was_run(read_manifest(folder) if there else None, tables, titles),
+        "## Verdicts\n",
+        _verdicts(found),
+        "## Datasets side by side\n",
+        _by_dataset(found, titles),
+        "## The paper's claims\n",
+        *(_section(claim, found[claim.name], titles) for claim in PAPER),
+        "## What nobody checked\n",
+        *(_section(claim, found[claim.name], titles) for claim in UNCHECKED),
+        "## Searches of what the paper leaves open\n",
+        _searches(tables.trials, labels),
+    ]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+_INTRODUCTION = """\
+Means over seeds, with their 95% bootstrap intervals (percentiles; with few seeds they are too narrow). Rounds are those
+of all requests of a seed, each to the target accuracy, beside scratch's in the same seed. A verdict follows from the
+rule that stands with its claim, and from nothing else: **holds**, **holds in part**, **does not hold**, **not
+testable**. CelebA's terms forbid to pass it on; where it, or another dataset, was not run, a claim about all datasets
+holds in part at best. MNIST by writer, a natural partition that everybody can download, stands beside, but does not
+count in its place. Methods "as released" are those of the paper's code; where that differs from what a method's own
+paper says, both are run.
+
+`make verify-paper` runs a few cells again and compares; a claim's own command repeats a cell behind it
+(`SIFU_DATA_ROOT` names the folder of the datasets).
+"""
+
+
+def _table(rows: list[list[str]], *columns: str) -> str:
+    return markdown(pd.DataFrame(rows, columns=list(columns)), "").lstrip()
+
+
+def _what_was_run(manifest: dict[str, Any] | None, tables: Tables, titles: dict[str, str]) -> str:
+    """Seeds, device and time of every planned scenario."""
+    if manifest is None:
+        return f"Nothing yet: `{RESULTS}` has no manifest (`make paper` runs it and writes one).\n"
+    rows, blocks = [], manifest.get("blocks", [])
+    for name, title in titles.items():
+        seeds = tables.cells.loc[tables.cells["scenario"] == name, "seed"].nunique()
+        jobs = [block for block in blocks if block["scenario"] == name]
+        devices = ", ".join(sorted({block["device"] for block in jobs if block["stage"] in ("train", "unlearn")}))
+        rows.append([title, str(seeds), devices or "-", _time(_sum(jobs))] if seeds else [title, "not run", "-", "-"])
+    return _made(manifest, blocks) + "\n" + _table(rows, "scenario", "seeds", "device", "time")
+
+
+def _made(manifest: dict[str, Any], blocks: list[dict[str, Any]]) -> str:
+    """Where the run comes from, and how long all of it took on each device."""
+    names = {"commit": "Commit", "settings_hash": "settings", "rules_version": "rules", "torch": "torch"}
+    made = ", ".join(f"{title} {manifest.get(key, 'unknown')}" for key, title in names.items())
+    whole = [f"{_time(seconds)} on {device}" for device, seconds in manifest.get("seconds", {}).items()]
+    untimed = sum(block["seconds"] is None for block in blocks)
+    note = f" {untimed} of {len(blocks)} jobs were not timed." if untimed else ""
+    link = f"[manifest](../{RESULTS}/manifest.json)"
+    return f"{made}. Wall time of all jobs: {', '.join(whole) or 'unknown'}.{note} Block by block: {link}.\n"
+
+
+def _sum(jobs: list[dict[str, Any]]) -> float:
+    return sum(job["seconds"] or 0.0 for job in jobs)
+
+
+def _time(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def _verdicts(found: dict[str, list[Line]]) -> str:
+    rows = [[_link(claim), f"**{claim.judge(found[claim.name]).value}**"] for claim in CLAIMS]
+    return _table(rows, "claim", "verdict")
+
+
+def _link(claim: Claim) -> str:
+    """To its section, by the name that GitHub gives it."""
+    kept = "".join(sign for sign in claim.name.lower() if sign.isalnum() or sign in " -")
+    return f"[{claim.name}](#{kept.replace(' ', '-')})"
+
+
+def _by_dataset(found: dict[str, list[Line]], titles: dict[str, str]) -> str:
+    """One row a claim: its judged number on each dataset."""
+    names = (*DATASETS, *BESIDE, "")
+    rows = []
+    for claim in CLAIMS:
+        first = {name: next((line for line in found[claim.name] if line.scenario == name), None) for name in names}
+        rows.append([_link(claim), claim.number, *(_mean(line) for line in first.values())])
+    heads = [titles.get(name, name) for name in names[:-1]]
+    text = "The number that each claim is judged by; what it is of, its interval and its seeds stand with the claim."
+    return f"{text}\n\n" + _table(rows, "claim", "the paper", *heads, "average")
+
+
+def _mean(line: Line | None) -> str:
+    if line is None:
+        return ""
+    return _judged(line) if line.value is None else _number(line.value.mean, line.unit)
+
+
+def _section(claim: Claim, lines: list[Line], titles: dict[str, str]) -> str:
+    rows = [
+        [titles.get(line.scenario, line.scenario) or "average", line.what, *_interval(line), _judged(line)]
+        for line in lines
+    ]
+    parts = [
+        f"### {claim.name}\n",
+        f"> {claim.words} ({claim.place})\n",
+        f"Verdict: **{claim.judge(lines).value}**. {claim.rule}\n",
+        _table(rows, "dataset", "what", "mean [95% interval]", "seeds", "verdict"),
+        f"```sh\n{claim.again}\n```\n",
+    ]
+    return "\n".join(parts)
+
+
+def _judged(line: Line) -> str:
+    """A scenario that stands beside, and a number that is only shown, have no verdict."""
+    if line.verdict is not None:
+        return line.verdict.value
+    return Verdict.NOT_RUN.value if line.value is None else "-"
+
+
+def _interval(line: Line) -> list[str]:
+    value: Measured | None = line.value
+    if value is None:
+        return ["-", "0"]
+    ends = f"{_number(value.low, line.unit)}, {_number(value.high, line.unit)}"
+    return [f"{_number(value.mean, line.unit)} [{ends}]", str(value.seeds)]
+
+
+def _number(value: float, unit: str) -> str:
+    """Never minus nothing, never with an exponent where it is large."""
+    text = f"{value:,.0f}" if unit == "times" and abs(value) >= 1000 else _SHORT[unit].format(value)
+    return text.removeprefix("-") if not text.strip("-0.%") else text
+
+
+def _searches(trials: pd.DataFrame, labels: dict[str, str]) -> str:
+    """Every value that was tried, and the paper's own where it names one."""
+    text = (
+        "C of DP-FedAvg, on seeds that are not reported, each value with the same budget of rounds; the value that "
+        "reaches the target on most seeds, then in the fewest client steps, is used.\n\n"
+    )
+    if not len(trials):
+        return text + "Not run.\n"
+    table = searches(trials, labels)
+    rows = zip(table["scenario"], table["setting"], table["value"], strict=True)
+    mark = ["yes" if setting == "clip" and float(value) == _CLIP.get(name) else "" for name, setting, value in rows]
+    return text + markdown(table.assign(**{"the paper's": mark}), "").lstrip()

@@ -1,0 +1,87 @@
+"""One seed of one variant, from its partition to its metrics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sifu.cell import Wanted
+from sifu.config import load_scenario, load_variant
+from sifu.methods.method import Method, OwnTraining
+from sifu.paths import stage_folder, stop_name
+from sifu.run import block_name, method_of
+from sifu.scenario import Scenario
+from sifu.stages.block import Block
+from sifu.stages.partition import run_partition
+from sifu.stages.search import chosen_value
+from sifu.stages.train import run_train
+from sifu.stages.unlearn import run_unlearn
+from sifu.stages.verify import REFERENCE, run_verify
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where cells are run again, and from which files."""
+
+    config: Path  # folder of scenarios.yaml and variants.yaml
+    stored: Path  # results whose searches are taken as they are
+    data_root: Path
+    device: str = "auto"
+    threads: int = 2
+    precision: str = "tf32"
+
+
+def rerun(cell: Wanted, machine: Machine, folder: Path) -> None:
+    """Writes the training, the unlearning under the cell's stop rule and the metrics of its seed to `folder`."""
+    scenario = _scenario(cell, machine)
+    seeds = range(cell.seed, cell.seed + 1)
+    held = stage_folder(str(folder), "partition", cell.scenario, block_name(seeds))
+    run_partition(cell.scenario, scenario, seeds, held, data_root=machine.data_root, download=False)
+    block = Block(
+        cell.scenario,
+        scenario,
+        seeds,
+        held / "partition.parquet",
+        machine.data_root,
+        machine.device,
+        machine.threads,
+        machine.precision,
+    )
+    run_train(block, _place(folder, "train", block))
+    # what clients find with their triggers is judged beside scratch
+    variants = [cell.variant] if scenario.backdoor is None else list(dict.fromkeys([REFERENCE, cell.variant]))
+    for name in variants:
+        _unlearn(block, name, _method(name, scenario, cell, machine), folder)
+    weights = {name: _place(folder, "unlearn", block, name) / "weights.safetensors" for name in variants}
+    run_verify(block, _place(folder, "verify", block), variants=weights)
+
+
+def _scenario(cell: Wanted, machine: Machine) -> Scenario:
+    """The cell's, with no other limit on recovery than its own."""
+    scenario = load_scenario(machine.config / "scenarios.yaml", cell.scenario, machine.data_root)
+    return replace(scenario, budgets=tuple(share for share in scenario.budgets if stop_name(share) == cell.stop))
+
+
+def _place(folder: Path, stage: str, block: Block, variant: str = "") -> Path:
+    return stage_folder(str(folder), stage, block.name, block_name(block.seeds), variant)
+
+
+def _method(name: str, scenario: Scenario, cell: Wanted, machine: Machine) -> Method:
+    """With the value that the stored search found, where the variant has one."""
+    variant = load_variant(machine.config / "variants.yaml", name)
+    if variant.search is None:
+        return method_of(name, variant, scenario)
+    found = stage_folder(str(machine.stored), "search", cell.scenario, variant.search.block, name)
+    return method_of(name, variant, scenario, chosen_value(found / "search.parquet"))
+
+
+def _unlearn(block: Block, variant: str, method: Method, folder: Path) -> None:
+    common = _place(folder, "train", block)
+    trained = common
+    if isinstance(method, OwnTraining):
+        block = replace(block, scenario=method.training(block.scenario))
+        trained = _place(folder, "train", block, variant)
+        run_train(block, trained, variant=variant, method=method)
+    history = trained / "history.safetensors"
+    place = _place(folder, "unlearn", block, variant)
+    run_unlearn(block, variant, method, place, history=history, training=common / "cells.parquet")

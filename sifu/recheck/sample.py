@@ -1,0 +1,52 @@
+"""Which cells are run again: a random sample of those that are cheap enough."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from sifu.cell import Wanted
+from sifu.errors import DataError, StoreError
+from sifu.recheck.stored import Stored
+
+
+def sample_cells(
+    stored: Stored, count: int, minutes: float, seed: int, round_seconds: Callable[[str], float]
+) -> list[Wanted]:
+    """At most `count` cells, each of which takes at most its share of `minutes` by estimate.
+
+    Cells of one seed's sequence (scenario, variant, stop, seed) are run by one re-run, so each sequence is drawn once.
+    A scenario without its dataset is passed over.
+    """
+    cells = [Wanted(*row) for row in stored.candidates()[list(Wanted._fields)].itertuples(index=False)]
+    speed = _speeds({cell.scenario for cell in cells}, round_seconds)
+    known = [cell for cell in cells if cell.scenario in speed]
+    if not known:
+        raise DataError("no dataset of the stored cells is here: set SIFU_DATA_ROOT, or name it with --data-root")
+    cost = {cell[:4]: speed[cell.scenario] * stored.seed_rounds(cell) for cell in _sequences(known)}
+    limit = 60 * minutes / count
+    cheap = [cell for cell in known if cost[cell[:4]] <= limit]
+    if not cheap:
+        least = min(cost.values()) * count / 60
+        raise StoreError(f"no stored cell fits into {minutes:g} minutes for {count}: allow --minutes {least:.3g}")
+    random.Random(seed).shuffle(cheap)
+    return _sequences(cheap)[:count]
+
+
+def _sequences(cells: list[Wanted]) -> list[Wanted]:
+    """The first cell of each sequence of requests."""
+    found: dict[tuple[object, ...], Wanted] = {}
+    for cell in cells:
+        found.setdefault(cell[:4], cell)
+    return list(found.values())
+
+
+def _speeds(scenarios: set[str], round_seconds: Callable[[str], float]) -> dict[str, float]:
+    """Seconds a round of each scenario whose dataset is here."""
+    found = {}
+    for name in sorted(scenarios):
+        try:
+            found[name] = round_seconds(name)
+        except DataError:
+            continue
+    return found

@@ -1,0 +1,77 @@
+"""What is stored of a run that can be run again: its cells, and what one of them costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from sifu.bench.work import round_work
+from sifu.cell import Wanted
+from sifu.claims.tables import Tables, read_tables
+from sifu.config import load_scenario
+from sifu.data import DATASETS
+from sifu.errors import ConfigError, StoreError
+from sifu.models.flat import build_model
+from sifu.schemas import CELLS
+from sifu.store import read_table
+
+_FLOPS = 5e10  # a second, of two CPU cores: the slowest network of docs/performance.md
+_TRIVIAL = "original"  # nothing is run for it
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The tables of a results folder, and the rounds of its trainings."""
+
+    folder: Path
+    tables: Tables
+    training: pd.DataFrame
+
+    def candidates(self) -> pd.DataFrame:
+        """Cells that something was run for, in an order that depends on nothing else."""
+        cells = self.tables.cells
+        kept = cells[(cells["variant"] != _TRIVIAL) & (cells["status"] != "refused")]
+        return kept.sort_values(list(Wanted._fields)).reset_index(drop=True)
+
+    def seed_rounds(self, cell: Wanted) -> int:
+        """Rounds of the trainings of a cell's seed, and of all requests under the cell's stop rule."""
+        trained = self.training[(self.training["scenario"] == cell.scenario) & (self.training["seed"] == cell.seed)]
+        trained = trained[trained["variant"].isin(("train", cell.variant))]
+        cells = self.tables.cells
+        chain = cells[(cells[["scenario", "variant", "stop", "seed"]] == list(cell[:4])).all(axis=1)]
+        return int(trained["rounds"].sum() + chain["rounds"].sum())
+
+
+def read_stored(folder: Path) -> Stored:
+    """The run of a folder, or one sentence that says that there is none."""
+    tables = read_tables(folder)
+    if not len(tables.cells):
+        raise StoreError(f"no unlearned cells under {folder}: run make paper, or name a folder with --results")
+    paths = [*sorted(folder.glob("train/*/*/cells.parquet")), *sorted(folder.glob("train/*/*/*/cells.parquet"))]
+    frames = [read_table(path, CELLS) for path in paths]
+    empty = CELLS.schema.empty_table().to_pandas()
+    return Stored(folder, tables, pd.concat(frames, ignore_index=True) if frames else empty)
+
+
+def round_seconds(config: Path, scenario: str, data_root: Path) -> float:
+    """Roughly, of one seed's round on two CPU cores."""
+    found = load_scenario(config / "scenarios.yaml", scenario, data_root)
+    model = build_model(found.model, DATASETS[found.dataset.name])
+    examples = getattr(found.partition, "examples", None) or getattr(found.partition, "min_examples", None) or 1
+    return round_work(found, model, int(examples)).flops / _FLOPS
+
+
+def named_cell(text: str, stored: Stored) -> Wanted:
+    """`scenario/variant/seed` as the cell of its last request, to the target."""
+    try:
+        scenario, variant, seed = text.split("/")
+        wanted = (scenario, variant, "target", int(seed))
+    except ValueError:
+        raise ConfigError("--cell", text, "scenario/variant/seed, such as mnist/sifu/0") from None
+    cells = stored.candidates()
+    rows = cells[(cells[["scenario", "variant", "stop", "seed"]] == list(wanted)).all(axis=1)]
+    if rows.empty:
+        raise StoreError(f"{stored.folder} has no cell {text} that was run to its target")
+    return Wanted(*wanted, request=int(rows["request"].max()))

@@ -1,0 +1,163 @@
+"""A small replication whose numbers are on paper: the tables that claims are measured on, and a folder of them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sifu.claims.tables import DATASETS, Tables
+from sifu.provenance import provenance
+from sifu.schemas import BOUNDS, CELLS, METRICS, SEARCH, SWEEP, Table
+from sifu.store import write_table
+from tests.conftest import REPO
+
+SEEDS, REQUESTS = (0, 1, 2), (1, 2)
+BLOCK = "s000-002"
+
+
+@dataclass(frozen=True)
+class Said:
+    """What is true of a variant, the same in every seed but for `spread` between one seed and the next."""
+
+    rounds: float = 100  # of each request, to the target
+    forgotten: float = 0.0  # accuracy on those who left
+    gap: float = 0.5  # to scratch under a budget, on retain and on forget alike
+    status: str = "done"
+    delta: float | None = None  # actual one, where 0.01 is claimed
+    spread: float = 0.0  # of rounds
+
+
+# every claim of the paper is true: SIFU saves 60%, FedEraser takes 12% more, and so on
+AS_CLAIMED = {
+    "scratch": Said(),
+    "fine_tuning": Said(50, 0.6),
+    "sifu": Said(40, 0.02, gap=0.1, delta=0.005),
+    "sifu_released": Said(40, 0.02, gap=0.1, delta=0.005),
+    "sifu_strict": Said(40, 0.02, gap=0.1, delta=0.005),
+    "last": Said(30),
+    "fed_eraser": Said(111, spread=1),
+    "fed_eraser_released": Said(111, spread=1),
+    "fed_accum": Said(50, 0.6),
+    "fed_accum_released": Said(50, 0.6),
+    "dp_released": Said(30, 0.6),
+}
+
+
+@dataclass(frozen=True)
+class World:
+    """Who says what in which scenario; `changes` are of (scenario, variant)."""
+
+    scenarios: tuple[str, ...] = DATASETS
+    changes: Mapping[tuple[str, str], Said] = field(default_factory=dict)
+    sweep: Mapping[float, tuple[float, str]] = field(default_factory=lambda: {0.1: (40.0, "done"), 1.0: (5.0, "lost")})
+    held: Mapping[str, float] = field(default_factory=lambda: {"": 1.0, "one_step": 1.0})  # change -> share of 100
+
+    def said(self, scenario: str) -> dict[str, Said]:
+        breaks = {"last": Said(30, status="not_reached")} if scenario.startswith("cifar") else {}
+        changed = {name: said for (where, name), said in self.changes.items() if where in (scenario, "*")}
+        return AS_CLAIMED | breaks | changed
+
+    def tables(self) -> Tables:
+        return Tables(
+            _frame(CELLS, [row for name in self.scenarios for row in self._cells(name)]),
+            _frame(METRICS, [row for name in self.scenarios for row in self._metrics(name)]),
+            _frame(SWEEP, [row for name in self.scenarios for row in self._sweep(name)]),
+            _frame(SEARCH, [_trial(name, value) for name in self.scenarios for value in (0.2, 0.5)]),
+            _frame(BOUNDS, [row for name in self.scenarios for row in self._bounds(name)]),
+        )
+
+    def _cells(self, scenario: str) -> list[dict[str, Any]]:
+        rows = []
+        for variant, said in self.said(scenario).items():
+            for seed in SEEDS:
+                rounds = round(said.rounds + said.spread * seed)
+                for key in _keys(scenario, variant, seed):
+                    costs = {"rounds": rounds, "client_steps": 10 * rounds, "comm_floats": 0}
+                    row = key | {"status": said.status} | costs
+                    if said.delta is not None:
+                        row |= {"claimed_delta": 0.01, "actual_delta": said.delta}
+                        row |= {"claimed_epsilon": 10.0, "actual_epsilon": 10.0}
+                    rows.append(row)
+        return rows
+
+    def _metrics(self, scenario: str) -> list[dict[str, Any]]:
+        rows = []
+        for variant, said in self.said(scenario).items():
+            for seed in SEEDS:
+                for key in _keys(scenario, variant, seed):
+                    rows.append(key | {"metric": "accuracy", "subset": "forgotten", "value": said.forgotten})
+                    for subset in ("retain", "forget"):
+                        rows.append(key | {"metric": "gap_to_scratch", "subset": subset, "value": said.gap})
+                        rows.append(key | {"metric": "accuracy", "subset": subset, "value": 0.9})
+        return rows
+
+    def _sweep(self, scenario: str) -> list[dict[str, Any]]:
+        ended = {"cut_round": 0, "retain_accuracy": 0.9, "forget_accuracy": 0.1}
+        return [
+            {"scenario": scenario, "variant": "sifu", "sigma": sigma, "seed": seed, "request": request}
+            | {"status": status, "rounds": round(rounds), "client_steps": 0}
+            | ended
+            for sigma, (rounds, status) in self.sweep.items()
+            for seed in SEEDS
+            for request in REQUESTS
+        ]
+
+    def _bounds(self, scenario: str) -> list[dict[str, Any]]:
+        return [
+            {"scenario": scenario, "change": change, "rule": rule, "seed": seed}
+            | {"points": 100, "held": round(100 * share * (rule == "published")), "worst": 2 - share}
+            for change, share in self.held.items()
+            for rule in ("published", "strict")  # of the strict count nothing holds
+            for seed in SEEDS
+        ]
+
+    def write(self, root: Path) -> Path:
+        """The same as a checkout with a config and results."""
+        shutil.copytree(REPO / "config", root / "config", dirs_exist_ok=True)
+        folder, tables = root / "results" / "paper", self.tables()
+        for name in self.scenarios:
+            for variant in self.said(name):
+                part = tables.cells[(tables.cells["scenario"] == name) & (tables.cells["variant"] == variant)]
+                _write(folder / "unlearn" / name / variant / BLOCK / "cells.parquet", CELLS, part)
+            _write(folder / "verify" / name / BLOCK / "metrics.parquet", METRICS, _part(tables.metrics, name))
+            _write(folder / "sweep" / name / BLOCK / "sweep.parquet", SWEEP, _part(tables.sweep, name))
+            found = folder / "search" / name / "dp_released" / "s1000000-1000000" / "search.parquet"
+            _write(found, SEARCH, _part(tables.trials, name))
+        _write(folder / "report" / "tables" / "bounds.parquet", BOUNDS, tables.bounds)
+        return folder
+
+
+def _keys(scenario: str, variant: str, seed: int) -> list[dict[str, Any]]:
+    return [
+        {"scenario": scenario, "variant": variant, "stop": stop, "seed": seed, "request": request}
+        for stop in ("target", "budget_25", "budget_50")
+        for request in REQUESTS
+    ]
+
+
+def _trial(scenario: str, value: float) -> dict[str, Any]:
+    key = {"scenario": scenario, "variant": "dp_released", "setting": "clip", "value": value, "seed": 1_000_000}
+    return key | {"status": "done", "rounds": 9, "client_steps": 90, "accuracy": 0.9, "chosen": value == 0.2}
+
+
+def _frame(table: Table, rows: list[dict[str, Any]]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=[column.name for column in table.columns])
+
+
+def _part(rows: pd.DataFrame, scenario: str) -> pd.DataFrame:
+    return rows[rows["scenario"] == scenario]
+
+
+def _write(path: Path, table: Table, rows: pd.DataFrame) -> None:
+    write_table(path, table, rows, provenance("test", {}, "0", "cpu"))
+
+
+def publish(folder: Path, **more: Any) -> None:
+    """A manifest of the least that one can have."""
+    (folder / "manifest.json").write_text(json.dumps(more))

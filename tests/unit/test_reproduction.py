@@ -1,0 +1,177 @@
+"""docs/reproduction.md: made of the tables of results/paper, of all of them, of some, or of none."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sifu.__main__ import main
+from sifu.claims import CLAIMS
+from sifu.claims.tables import read_tables
+from sifu.docs.published import REPLICATION, changes, read_manifest
+from sifu.docs.reproduction import reproduction_page
+from sifu.errors import StoreError
+from tests.claimed import BLOCK, Said, World, publish
+from tests.conftest import REPO
+
+LIMIT = 20 * 1024**2  # bytes of the replication that is kept in git
+
+needs_replication = pytest.mark.skipif(
+    not (REPO / REPLICATION / "manifest.json").exists(), reason="results/paper is not in this checkout"
+)
+
+
+def lines_of(page: str, section: str) -> list[str]:
+    """The lines of one claim."""
+    return page.split(f"### {section}\n")[1].split("\n### ")[0].splitlines()
+
+
+def test_a_page_of_numbers_that_are_on_paper(tmp_path: Path) -> None:
+    """MNIST's seeds save 60, 40 and 20% of the rounds, FashionMNIST's 60% each; CelebA and CIFAR were not run."""
+    world = World(("mnist", "fashionmnist", "mnist_by_writer"), {("mnist", "sifu"): Said(40, 0.02, spread=20)})
+    publish(world.write(tmp_path))
+    page = reproduction_page(tmp_path)
+    found = lines_of(page, "SIFU takes 52% fewer rounds than scratch")
+    assert "| MNIST | rounds saved by SIFU | 40.0% [20.0%, 60.0%] | 3 | holds |" in found
+    assert "| FashionMNIST | rounds saved by SIFU | 60.0% [60.0%, 60.0%] | 3 | holds |" in found
+    assert "| CelebA | rounds saved by SIFU | - | 0 | not run |" in found
+    assert "| MNIST by writer | rounds saved by SIFU | 60.0% [60.0%, 60.0%] | 3 | - |" in found
+    assert "| average | rounds saved by SIFU, on average | 50.0% [40.0%, 60.0%] | 3 | - |" in found
+    assert any(line.startswith("Verdict: **holds in part**. Holds: the interval of the average") for line in found)
+    assert "| MNIST | 3 | - | 0 s |" in page
+    assert "| CIFAR-10 | not run | - | - |" in page
+    assert "| mnist | DP-FedAvg, as released | clip | 0.5 | 1 of 1 | 9 | 0.900 |  | yes |" in page
+    assert "| mnist | DP-FedAvg, as released | clip | 0.2 | 1 of 1 | 9 | 0.900 | yes |  |" in page
+
+
+def test_other_tables_make_another_page(tmp_path: Path) -> None:
+    """A test that compares page and tables must be able to fail."""
+    publish(World(("mnist",)).write(tmp_path))
+    before = reproduction_page(tmp_path)
+    World(("mnist",), {("mnist", "sifu"): Said(41)}).write(tmp_path)
+    assert reproduction_page(tmp_path) != before
+
+
+def test_without_a_manifest_nothing_was_run(tmp_path: Path) -> None:
+    """A run that is under way is no replication yet."""
+    World().write(tmp_path)
+    page = reproduction_page(tmp_path)
+    assert "Nothing yet: `results/paper` has no manifest" in page
+    assert page.count("Verdict: **not testable**") == len(CLAIMS)
+
+
+@settings(max_examples=6)
+@given(kept=st.sets(st.integers(0, 30), max_size=15))
+def test_any_part_of_a_run_makes_a_page(tmp_path_factory: pytest.TempPathFactory, kept: set[int]) -> None:
+    root = tmp_path_factory.mktemp("part")
+    folder = World(("mnist", "mnist_by_writer")).write(root)
+    publish(folder)
+    for place, path in enumerate(sorted(folder.rglob("*.parquet"))):
+        if place not in kept:
+            path.unlink()
+    page = reproduction_page(root)
+    assert len(re.findall(r"^Verdict: \*\*", page, re.MULTILINE)) == len(CLAIMS)
+    assert "nan" not in page
+
+
+def test_a_seed_in_two_blocks_is_refused(tmp_path: Path) -> None:
+    folder = World(("mnist",)).write(tmp_path)
+    source = folder / "unlearn" / "mnist" / "sifu"
+    (source / BLOCK).rename(source / "s000-009")
+    World(("mnist",)).write(tmp_path)
+    with pytest.raises(StoreError, match="a row stands in two files"):
+        read_tables(folder)
+
+
+def test_links_lead_to_sections(tmp_path: Path) -> None:
+    """GitHub's names: small letters, no signs, a dash for a space."""
+    World(()).write(tmp_path)
+    page = reproduction_page(tmp_path)
+    heads = re.findall(r"^### (.*)$", page, re.MULTILINE)
+    names = {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+    assert set(re.findall(r"\]\(#([^)]*)\)", page)) == names
+
+
+@needs_replication
+def test_the_page_is_that_of_the_stored_tables() -> None:
+    page = REPO / "docs" / "reproduction.md"
+    assert page.read_text() == reproduction_page(REPO), "docs/reproduction.md is stale: run make docs"
+
+
+@needs_replication
+def test_the_replication_is_that_of_todays_config() -> None:
+    found = changes(read_manifest(REPO / REPLICATION), REPO / "config" / "paper.yaml")
+    assert not found, f"results/paper is stale: run make paper ({'; '.join(found)})"
+
+
+def kept_in_git(root: Path) -> list[Path]:
+    """What git would keep of a replication: tracked, or new and not ignored."""
+    command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard", str(REPLICATION)]
+    names = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\0")
+    return [root / name for name in names if name and (root / name).exists()]
+
+
+@needs_replication
+def test_the_replication_is_small() -> None:
+    size = sum(path.stat().st_size for path in kept_in_git(REPO))
+    assert size < LIMIT, f"results/paper is {size / 1024**2:.1f} MB in git"
+
+
+KEPT = (
+    "manifest.json",
+    "report/report.html",
+    "report/figures/requests.png",
+    "report/figures/requests.md",
+    "report/tables/headline.csv",
+    "report/tables/headline.md",
+    "report/tables/statistics.parquet",
+    "report/tables/bounds.parquet",
+    "train/mnist/s000-009/cells.parquet",
+    "train/mnist/dp_released/s000-009/cells.parquet",
+    "train/mnist/s000-009/time.json",
+    "search/mnist/dp_released/s1000000-1000001/search.parquet",
+    "unlearn/mnist/sifu/s000-009/cells.parquet",
+    "verify/mnist/s000-009/metrics.parquet",
+    "verify/mnist/s000-009/verification.parquet",
+    "sweep/mnist/s000-009/sweep.parquet",
+    "request_sets/mnist/s000-009/request_sets.parquet",
+)
+IGNORED = (
+    "partition/mnist/s000-009/partition.parquet",
+    "train/mnist/s000-009/history.safetensors",
+    "train/mnist/s000-009/sensitivity.parquet",
+    "train/mnist/s000-009/curves.parquet",
+    "train/mnist/s000-009/log.txt",
+    "unlearn/mnist/sifu/s000-009/weights.safetensors",
+    "unlearn/mnist/sifu/s000-009/curves.parquet",
+    "alpha/mnist/s000-009/alpha.parquet",
+    "report/tables/statistics.csv",
+    "report/figures/requests.pdf",
+)
+
+
+def test_what_git_keeps_of_a_replication(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / ".gitignore").write_text((REPO / ".gitignore").read_text())
+    for name in (*KEPT, *IGNORED):
+        path = tmp_path / REPLICATION / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    (tmp_path / "results" / "other.parquet").touch()
+    assert {str(path.relative_to(tmp_path / REPLICATION)) for path in kept_in_git(tmp_path)} == set(KEPT)
+
+
+def test_docs_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("README.md", "CONTRIBUTING.md", "CITATION.cff", "pyproject.toml"):
+        shutil.copy(REPO / name, tmp_path)
+    shutil.copytree(REPO / "docs", tmp_path / "docs")
+    publish(World(("mnist",)).write(tmp_path))
+    assert main(["docs", "--root", str(tmp_path)]) == 0
+    assert "reproduction.md" in capsys.readouterr().out
+    assert (tmp_path / "docs" / "reproduction.md").read_text() == reproduction_page(tmp_path)
