@@ -12,7 +12,8 @@ from sifu.config import read_yaml
 from sifu.docs.published import described
 from sifu.errors import ConfigError, StoreError
 from sifu.paths import FILES
-from sifu.run import Run, block_seeds
+from sifu.run import Run
+from sifu.seeds import block_seeds
 from sifu.settings import build
 from sifu.store import read_stamp, write_text
 from sifu.timing import seconds_of

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from sifu import RULES_VERSION
 from sifu.errors import StoreError
 from sifu.provenance import Provenance
-from sifu.schemas import Table
+from sifu.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

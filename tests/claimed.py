@@ -13,8 +13,9 @@ import pandas as pd
 
 from sifu.claims.tables import DATASETS, Tables
 from sifu.provenance import provenance
-from sifu.schemas import BOUNDS, CELLS, METRICS, SEARCH, SWEEP, Table
+from sifu.schemas import BOUNDS, CELLS, METRICS, SCENARIO_SEARCH, SEARCH, SWEEP
 from sifu.store import write_table
+from sifu.table import Table
 from tests.conftest import REPO
 
 SEEDS, REQUESTS = (0, 1, 2), (1, 2)
@@ -41,8 +42,8 @@ AS_CLAIMED = {
     "sifu_released": Said(40, 0.02, gap=0.1, delta=0.005),
     "sifu_strict": Said(40, 0.02, gap=0.1, delta=0.005),
     "last": Said(30),
-    "fed_eraser": Said(111, spread=1),
-    "fed_eraser_released": Said(111, spread=1),
+    "fed_eraser_searched": Said(111, spread=1),
+    "fed_eraser_released_searched": Said(111, spread=1),
     "fed_accum": Said(50, 0.6),
     "fed_accum_released": Said(50, 0.6),
     "dp_released": Said(30, 0.6),
@@ -69,6 +70,7 @@ class World:
             _frame(METRICS, [row for name in self.scenarios for row in self._metrics(name)]),
             _frame(SWEEP, [row for name in self.scenarios for row in self._sweep(name)]),
             _frame(SEARCH, [_trial(name, value) for name in self.scenarios for value in (0.2, 0.5)]),
+            _frame(SCENARIO_SEARCH, []),
             _frame(BOUNDS, [row for name in self.scenarios for row in self._bounds(name)]),
         )
 
@@ -142,8 +144,12 @@ def _keys(scenario: str, variant: str, seed: int) -> list[dict[str, Any]]:
 
 
 def _trial(scenario: str, value: float) -> dict[str, Any]:
-    key = {"scenario": scenario, "variant": "dp_released", "setting": "clip", "value": value, "seed": 1_000_000}
-    return key | {"status": "done", "rounds": 9, "client_steps": 90, "accuracy": 0.9, "chosen": value == 0.2}
+    key = {"scenario": scenario, "variant": "dp_released", "setting": "clip", "seed": 1_000_000}
+    return (
+        key
+        | {"place": int(value == 0.5), "value": f"{value:g}"}
+        | {"status": "done", "rounds": 9, "client_steps": 90, "accuracy": 0.9, "chosen": value == 0.2}
+    )
 
 
 def _frame(table: Table, rows: list[dict[str, Any]]) -> pd.DataFrame:

@@ -9,8 +9,9 @@ import pandas as pd
 
 from sifu.errors import StoreError
 from sifu.report.statistics import FINISHED
-from sifu.schemas import BOUNDS, CELLS, METRICS, SEARCH, SWEEP, Table
+from sifu.schemas import BOUNDS, CELLS, METRICS, SCENARIO_SEARCH, SEARCH, SWEEP
 from sifu.store import read_table
+from sifu.table import Table
 
 DATASETS = ("mnist", "fashionmnist", "cifar10", "cifar100", "celeba")  # the scenarios of the paper's claims
 BESIDE = ("mnist_by_writer",)  # shown, never counted: a natural partition that everybody can download
@@ -25,6 +26,7 @@ class Tables:
     metrics: pd.DataFrame
     sweep: pd.DataFrame
     trials: pd.DataFrame
+    scenario_trials: pd.DataFrame
     bounds: pd.DataFrame
 
     def ran(self, scenario: str, variant: str) -> bool:
@@ -84,6 +86,7 @@ def read_tables(folder: Path) -> Tables:
         metrics=_read(folder, "verify/*/*/metrics.parquet", METRICS),
         sweep=_read(folder, "sweep/*/*/sweep.parquet", SWEEP),
         trials=_read(folder, "search/*/*/*/search.parquet", SEARCH),
+        scenario_trials=_read(folder, "scenario_search/*/*/*/scenario_search.parquet", SCENARIO_SEARCH),
         bounds=_read(folder, "report/tables/bounds.parquet", BOUNDS),
     )
 

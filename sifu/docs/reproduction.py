@@ -13,7 +13,7 @@ from sifu.claims.tables import BESIDE, DATASETS, Tables, read_tables
 from sifu.docs.published import REPLICATION as RESULTS
 from sifu.docs.published import described, read_manifest
 from sifu.docs.settings import NOTE
-from sifu.report.tables import markdown, searches
+from sifu.report.tables import markdown, scenario_searches, searches
 
 CONFIG = Path("config", "paper.yaml")
 _CLIP = {"mnist": 0.5, "fashionmnist": 0.5, "cifar10": 0.2, "cifar100": 0.2, "celeba": 0.5}  # C of the paper's Table 2
@@ -48,7 +48,7 @@ def reproduction_page(root: Path) -> str:
         "## What nobody checked\n",
         *(_section(claim, found[claim.name], titles) for claim in UNCHECKED),
         "## Searches of what the paper leaves open\n",
-        _searches(tables.trials, labels),
+        _searches(tables, labels),
     ]
     return "\n".join(parts).rstrip() + "\n"
 
@@ -170,15 +170,31 @@ def _number(value: float, unit: str) -> str:
     return text.removeprefix("-") if not text.strip("-0.%") else text
 
 
-def _searches(trials: pd.DataFrame, labels: dict[str, str]) -> str:
-    """Every value that was tried, and the paper's own where it names one."""
-    text = (
-        "C of DP-FedAvg, on seeds that are not reported, each value with the same budget of rounds; the value that "
-        "reaches the target on most seeds, then in the fewest client steps, is used.\n\n"
+def _searches(tables: Tables, labels: dict[str, str]) -> str:
+    """Settings of methods, then of scenarios."""
+    methods = (
+        "Settings of methods (C of DP-FedAvg; FedEraser's dt and r, `every` and `calibration`), on seeds that are not "
+        "reported, each value with the same budget of rounds. The value that reaches the target on most seeds, then "
+        "in the fewest client steps, is used; what was forgotten does not count. Scenarios with marks take the values "
+        "of their dataset.\n"
     )
+    scenarios = (
+        "Settings of scenarios (clipping, nets) in the same way: a training and SIFU's answer to the first request. "
+        "Nothing is changed by it: `used` is what the config says, `chosen` what the search would have chosen.\n"
+    )
+    tried = scenario_searches(tables.scenario_trials)
+    parts = [methods, _tried(tables.trials, labels), scenarios, markdown(tried, "").lstrip() if len(tried) else _NOT]
+    return "\n".join(parts)
+
+
+_NOT = "Not run.\n"
+
+
+def _tried(trials: pd.DataFrame, labels: dict[str, str]) -> str:
+    """Every value that was tried, and the paper's own where it names one."""
     if not len(trials):
-        return text + "Not run.\n"
+        return _NOT
     table = searches(trials, labels)
     rows = zip(table["scenario"], table["setting"], table["value"], strict=True)
     mark = ["yes" if setting == "clip" and float(value) == _CLIP.get(name) else "" for name, setting, value in rows]
-    return text + markdown(table.assign(**{"the paper's": mark}), "").lstrip()
+    return markdown(table.assign(**{"the paper's": mark}), "").lstrip()

@@ -9,11 +9,12 @@ from sifu.cell import Wanted
 from sifu.config import load_scenario, load_variant
 from sifu.methods.method import Method, OwnTraining
 from sifu.paths import stage_folder, stop_name
-from sifu.run import block_name, method_of
+from sifu.run import method_of
 from sifu.scenario import Scenario
+from sifu.seeds import block_name
 from sifu.stages.block import Block
 from sifu.stages.partition import run_partition
-from sifu.stages.search import chosen_value
+from sifu.stages.search import chosen_values
 from sifu.stages.train import run_train
 from sifu.stages.unlearn import run_unlearn
 from sifu.stages.verify import REFERENCE, run_verify
@@ -71,8 +72,9 @@ def _method(name: str, scenario: Scenario, cell: Wanted, machine: Machine) -> Me
     variant = load_variant(machine.config / "variants.yaml", name)
     if variant.search is None:
         return method_of(name, variant, scenario)
-    found = stage_folder(str(machine.stored), "search", cell.scenario, variant.search.block, name)
-    return method_of(name, variant, scenario, chosen_value(found / "search.parquet"))
+    searched = scenario.searched_as or cell.scenario
+    found = stage_folder(str(machine.stored), "search", searched, variant.search.block, name)
+    return method_of(name, variant, scenario, chosen_values(found / "search.parquet", variant.search))
 
 
 def _unlearn(block: Block, variant: str, method: Method, folder: Path) -> None:

@@ -22,9 +22,9 @@ from sifu.schemas import (
     SEARCH,
     SWEEP,
     VERIFICATION,
-    Table,
 )
 from sifu.store import read_stamp, read_table
+from sifu.table import Table
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ import pandas as pd
 from torch import Tensor
 
 from sifu.history import Segment, Work
-from sifu.schemas import CELLS, CURVES, Table
+from sifu.schemas import CELLS, CURVES
+from sifu.table import Table
 from sifu.types import Status
 from sifu.unlearning import Answer
 

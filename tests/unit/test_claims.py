@@ -189,7 +189,7 @@ def test_without_celeba_a_claim_holds_in_part(name: str) -> None:
     ("name", "world"),
     [
         ("SIFU takes 52%", World(changes={("*", "sifu"): Said(101, 0.02)})),
-        ("FedEraser takes 12%", World(changes={("*", "fed_eraser_released"): Said(99)})),
+        ("FedEraser takes 12%", World(changes={("*", "fed_eraser_released_searched"): Said(99)})),
         ("SIFU has the best trade-off", World(changes={("*", "last"): Said(gap=0.05)})),
         ("Fine-tuning", World(changes={("*", "fine_tuning"): Said(50, 0.04)})),
         ("FedAccum forgets", World(changes={("*", "fed_accum_released"): Said(50, 0.0)})),
@@ -209,7 +209,7 @@ def test_without_celeba_a_claim_holds_in_part(name: str) -> None:
         ("Strict SIFU's certificate", World(changes={("*", "sifu_strict"): Said(40, delta=0.011)})),
         ("SIFU's speed-up survives", World(changes={("*", "sifu_strict"): Said(100)})),
         ("SIFU's speed-up is that", World(changes={("*", "sifu_released"): Said(120)})),
-        ("FedEraser, corrected", World(changes={("*", "fed_eraser"): Said(80)})),
+        ("FedEraser, corrected", World(changes={("*", "fed_eraser_searched"): Said(80)})),
         ("FedAccum, corrected", World(changes={("*", "fed_accum"): Said(50, 0.0)})),
         ("SIFU's trade-off", World(changes={("*", "fed_accum"): Said(gap=0.0)})),
     ],

@@ -236,7 +236,7 @@ def tables(rounds: list[int], accuracy: list[float], status: str = "done") -> Ta
         for rows, table in ((cells, CELLS), (values, METRICS))
     ]
     empty = pd.DataFrame()
-    return Tables(*frames, empty, empty, empty)
+    return Tables(*frames, empty, empty, empty, empty)
 
 
 @pytest.mark.parametrize(

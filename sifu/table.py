@@ -1,0 +1,27 @@
+"""What a Parquet table is: columns with their types and units, and the key of a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pyarrow as pa
+
+
+class Column(NamedTuple):
+    name: str
+    type: pa.DataType
+    meaning: str  # with unit
+    nullable: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    name: str
+    meaning: str
+    key: tuple[str, ...]  # identifies a row; rows are sorted by it
+    columns: tuple[Column, ...]
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([pa.field(c.name, c.type, nullable=c.nullable) for c in self.columns])
