@@ -46,7 +46,7 @@ def test_a_page_of_numbers_that_are_on_paper(tmp_path: Path) -> None:
     assert any(line.startswith("Verdict: **holds in part**. Holds: the interval of the average") for line in found)
     assert "| MNIST | 3 | - | 0 s |" in page
     assert "| CIFAR-10 | not run | - | - |" in page
-    assert "| mnist | DP-FedAvg, as released | clip | 0.5 | 1 of 1 | 9 | 0.900 |  | yes |" in page
+    assert "| mnist | DP-FedAvg, as released | clip | 0.5 | 1 of 1 | 9 | 90 | 0.900 |  | yes |" in page
     assert "| mnist | DP-FedAvg, as released | clip | 0.2 | 1 of 1 | 9 | 0.900 | yes |  |" in page
 
 
