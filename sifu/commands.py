@@ -50,10 +50,12 @@ def add_stages(commands: Commands) -> None:
     sweep = _add(commands, "sweep", "Answer every request with one method under several sigma.", run_sweep)
     sweep.add_argument("--variant", required=True, help="name in variants.yaml")
     sweep.add_argument("--sigmas", nargs="+", type=float, required=True, help="standard deviations of the noise")
+    sweep.add_argument("--seeds-end", type=int, help="leave out the block's seeds from here on")
     _with_device(sweep)
     sets = _add(commands, "request_sets", "Answer one request of each of several sets of clients.", run_request_sets)
     sets.add_argument("--variants", nargs="+", required=True, help="names in variants.yaml")
     sets.add_argument("--count", type=int, default=10, help="how many sets (default: %(default)s)")
+    sets.add_argument("--seeds-end", type=int, help="leave out the block's seeds from here on")
     _with_device(sets)
     _with_device(_add(commands, "alpha", "Measure how much single clients moved the training.", run_alpha))
     changed = _add(commands, "alpha_sweep", "Train with another federation and measure the same.", run_alpha_sweep)
@@ -194,10 +196,20 @@ def run_unlearn(parsed: argparse.Namespace) -> None:
     run_unlearn(block, parsed.variant, method, folder, history=trained / "history.safetensors", training=training)
 
 
+def _first_seeds(parsed: argparse.Namespace) -> Block:
+    """The block, less its seeds from `--seeds-end` on."""
+    block = _block(parsed)
+    if parsed.seeds_end is None:
+        return block
+    if parsed.seeds_end <= block.seeds.start:
+        raise ConfigError("--seeds-end", parsed.seeds_end, f"more than {block.seeds.start}, the block's first seed")
+    return replace(block, seeds=range(block.seeds.start, min(block.seeds.stop, parsed.seeds_end)))
+
+
 def run_sweep(parsed: argparse.Namespace) -> None:
     from sifu.stages.sweep import run_sweep
 
-    block = _block(parsed)
+    block = _first_seeds(parsed)
     variant = load_variant(parsed.config / "variants.yaml", parsed.variant)
     methods = {}
     for sigma in parsed.sigmas:
@@ -212,7 +224,7 @@ def run_request_sets(parsed: argparse.Namespace) -> None:
     from sifu.stages.request_sets import Trained, run_request_sets
 
     at_least_one("--count", parsed.count)
-    block, variants = _block(parsed), {}
+    block, variants = _first_seeds(parsed), {}
     for name in parsed.variants:
         parsed.variant = name
         method = _method(parsed, block.scenario)

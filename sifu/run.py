@@ -42,6 +42,7 @@ class SigmaSweep:
     scenarios: tuple[str, ...] = setting("which of the run's scenarios")
     variant: str = setting("name of variants.yaml", default="sifu")
     values: tuple[float, ...] = setting("standard deviations of the noise", above(0))
+    num_seeds: int | None = setting("with how many of the run's seeds, the first; null: all", at_least(1), default=None)
 
 
 @settings
@@ -53,6 +54,7 @@ class RequestSets:
     count: int = setting(
         "how many sets; where clients hold one class, at most as many as classes", at_least(1), default=10
     )
+    num_seeds: int | None = setting("with how many of the run's seeds, the first; null: all", at_least(1), default=None)
 
 
 @settings

@@ -10,7 +10,7 @@ from sifu.blocks import chosen_block_size
 from sifu.run import Change, Run, Variant, changed_scenario
 from sifu.scenario import Scenario
 from sifu.search import ScenarioSearch
-from sifu.seeds import block_name
+from sifu.seeds import block_name, block_seeds
 from sifu.settings import to_plain
 
 
@@ -56,12 +56,15 @@ class Suite:
         """The (scenario, block) pairs of the sigma `sweep`, of the `request_sets` or of the `alpha_sweep`."""
         run = self.run
         sweep = {"sweep": run.sigma_sweep, "request_sets": run.request_sets, "alpha_sweep": run.alpha_sweep}[stage]
-        return [
-            (name, block)
-            for name in (sweep.scenarios if sweep else ())
-            if name in self.scenarios
-            for block in self.blocks
-        ]
+        blocks = [block for block in self.blocks if block_seeds(block).start < self.seeds_end(stage)]
+        names = [name for name in (sweep.scenarios if sweep else ()) if name in self.scenarios]
+        return [(name, block) for name in names for block in blocks]
+
+    def seeds_end(self, stage: str) -> int:
+        """The first seed that the sigma `sweep` or the `request_sets` do without."""
+        sweep = {"sweep": self.run.sigma_sweep, "request_sets": self.run.request_sets}.get(stage)
+        count = sweep.num_seeds if sweep and sweep.num_seeds else self.run.num_seeds
+        return self.run.first_seed + min(count, self.run.num_seeds)
 
     @property
     def changes(self) -> dict[str, Change]:

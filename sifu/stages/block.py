@@ -62,9 +62,9 @@ class Block:
         return provenance(stage, relevant_settings(stage, self.scenario, method), code, device)
 
 
-def open_history(engine: Engine, path: Path) -> History:
-    """The training of a block, ready to be gone back into."""
-    segment = read_segment(path)
+def open_history(engine: Engine, path: Path, *, first: int | None = None) -> History:
+    """The training of a block, or of the `first` of its seeds, ready to be gone back into."""
+    segment = read_segment(path).part(slice(0, first))
     if segment.available.shape != engine.clients.size.shape:
         raise StoreError(f"{path} is the history of {tuple(segment.available.shape)} seeds and clients, not of these")
     return History.of(engine, segment)

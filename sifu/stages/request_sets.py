@@ -42,7 +42,7 @@ def run_request_sets(block: Block, count: int, variants: dict[str, Trained], fol
 def _rows(block: Block, count: int, variants: dict[str, Trained]) -> Rows:
     """The rows of variants that start from the same training."""
     _, scenario, path = next(iter(variants.values()))
-    history = open_history(replace(block, scenario=scenario).engine(), path)
+    history = open_history(replace(block, scenario=scenario).engine(), path, first=len(block.seeds))
     keys = Keys.of(block.seeds, history.engine.clients.images.device)
     sets = draw_sets(block.scenario, keys, count)
 

@@ -22,7 +22,7 @@ Rows = list[dict[str, Any]]
 
 def run_sweep(block: Block, variant: str, methods: Mapping[float, Method], folder: Path, *, history: Path) -> None:
     """Writes `folder`/sweep.parquet: all requests, to the target, with the variant's method under each sigma."""
-    trained = open_history(block.engine(), history)
+    trained = open_history(block.engine(), history, first=len(block.seeds))
     keys = Keys.of(block.seeds, trained.engine.clients.images.device)
     leavers = draw_requests(block.scenario, keys)
     rule, stream = target_rule(block.scenario), keys.fold("unlearn")

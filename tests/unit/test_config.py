@@ -209,6 +209,17 @@ def test_names_of_scenarios_are_checked(name: str, tmp_path: Path) -> None:
         load_scenario(tmp_path / "scenarios.yaml", "smoke", tmp_path)
 
 
+def test_sweeps_with_some_of_the_seeds() -> None:
+    """10 seeds in blocks of 4, the sweep with 5 of them: blocks 0-3 and 4-7, the second cut at 5."""
+    raw = read_yaml(CONFIG / "config.yaml") | {"num_seeds": 10, "block_size": 4}
+    raw["sigma_sweep"] = raw["sigma_sweep"] | {"num_seeds": 5}
+    suite = load_suite(raw, CONFIG)
+    assert suite.sweep_files("sweep") == [("mnist_embedded", "s000-003"), ("mnist_embedded", "s004-007")]
+    assert suite.seeds_end("sweep") == 5
+    assert len(suite.sweep_files("request_sets")) == 3
+    assert suite.seeds_end("request_sets") == 10
+
+
 def test_searches_of_another_scenario() -> None:
     """mnist_watermark takes mnist's: one search for both, and mnist must be in the run."""
     raw = read_yaml(CONFIG / "paper.yaml") | {"missing_data": "skip", "scenarios": ["mnist", "mnist_watermark"]}

@@ -140,6 +140,20 @@ def test_packed_tables_are_the_same(made: Made, tmp_path: Path, size: int, monke
         pd.testing.assert_frame_equal(alone, packed_rows, check_exact=True)
 
 
+def test_the_first_seeds_alone_are_the_same_rows(made: Made, tmp_path: Path) -> None:
+    method = build_method("sifu", {}, made.scenario.certificate)
+    trained = {"sifu": Trained(method, made.scenario, made.history)}
+    for folder, seeds in ((tmp_path / "all", SEEDS), (tmp_path / "first", range(1))):
+        block = replace(made.block, seeds=seeds)
+        run_sweep(block, "sifu", {0.05: method}, folder, history=made.history)
+        run_request_sets(block, 2, trained, folder)
+    for file, table in (("sweep.parquet", SWEEP), ("request_sets.parquet", REQUEST_SETS)):
+        whole, first = (read_table(tmp_path / way / file, table) for way in ("all", "first"))
+        assert set(first["seed"]) == {0}
+        same = whole[whole["seed"] == 0].reset_index(drop=True)
+        pd.testing.assert_frame_equal(same, first, check_exact=True)
+
+
 def test_request_sets_are_different_clients(made: Made, tmp_path: Path) -> None:
     variants = {
         name: Trained(build_method(name, {}, made.scenario.certificate), made.scenario, made.history)

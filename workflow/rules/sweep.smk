@@ -15,8 +15,9 @@ rule sweep:
         code=sweep_code,
         variant=RUN.sigma_sweep.variant if RUN.sigma_sweep else "",
         sigmas=list(RUN.sigma_sweep.values) if RUN.sigma_sweep else [],
+        end=SUITE.seeds_end("sweep"),
     shell:
-        "{PY:q} -m sifu sweep --variant {params.variant} --sigmas {params.sigmas} "
+        "{PY:q} -m sifu sweep --variant {params.variant} --sigmas {params.sigmas} --seeds-end {params.end} "
         + BLOCK_OPTIONS
         + DEVICE_OPTIONS
 
@@ -39,7 +40,8 @@ rule request_sets:
         code=set_code,
         variants=SUITE.set_variants,
         sets=RUN.request_sets.count if RUN.request_sets else 0,
+        end=SUITE.seeds_end("request_sets"),
     shell:
-        "{PY:q} -m sifu request_sets --variants {params.variants} --count {params.sets} "
+        "{PY:q} -m sifu request_sets --variants {params.variants} --count {params.sets} --seeds-end {params.end} "
         + BLOCK_OPTIONS
         + DEVICE_OPTIONS
