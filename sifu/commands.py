@@ -82,9 +82,15 @@ def _timed(stage: str, command: Command, parsed: argparse.Namespace) -> None:
     """A stage, with its wall time beside its tables."""
     from sifu.timing import timed
 
-    part = getattr(parsed, "name", None) or (stage != "sweep" and getattr(parsed, "variant", None)) or ""
-    with timed(_folder(parsed, stage, part)):
+    with timed(_folder(parsed, stage, _part(stage, parsed))):
         command(parsed)
+
+
+def _part(stage: str, parsed: argparse.Namespace) -> str:
+    """What a stage's folder is of beside scenario and block: a variant, a change, a search."""
+    if stage == "scenario_search":
+        return build(ScenarioSearch, _json("--search", parsed.search), "--search").name
+    return getattr(parsed, "name", None) or (stage != "sweep" and getattr(parsed, "variant", None)) or ""
 
 
 def _with_device(parser: argparse.ArgumentParser) -> None:

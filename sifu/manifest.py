@@ -16,7 +16,7 @@ from sifu.run import Run
 from sifu.seeds import block_seeds
 from sifu.settings import build
 from sifu.store import read_stamp, write_text
-from sifu.timing import seconds_of
+from sifu.timing import Spell, busy_seconds, spell_of
 
 MANIFEST = "manifest.json"
 _JOINED = ("commit", "torch", "device")
@@ -38,16 +38,24 @@ def manifest(config: Path, blocks: list[dict[str, Any]]) -> dict[str, Any]:
     made = {key: ", ".join(sorted({block[key] for block in blocks})) for key in _JOINED}
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
     head = {"config": config.name, "rules_version": RULES_VERSION} | made | {"settings_hash": digest}
-    return head | settings | {"seconds": _seconds(blocks), "blocks": blocks}
+    return head | settings | {"seconds": _seconds(blocks), "busy_seconds": _busy(blocks), "blocks": blocks}
 
 
 def _seconds(blocks: list[dict[str, Any]]) -> dict[str, float]:
-    """Wall seconds on each device, over the jobs that were timed."""
-    devices = sorted({block["device"] for block in blocks})
-    return {
-        device: round(sum(block["seconds"] or 0.0 for block in blocks if block["device"] == device), 2)
-        for device in devices
-    }
+    """Wall seconds of all jobs on each device, of those that were timed."""
+    return {device: round(sum(spell.seconds or 0.0 for spell in found), 2) for device, found in _spells(blocks).items()}
+
+
+def _busy(blocks: list[dict[str, Any]]) -> dict[str, float]:
+    """Seconds in which each device had at least one job: several at once count once."""
+    return {device: round(busy_seconds(found), 2) for device, found in _spells(blocks).items()}
+
+
+def _spells(blocks: list[dict[str, Any]]) -> dict[str, list[Spell]]:
+    spells: dict[str, list[Spell]] = {device: [] for device in sorted({block["device"] for block in blocks})}
+    for block in blocks:
+        spells[block["device"]].append(Spell(block["began"], block["seconds"]))
+    return spells
 
 
 def _blocks(folder: Path) -> list[dict[str, Any]]:
@@ -73,4 +81,4 @@ def _entry(path: Path, folder: Path) -> dict[str, Any]:
     stamp, seeds = read_stamp(path), block_seeds(block)
     named = {"stage": stage, "scenario": scenario, "variant": "/".join(variant), "seeds": [seeds[0], seeds[-1]]}
     made = {key: stamp.get(key, "unknown") for key in (*_JOINED, "code_hash")}
-    return named | made | {"seconds": seconds_of(path.parent)}
+    return named | made | spell_of(path.parent)._asdict()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -46,7 +47,11 @@ def provenance(stage: str, settings: Any, code_hash: str, device: str, **notes: 
 
 @cache
 def commit() -> str:
-    """The commit of this checkout, `-dirty` when it was changed since."""
+    """The commit of this checkout, `-dirty` when it was changed since. A copy without its history is told by
+    SIFU_COMMIT what it is a copy of.
+    """
+    if told := os.environ.get("SIFU_COMMIT"):
+        return told
     folder = Path(__file__).parent
     try:
         command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=12"]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from sifu.store import write_text
 
@@ -14,20 +16,40 @@ _FILE = "time.json"
 _SNAKEMAKE = "benchmark.tsv"  # what Snakemake leaves beside trainings and unlearnings
 
 
+class Spell(NamedTuple):
+    """When a job began (seconds since 1970) and how long it took; None where nobody looked at the clock."""
+
+    began: float | None
+    seconds: float | None
+
+
 @contextmanager
 def timed(folder: Path) -> Iterator[None]:
-    """Writes the wall time of what happens inside, in seconds, once all went well."""
-    start = time.monotonic()
+    """Writes when what happens inside began and how long it took, once all went well."""
+    began, start = time.time(), time.monotonic()
     yield
-    write_text(folder / _FILE, json.dumps({"seconds": round(time.monotonic() - start, 2)}) + "\n")
+    spell = Spell(round(began, 2), round(time.monotonic() - start, 2))
+    write_text(folder / _FILE, json.dumps(spell._asdict()) + "\n")
 
 
-def seconds_of(folder: Path) -> float | None:
-    """The wall time of the job that wrote to a folder; None where nobody looked at the clock."""
+def spell_of(folder: Path) -> Spell:
+    """The time of the job that wrote to a folder."""
     try:
-        return float(json.loads((folder / _FILE).read_text())["seconds"])
+        found = json.loads((folder / _FILE).read_text())
+        return Spell(float(found["began"]), float(found["seconds"]))
     except (OSError, ValueError, TypeError, KeyError):
-        return _snakemake_seconds(folder / _SNAKEMAKE)
+        return Spell(None, _snakemake_seconds(folder / _SNAKEMAKE))
+
+
+def busy_seconds(spells: Sequence[Spell]) -> float:
+    """For how long at least one of the jobs ran; a job whose beginning is not known is taken to have run alone."""
+    known = sorted((s.began, s.began + s.seconds) for s in spells if s.began is not None and s.seconds is not None)
+    total = sum(s.seconds or 0.0 for s in spells if s.began is None)
+    until = -math.inf
+    for began, ended in known:
+        total += max(0.0, ended - max(began, until))
+        until = max(until, ended)
+    return total
 
 
 def _snakemake_seconds(path: Path) -> float | None:

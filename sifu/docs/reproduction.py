@@ -88,11 +88,15 @@ def _made(manifest: dict[str, Any], blocks: list[dict[str, Any]]) -> str:
     """Where the run comes from, and how long all of it took on each device."""
     names = {"commit": "Commit", "settings_hash": "settings", "rules_version": "rules", "torch": "torch"}
     made = ", ".join(f"{title} {manifest.get(key, 'unknown')}" for key, title in names.items())
-    whole = [f"{_time(seconds)} on {device}" for device, seconds in manifest.get("seconds", {}).items()]
+    busy = manifest.get("busy_seconds", {})
+    whole = [
+        f"{_time(seconds)} on {device}, in {_time(busy.get(device, seconds))} as several ran at once"
+        for device, seconds in manifest.get("seconds", {}).items()
+    ]
     untimed = sum(block["seconds"] is None for block in blocks)
     note = f" {untimed} of {len(blocks)} jobs were not timed." if untimed else ""
     link = f"[manifest](../{RESULTS}/manifest.json)"
-    return f"{made}. Wall time of all jobs: {', '.join(whole) or 'unknown'}.{note} Block by block: {link}.\n"
+    return f"{made}. Wall time of all jobs: {'; '.join(whole) or 'unknown'}.{note} Block by block: {link}.\n"
 
 
 def _sum(jobs: list[dict[str, Any]]) -> float:

@@ -21,7 +21,7 @@ from sifu.recheck.sample import sample_cells
 from sifu.recheck.stored import read_stored
 from sifu.schemas import CELLS, METRICS
 from sifu.store import read_table, write_table
-from sifu.timing import seconds_of, timed
+from sifu.timing import Spell, busy_seconds, spell_of, timed
 from tests.claimed import World
 from tests.conftest import REPO
 
@@ -95,16 +95,23 @@ def test_a_run_without_results_has_no_manifest(done: Path, tmp_path: Path, capsy
 
 
 def test_the_time_of_a_job(tmp_path: Path) -> None:
-    assert seconds_of(tmp_path) is None
+    assert spell_of(tmp_path).seconds is None
     (tmp_path / "benchmark.tsv").write_text("s\th:m:s\n4.5\t0:00:04\n6.5\t0:00:06\n")
-    assert seconds_of(tmp_path) == 6.5, "Snakemake's last run counts"
+    assert spell_of(tmp_path).seconds == 6.5, "Snakemake's last run counts"
     with timed(tmp_path):
         pass
-    found = seconds_of(tmp_path)
+    found = spell_of(tmp_path).seconds
     assert found is not None
     assert found < 1, "our own clock comes first"
     (tmp_path / "time.json").write_text("{")
-    assert seconds_of(tmp_path) == 6.5
+    assert spell_of(tmp_path).seconds == 6.5
+
+
+def test_jobs_at_once_count_once() -> None:
+    """0 to 10 and 5 to 15 are 15 seconds, 30 to 35 are 5; 3 more began nobody knows when: 23. 31 to 32 adds nothing."""
+    spells = [Spell(30.0, 5.0), Spell(0.0, 10.0), Spell(None, 3.0), Spell(5.0, 10.0), Spell(31.0, 1.0)]
+    assert busy_seconds(spells) == 23
+    assert busy_seconds([Spell(None, None)]) == 0
 
 
 def test_a_job_that_fails_leaves_no_time(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ rule search:
         stage_path("search", "search.parquet", "{variant}"),
     log:
         stage_path("search", "log.txt", "{variant}"),
+    priority: 15  # some wait for it
     threads: RUN.threads
     resources:
         gpu=USES_GPU,
@@ -65,6 +66,7 @@ rule scenario_search:
         stage_path("scenario_search", "scenario_search.parquet", "{searched}"),
     log:
         stage_path("scenario_search", "log.txt", "{searched}"),
+    priority: 10  # long, and nobody waits
     threads: RUN.threads
     resources:
         gpu=USES_GPU,

@@ -8,6 +8,7 @@ rule train:
         stage_path("train", "log.txt"),
     benchmark:
         stage_path("train", "benchmark.tsv")
+    priority: 20  # most others wait for it
     threads: RUN.threads
     resources:
         gpu=USES_GPU,
