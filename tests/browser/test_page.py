@@ -58,7 +58,21 @@ def write_results(root: Path) -> Plan:
     methods = {name: name for name in LABELS}
     names = {"smoke": "Smoke"}
     return Plan(
-        str(root), names, ["s000-001"], LABELS, methods, list(LABELS), one, {"smoke": "plain"}, {}, [], [], [], [], {}
+        str(root),
+        names,
+        ["s000-001"],
+        LABELS,
+        methods,
+        list(LABELS),
+        one,
+        {"smoke": "plain"},
+        {},
+        [],
+        [],
+        [],
+        [],
+        [],
+        {},
     )
 
 

@@ -104,7 +104,7 @@ def test_rules_are_shown_where_they_differ() -> None:
 def plan(titles: str, sweeps: list[list[str]]) -> Plan:
     labels = dict.fromkeys(titles.split(), "")
     changes = {change: change for _, change, _ in sweeps}
-    return Plan("", labels, ["s0"], {}, {}, [], {}, {}, {}, [], [], [], sweeps, changes)
+    return Plan("", labels, ["s0"], {}, {}, [], {}, {}, {}, [], [], [], [], sweeps, changes)
 
 
 def test_panels_of_the_figure() -> None:

@@ -32,7 +32,7 @@ def axis_of() -> Axes:
 def test_methods_do_not_hide_each_other_at_a_single_budget() -> None:
     labels = {"scratch": "Scratch", "sifu": "SIFU"}
     source = Source(
-        Plan("", {}, [], labels, {name: name for name in labels}, list(labels), {}, {}, {}, [], [], [], [], {})
+        Plan("", {}, [], labels, {name: name for name in labels}, list(labels), {}, {}, {}, [], [], [], [], [], {})
     )
     source.__dict__["cells"] = pd.DataFrame(columns=["stop", "request", "spent_epsilon", "variant"])
     rows = [{"variant": name, "budget": 50, "mean": 0.1, "low": 0.1, "high": 0.1} for name in labels]
