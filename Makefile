@@ -49,6 +49,8 @@ mnist: $(VENV)/.ok  ## MNIST with the paper's settings, and from it the README's
 	$(MAKE) docs
 
 paper: $(VENV)/.ok  ## the paper's grid; datasets from SIFU_DATA_ROOT
+	@if test -e results/paper/manifest.json && ! ls results/paper/train/*/*/history.safetensors > /dev/null 2>&1; then \
+	  echo "results/paper holds the published tables without their trainings; remove the folder to run all again"; exit 1; fi
 	$(MAKE) run CONFIG=config/paper.yaml
 	$(BIN)/python -m sifu manifest --config config/paper.yaml
 	$(MAKE) docs
