@@ -9,7 +9,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 _DAEMONS = ("munged", "slurmctld", "slurmd", "slurmstepd", "slurmscriptd", "srun")
-_PLACES = ("/etc/slurm", "/var/lib/slurm", "/var/log/slurm", "/var/spool", "/var/log/munge", "/var/lib/munge", "/run/munge")
+_PLACES = (
+    "/etc/slurm",
+    "/var/lib/slurm",
+    "/var/log/slurm",
+    "/var/spool",
+    "/var/log/munge",
+    "/var/lib/munge",
+    "/run/munge",
+)
 
 
 def limited(
@@ -29,9 +37,11 @@ def limited(
     try:
         output, _ = process.communicate(timeout=seconds)
         return process.returncode, output
-    except subprocess.TimeoutExpired:
+    except BaseException as error:
         os.killpg(process.pid, signal.SIGKILL)
         output, _ = process.communicate()
+        if not isinstance(error, subprocess.TimeoutExpired):
+            raise
         return -signal.SIGKILL, f"{output}\nkilled after {seconds} seconds"
 
 
@@ -44,7 +54,10 @@ def _processes() -> list[str]:
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            name, state = (folder / "comm").read_text().strip(), (folder / "stat").read_text().rsplit(")", 1)[1].split()[0]
+            name, state = (
+                (folder / "comm").read_text().strip(),
+                (folder / "stat").read_text().rsplit(")", 1)[1].split()[0],
+            )
         except OSError:  # it ended meanwhile
             continue
         if name in _DAEMONS and state != "Z":

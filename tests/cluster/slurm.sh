@@ -3,10 +3,10 @@
 #   slurm.sh install     Debian's slurm-wlm and munge, where they are not there yet
 #   slurm.sh up DIR      munged, slurmctld and SLURM_NODES (4) times slurmd, all under DIR; waits until all nodes are idle
 #   slurm.sh down DIR    cancels its jobs, ends exactly what `up` started, removes DIR and the links in /etc/slurm
-# Every daemon ends by itself after SLURM_LIMIT (600) seconds, whatever becomes of the test.
+# Every daemon ends by itself after SLURM_LIMIT (900) seconds, whatever becomes of the test.
 set -euo pipefail
 nodes=${SLURM_NODES:-4}
-limit=${SLURM_LIMIT:-600}
+limit=${SLURM_LIMIT:-900}
 etc=/etc/slurm
 
 fail() {
