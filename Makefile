@@ -24,7 +24,7 @@ test: $(VENV)/.ok  ## set up, then run all tests
 	$(BIN)/python -m pytest -q
 
 test-cluster: $(VENV)/.ok  ## the suite on a real Slurm of four nodes, installed and started here as root for some minutes
-	timeout --foreground -s INT -k 60 540 $(BIN)/python -m pytest -q -m cluster tests/cluster
+	timeout --foreground -s INT -k 60 720 $(BIN)/python -m pytest -q -m cluster tests/cluster
 
 lint: $(VENV)/.ok  ## style, format, types
 	$(BIN)/ruff check .

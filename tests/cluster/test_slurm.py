@@ -20,6 +20,7 @@ from tests.workflow.conftest import copied
 pytestmark = pytest.mark.cluster
 
 SCRIPT = str(REPO / "tests" / "cluster" / "slurm.sh")
+SNAKEMAKE = str(REPO / "tests" / "cluster" / "impatient.py")
 NODES = 4
 # no accounting here, and no time to wait: a real cluster is asked less often
 SLURM = (
@@ -35,8 +36,8 @@ class Cluster:
     root: Path
     environment: dict[str, str]
 
-    def snakemake(self, *arguments: str, seconds: int = 300) -> tuple[int, str]:
-        command = (sys.executable, "-m", "snakemake", *arguments, "--configfile", "cluster.yaml")
+    def snakemake(self, *arguments: str, seconds: int = 400) -> tuple[int, str]:
+        command = (sys.executable, SNAKEMAKE, *arguments, "--configfile", "cluster.yaml")
         return limited(command, seconds, self.root, self.environment)
 
     def jobs(self) -> list[dict[str, str]]:
