@@ -9,7 +9,7 @@ UV := uv==0.13.7
 # Start-up of every job is dominated by imports: let Python keep its compiled files.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run report test lint format docs bench smoke mnist paper verify-paper clean help
+.PHONY: run report test test-cluster lint format docs bench smoke mnist paper verify-paper clean help
 
 run: $(VENV)/.ok  ## set up, then run the default job (CONFIG=..., CORES=...)
 	$(BIN)/snakemake --cores $(CORES) --configfile $(CONFIG)
@@ -22,6 +22,9 @@ report: $(VENV)/.ok  ## tables, figures and the HTML report of what has been run
 
 test: $(VENV)/.ok  ## set up, then run all tests
 	$(BIN)/python -m pytest -q
+
+test-cluster: $(VENV)/.ok  ## the suite on a real Slurm of four nodes, installed and started here as root for some minutes
+	timeout --foreground -s INT -k 60 720 $(BIN)/python -m pytest -q -m cluster tests/cluster
 
 lint: $(VENV)/.ok  ## style, format, types
 	$(BIN)/ruff check .

@@ -23,8 +23,13 @@ _CONTAINER = Path("/sys/fs/cgroup/memory.max")
 _UNKNOWN = 8 * 10**9  # bytes, where the machine does not say
 
 
-def uses_gpu(device: str) -> bool:
-    """Whether jobs of this setting will find a GPU; asked without torch."""
+def uses_gpu(device: str, cluster: bool = False) -> bool:
+    """Whether jobs of this setting will find a GPU; asked without torch.
+
+    On a cluster a job gets the GPU that it asks for, whatever the machine has that asks.
+    """
+    if cluster:
+        return device != "cpu"
     return device == "cuda" or (device == "auto" and shutil.which("nvidia-smi") is not None)
 
 

@@ -72,6 +72,7 @@ def _is_text(node: object) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
+@cache
 def _imports(module: str) -> list[str]:
     """Modules of this package that `module` names in an import, anywhere in it, and its parent packages."""
     names = []

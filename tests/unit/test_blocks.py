@@ -56,6 +56,13 @@ def test_who_finds_a_gpu(device: str, there: bool, expected: bool, monkeypatch: 
     assert uses_gpu(device) is expected
 
 
+@pytest.mark.parametrize(("device", "expected"), [("auto", True), ("cuda", True), ("cpu", False)])
+def test_jobs_on_a_cluster_ask_for_their_gpu(monkeypatch: pytest.MonkeyPatch, device: str, expected: bool) -> None:
+    """The machine that asks need not have one."""
+    monkeypatch.setattr(blocks.shutil, "which", lambda name: None)
+    assert uses_gpu(device, cluster=True) is expected
+
+
 def test_memory_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks.subprocess, "run", lambda *args, **kwargs: SimpleNamespace(stdout="143771\n"))
     assert gpu_memory() == 143771 * 2**20

@@ -51,9 +51,8 @@ def parse_plan(output: str) -> dict[str, int]:
     raise AssertionError("the job table has no end")
 
 
-@pytest.fixture(scope="module")
-def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    root = tmp_path_factory.mktemp("checkout")
+def copied(root: Path) -> Checkout:
+    """What Snakemake needs of this checkout, in `root`."""
     for part in PARTS:
         source = REPO / part
         if source.is_dir():
@@ -61,3 +60,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
         else:
             shutil.copy(source, root / part)
     return Checkout(root)
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    return copied(tmp_path_factory.mktemp("checkout"))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.workflow.conftest import Checkout
 
@@ -101,3 +103,24 @@ def test_names_with_spaces_are_quoted(checkout: Checkout) -> None:
     result = checkout.snakemake("-n", "-p", "--config", "results='my results'")
     assert result.returncode == 0, result.stderr
     assert "--results 'my results'" in result.stdout + result.stderr
+
+
+def test_a_cluster_is_not_asked_how_many_seeds_have_room(checkout: Checkout, data_root: Path) -> None:
+    arguments = ("--executor", "slurm", "--jobs", "4", "--configfile", "config/paper.yaml")
+    result = checkout.snakemake(*arguments, data_root=data_root)
+    assert result.returncode != 0
+    assert "block_size: null is refused on a cluster; allowed: a number of seeds" in result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("profile", ["slurm", "gpu"])
+def test_every_profile_is_understood(checkout: Checkout, profile: str) -> None:
+    command = ("--workflow-profile", f"profiles/{profile}", "--configfile", "config/smoke.yaml")
+    assert checkout.plan(*command) == checkout.plan("--configfile", "config/smoke.yaml")
+
+
+def test_the_cluster_knows_every_stage_that_may_use_a_gpu(checkout: Checkout) -> None:
+    rules = "".join(path.read_text() for path in sorted((checkout.root / "workflow" / "rules").glob("*.smk")))
+    parts = re.split(r"^(?:use )?rule (?:train as )?(\w+)", rules, flags=re.MULTILINE)[1:]
+    wanted = {name for name, body in zip(parts[::2], parts[1::2], strict=True) if "gpu=USES_GPU" in body}
+    profile = yaml.safe_load((checkout.root / "profiles" / "slurm" / "config.yaml").read_text())
+    assert set(profile["__variables__"]["stages"]) == wanted | {"train_variant"}

@@ -33,8 +33,16 @@ RUN = SUITE.run
 DATA_ROOT = default_data_root(RUN)
 CONFIG = Path(workflow.basedir) / "config"
 DOWNLOAD = "--download" if RUN.download else ""
+# Jobs run on other machines: this is one of theirs, or there is a number of jobs (a dry run has one, too, and one core).
+NODES, CORES = workflow.resource_settings.nodes, workflow.resource_settings.cores
+CLUSTER = workflow.remote_exec or (NODES is not None and CORES != 1)
+if CLUSTER and RUN.block_size is None:
+    raise WorkflowError(
+        "block_size: null is refused on a cluster; allowed: a number of seeds (--config block_size=10), "
+        "as each machine would choose another"
+    )
 # profiles/default lends one GPU: two trainings on it would only be in each other's way
-USES_GPU = int(uses_gpu(RUN.device))
+USES_GPU = int(uses_gpu(RUN.device, CLUSTER))
 
 # what a reader types to make a file again
 FIRST = Path(workflow.configfiles[0])  # that of the command line, if there is one

@@ -1,0 +1,73 @@
+"""Whether two folders of results hold the same tables, value by value, however their seeds were cut into blocks.
+
+`python -m tests.cluster.compare LEFT RIGHT` prints what differs, and then ends non-zero.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+
+_BLOCK = re.compile(r"/s\d+-\d+(?=/)")
+_TEXTS = (".csv", ".md", ".tex")
+
+
+def differences(left: Path, right: Path) -> list[str]:
+    """A sentence for each table that is not the same on both sides; tables of nothing are not the same, either."""
+    ours, theirs = _tables(left), _tables(right)
+    if not ours:
+        return [f"no tables in {left}"]
+    one_side = [f"{name}: only in {left if name in ours else right}" for name in sorted(ours.keys() ^ theirs.keys())]
+    both = sorted(ours.keys() & theirs.keys())
+    found = [sentence for name in both for sentence in _rows_differ(name, ours[name], theirs[name])]
+    return one_side + found + _texts_differ(left, right)
+
+
+def _tables(root: Path) -> dict[str, pd.DataFrame]:
+    """All tables by their path without the block; blocks of a table are put together."""
+    blocks: dict[str, list[pd.DataFrame]] = {}
+    for path in sorted(root.rglob("*.parquet")):
+        name = _BLOCK.sub("", path.relative_to(root).as_posix())
+        blocks.setdefault(name, []).append(pq.read_table(path).to_pandas())
+    return {name: _sorted(pd.concat(parts, ignore_index=True)) for name, parts in blocks.items()}
+
+
+def _sorted(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rows in an order of their own: first by what identifies them, last by what was measured."""
+    measured = [name for name in frame.columns if frame[name].dtype.kind == "f"]
+    names = [name for name in frame.columns if name not in measured] + measured
+    return frame.sort_values(names, ignore_index=True)
+
+
+def _rows_differ(name: str, ours: pd.DataFrame, theirs: pd.DataFrame) -> list[str]:
+    if list(ours.columns) != list(theirs.columns) or len(ours) != len(theirs):
+        shapes = f"{len(ours)} rows of {list(ours.columns)}, {len(theirs)} rows of {list(theirs.columns)}"
+        return [f"{name}: not the same rows and columns: {shapes}"]
+    found = []
+    for column in ours.columns:
+        same = (ours[column] == theirs[column]) | (ours[column].isna() & theirs[column].isna())
+        if ours[column].dtype != theirs[column].dtype or not same.all():
+            row = int((~same.astype(bool)).argmax())
+            pair = f"{ours[column][row]!r} and {theirs[column][row]!r}"
+            found.append(f"{name}: {column} differs in {int((~same).sum())} of {len(ours)} rows, such as {pair}")
+    return found
+
+
+def _texts_differ(left: Path, right: Path) -> list[str]:
+    """The report's tables as people read them: the same bytes."""
+    ours, theirs = ({p.name: p.read_bytes() for p in _texts(root)} for root in (left, right))
+    return [f"report/tables/{name}: differs" for name in sorted(ours | theirs) if ours.get(name) != theirs.get(name)]
+
+
+def _texts(root: Path) -> list[Path]:
+    return [path for path in (root / "report" / "tables").glob("*") if path.suffix in _TEXTS]
+
+
+if __name__ == "__main__":
+    sentences = differences(Path(sys.argv[1]), Path(sys.argv[2]))
+    print("\n".join(sentences) or "the same tables")
+    sys.exit(bool(sentences))
