@@ -140,6 +140,12 @@ class Run:
         one_of(PRECISIONS),
         default="tf32",
     )
+    checkpoint_seconds: float = setting(
+        "seconds between two checkpoints of a training, from which it goes on when it was cut off: so much work can be "
+        "lost, or 100 times what writing one takes if that is more",
+        at_least(0),
+        default=60.0,
+    )
 
 
 @settings

@@ -46,7 +46,8 @@ BLOCK_OPTIONS = (
     "--config {CONFIG:q} --results {RUN.results:q} --data-root {DATA_ROOT:q}"
 )
 DEVICE_OPTIONS = (
-    " --device {RUN.device} --threads {threads} --precision {RUN.precision}" + LOGGED
+    " --device {RUN.device} --threads {threads} --precision {RUN.precision}"
+    " --checkpoint-seconds {RUN.checkpoint_seconds}" + LOGGED
 )
 
 
