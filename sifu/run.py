@@ -17,6 +17,7 @@ from sifu.settings import (
     build,
     file_name,
     from_to,
+    inner_folder,
     one_of,
     refuse_unknown,
     setting,
@@ -121,7 +122,11 @@ class Run:
         at_least(1),
         default=None,
     )
-    results: str = setting("folder of all results", default="results")
+    results: str = setting(
+        "folder of all results, inside the project's (a link there may lead elsewhere)",
+        inner_folder(),
+        default="results",
+    )
     data_root: str | None = setting(
         "folder of the datasets; null: the variable SIFU_DATA_ROOT, else `data`", default=None
     )

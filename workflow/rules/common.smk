@@ -8,6 +8,7 @@ from snakemake.exceptions import WorkflowError
 
 from sifu import paths, stages
 from sifu.blocks import uses_gpu
+from sifu.clock import bring_back
 from sifu.codehash import code_hash
 from sifu.config import default_data_root, load_suite, read_yaml
 from sifu.data import source_files
@@ -27,6 +28,10 @@ except SifuError as error:
 
 for notice in SUITE.notices():
     print(notice, file=sys.stderr)
+
+if workflow.is_main_process and (ahead := bring_back(SUITE.run.results)):
+    words = "are dated ahead of this machine's clock: they get its time"
+    print(f"{ahead} files under {SUITE.run.results} {words}", file=sys.stderr)
 
 PY = sys.executable
 RUN = SUITE.run
