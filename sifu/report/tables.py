@@ -168,15 +168,15 @@ def latex(table: pd.DataFrame, caption: str) -> str:
     return "\n".join([*begin, r"\toprule", head + r" \\", r"\midrule", *lines, *end]) + "\n"
 
 
-_SIGNS = {sign: "\\" + sign for sign in "&%$#_{}"} | {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
+_SIGNS = {ord(sign): "\\" + sign for sign in "&%$#_{}"} | {
+    ord("\\"): r"\textbackslash{}",
+    ord("~"): r"\textasciitilde{}",
+    ord("^"): r"\textasciicircum{}",
 }
 
 
 def _escape(text: str) -> str:
-    return r"$\leq$".join(part.translate(str.maketrans(_SIGNS)) for part in text.split("<="))
+    return r"$\leq$".join(part.translate(_SIGNS) for part in text.split("<="))
 
 
 def with_spent_epsilon(labels: dict[str, str], cells: pd.DataFrame) -> dict[str, str]:

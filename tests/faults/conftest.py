@@ -111,3 +111,8 @@ def long(tmp_path: Path) -> Iterator[Long]:
     for process in psutil.process_iter(["cwd"]):  # what a test that failed left running here
         if process.info["cwd"] == str(tmp_path):
             process.kill()
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    return long_checkout(tmp_path_factory.mktemp("checkout"))
