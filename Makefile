@@ -9,7 +9,7 @@ UV := uv==0.13.7
 # Start-up of every job is dominated by imports: let Python keep its compiled files.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run report test lint format docs bench smoke mnist paper clean help
+.PHONY: run report unlock test test-faults test-load lint format docs bench smoke mnist paper clean help
 
 run: $(VENV)/.ok  ## set up, then run the default job (CONFIG=..., CORES=...)
 	$(BIN)/snakemake --cores $(CORES) --configfile $(CONFIG)
@@ -22,6 +22,15 @@ report: $(VENV)/.ok  ## tables, figures and the HTML report of what has been run
 
 test: $(VENV)/.ok  ## set up, then run all tests
 	$(BIN)/python -m pytest -q
+
+test-faults: $(VENV)/.ok  ## runs that are killed and started again, ten minutes or so
+	$(BIN)/python -m pytest -q -m faults
+
+test-load: $(VENV)/.ok  ## a plan of 5,000 cells
+	$(BIN)/python -m pytest -q -s -m load
+
+unlock: $(VENV)/.ok  ## after a run that was killed: remove Snakemake's lock (CONFIG=...)
+	$(BIN)/snakemake --unlock --cores 1 --configfile $(CONFIG)
 
 lint: $(VENV)/.ok  ## style, format, types
 	$(BIN)/ruff check .
@@ -56,7 +65,7 @@ clean:  ## remove results and caches, keep the environment
 	  results/search results/scenario_search results/null_space results/mnist .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*##/  make \1 -/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*##/  make \1 -/p' $(MAKEFILE_LIST)
 
 # uv installs in seconds; where it cannot be had, pip does the same in minutes.
 $(VENV)/.ok: pyproject.toml constraints.txt

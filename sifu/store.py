@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -93,12 +93,26 @@ def _arrow(table: Table, frame: pd.DataFrame) -> pa.Table:
 
 def read_table(path: Path, table: Table) -> pd.DataFrame:
     """A table written under the same rules."""
+    return read_tables([path], table)
+
+
+def read_tables(paths: Sequence[Path], table: Table) -> pd.DataFrame:
+    """The rows of several files, one after another; of none: no rows, with the types of the columns."""
+    parts = [_checked(path, table) for path in paths]
+    if not parts:
+        return table.schema.empty_table().to_pandas()
+    with _readable(paths[0]):
+        return pa.concat_tables(parts).to_pandas()
+
+
+def _checked(path: Path, table: Table) -> pa.Table:
     rows = _open(path)
     with _readable(path):
         if rows.schema.remove_metadata() != table.schema:
             raise StoreError(f"{path} is not a table {table.name}: its columns are {rows.schema.names}")
         check_rules(path, (rows.schema.metadata or {}).get(_PREFIX + b"rules_version", b"none").decode())
-        return rows.to_pandas()
+        rows.validate(full=True)  # now, as long as the file is known: texts may be none
+        return rows.replace_schema_metadata()
 
 
 def check_rules(path: Path, version: str) -> None:
@@ -116,7 +130,7 @@ def read_stamp(path: Path) -> dict[str, str]:
 
 def _open(path: Path) -> pa.Table:
     with _readable(path):
-        return pq.read_table(path, page_checksum_verification=True)
+        return pq.read_table(path, use_threads=False, page_checksum_verification=True)
 
 
 @contextmanager
