@@ -99,6 +99,9 @@ def _with_device(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--precision", choices=PRECISIONS, default="tf32", help="of networks on a GPU (default: %(default)s)"
     )
+    parser.add_argument(
+        "--checkpoint-seconds", type=float, default=60.0, help="work that a kill may cost (default: %(default)s)"
+    )
 
 
 def _json(option: str, text: str) -> Any:
@@ -132,7 +135,8 @@ def _block(parsed: argparse.Namespace) -> Block:
     at_least_one("--threads", parsed.threads)
     scenario, root = _scenario(parsed)
     partition, seeds = _folder(parsed, "partition") / "partition.parquet", block_seeds(parsed.block)
-    return Block(parsed.scenario, scenario, seeds, partition, root, parsed.device, parsed.threads, parsed.precision)
+    where = (parsed.device, parsed.threads, parsed.precision, parsed.checkpoint_seconds)
+    return Block(parsed.scenario, scenario, seeds, partition, root, *where)
 
 
 def run_partition(parsed: argparse.Namespace) -> None:
@@ -152,7 +156,8 @@ def run_search(parsed: argparse.Namespace) -> None:
     block, folder = _block(parsed), _folder(parsed, "search", parsed.variant)
     tried = trials(variant.search.grid).items()
     methods = {text: method_of(parsed.variant, variant, block.scenario, values) for text, values in tried}
-    run_search(block, parsed.variant, variant.search, methods, folder, history=_history(parsed))
+    with block.at_work("search", folder) as block:
+        run_search(block, parsed.variant, variant.search, methods, folder, history=_history(parsed))
 
 
 def run_scenario_search(parsed: argparse.Namespace) -> None:
@@ -160,7 +165,9 @@ def run_scenario_search(parsed: argparse.Namespace) -> None:
 
     search = build(ScenarioSearch, _json("--search", parsed.search), "--search")
     variant = load_variant(parsed.config / "variants.yaml", search.variant)
-    run_scenario_search(_block(parsed), variant, search, _folder(parsed, "scenario_search", search.name))
+    folder = _folder(parsed, "scenario_search", search.name)
+    with _block(parsed).at_work("scenario_search", folder) as block:
+        run_scenario_search(block, variant, search, folder)
 
 
 def _method(parsed: argparse.Namespace, scenario: Scenario) -> Method:
@@ -178,15 +185,16 @@ def _method(parsed: argparse.Namespace, scenario: Scenario) -> Method:
 def run_train(parsed: argparse.Namespace) -> None:
     from sifu.stages.train import run_train
 
-    block = _block(parsed)
+    block, folder = _block(parsed), _folder(parsed, "train", parsed.variant or "")
     if parsed.variant is None:
-        run_train(block, _folder(parsed, "train"))
+        with block.at_work("train", folder) as block:
+            run_train(block, folder)
         return
     method = _method(parsed, block.scenario)
     if not isinstance(method, OwnTraining):
         raise ConfigError("--variant", parsed.variant, "a variant whose method has a training of its own")
-    block = replace(block, scenario=method.training(block.scenario))
-    run_train(block, _folder(parsed, "train", parsed.variant), variant=parsed.variant, method=method)
+    with replace(block, scenario=method.training(block.scenario)).at_work("train", folder) as block:
+        run_train(block, folder, variant=parsed.variant, method=method)
 
 
 def run_unlearn(parsed: argparse.Namespace) -> None:
@@ -198,8 +206,9 @@ def run_unlearn(parsed: argparse.Namespace) -> None:
         block = replace(block, scenario=method.training(block.scenario))
         trained = _folder(parsed, "train", parsed.variant)
     folder = _folder(parsed, "unlearn", parsed.variant)
-    training = _folder(parsed, "train") / "cells.parquet"
-    run_unlearn(block, parsed.variant, method, folder, history=trained / "history.safetensors", training=training)
+    history, training = trained / "history.safetensors", _folder(parsed, "train") / "cells.parquet"
+    with block.at_work("unlearn", folder) as block:
+        run_unlearn(block, parsed.variant, method, folder, history=history, training=training)
 
 
 def _first_seeds(parsed: argparse.Namespace) -> Block:
@@ -215,7 +224,7 @@ def _first_seeds(parsed: argparse.Namespace) -> Block:
 def run_sweep(parsed: argparse.Namespace) -> None:
     from sifu.stages.sweep import run_sweep
 
-    block = _first_seeds(parsed)
+    block, folder = _first_seeds(parsed), _folder(parsed, "sweep")
     variant = load_variant(parsed.config / "variants.yaml", parsed.variant)
     methods = {}
     for sigma in parsed.sigmas:
@@ -223,21 +232,23 @@ def run_sweep(parsed: argparse.Namespace) -> None:
         methods[sigma] = method_of(parsed.variant, changed, block.scenario)
     if any(isinstance(method, OwnTraining) for method in methods.values()):
         raise ConfigError("--variant", parsed.variant, "a variant that starts from the scenario's own training")
-    run_sweep(block, parsed.variant, methods, _folder(parsed, "sweep"), history=_history(parsed))
+    with block.at_work("sweep", folder) as block:
+        run_sweep(block, parsed.variant, methods, folder, history=_history(parsed))
 
 
 def run_request_sets(parsed: argparse.Namespace) -> None:
     from sifu.stages.request_sets import Trained, run_request_sets
 
     at_least_one("--count", parsed.count)
-    block, variants = _first_seeds(parsed), {}
+    block, variants, folder = _first_seeds(parsed), {}, _folder(parsed, "request_sets")
     for name in parsed.variants:
         parsed.variant = name
         method = _method(parsed, block.scenario)
         own = isinstance(method, OwnTraining)
         scenario = method.training(block.scenario) if isinstance(method, OwnTraining) else block.scenario
         variants[name] = Trained(method, scenario, _history(parsed, name if own else ""))
-    run_request_sets(block, parsed.count, variants, _folder(parsed, "request_sets"))
+    with block.at_work("request_sets", folder) as block:
+        run_request_sets(block, parsed.count, variants, folder)
 
 
 def _history(parsed: argparse.Namespace, variant: str = "") -> Path:
@@ -248,13 +259,15 @@ def run_verify(parsed: argparse.Namespace) -> None:
     from sifu.stages.verify import run_verify
 
     variants = {name: _folder(parsed, "unlearn", name) / "weights.safetensors" for name in parsed.variants}
-    run_verify(_block(parsed), _folder(parsed, "verify"), variants=variants)
+    with _block(parsed).at_work("verify", folder := _folder(parsed, "verify")) as block:
+        run_verify(block, folder, variants=variants)
 
 
 def run_alpha(parsed: argparse.Namespace) -> None:
     from sifu.stages.alpha import run_alpha
 
-    run_alpha(_block(parsed), _folder(parsed, "alpha"), history=_history(parsed))
+    with _block(parsed).at_work("alpha", folder := _folder(parsed, "alpha")) as block:
+        run_alpha(block, folder, history=_history(parsed))
 
 
 def run_alpha_sweep(parsed: argparse.Namespace) -> None:
@@ -263,5 +276,6 @@ def run_alpha_sweep(parsed: argparse.Namespace) -> None:
     at_least_one("--rounds", 1 if parsed.rounds is None else parsed.rounds)
     change = _json("--change", parsed.change)
     entry, block = build(Change, {"name": parsed.name, "label": "", "change": change}, ""), _block(parsed)
-    block = replace(block, scenario=changed_scenario(block.scenario, entry.change, parsed.rounds, "--change"))
-    run_alpha_sweep(block, entry.name, _folder(parsed, "alpha_sweep", entry.name))
+    changed = replace(block, scenario=changed_scenario(block.scenario, entry.change, parsed.rounds, "--change"))
+    with changed.at_work("alpha_sweep", folder := _folder(parsed, "alpha_sweep", entry.name)) as block:
+        run_alpha_sweep(block, entry.name, folder)

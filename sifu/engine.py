@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from sifu.aggregation import mean, private_mean
+from sifu.checkpoint import Checkpoints
 from sifu.cohort import cohort_places, cohort_sizes, cohort_weights, draw_cohort
 from sifu.errors import StoreError
 from sifu.evaluation import Evaluator
@@ -49,6 +50,7 @@ class Engine:
     clients: Clients
     federation: Federation
     workers: Workers | None
+    checkpoints: Checkpoints | None = None  # where trainings are kept while they run; None: nowhere
 
     @cached_property
     def trainer(self) -> LocalTrainer:
@@ -129,7 +131,10 @@ class Engine:
         `rows` [S] are the seeds' rows of the clients' data, where those are not 0, 1, 2, ...: a seed may come twice.
         """
         recorder = Recorder(self.model, start, self.places, snapshot_every)
-        return Training(self, start, available, keys, stop, recorder, progress, rows).finish()
+        training = Training(self, start, available, keys, stop, recorder, progress, rows, self.checkpoints)
+        if self.checkpoints is not None:
+            self.checkpoints.resume(training)
+        return training.finish()
 
     def replay(self, segment: Segment, rounds: Tensor) -> Tensor:
         """The weights after `rounds` [S] rounds of a segment: exact on the CPU, to rounding on a GPU. [S, P]"""

@@ -18,6 +18,8 @@ FILES = {
     "alpha_sweep": ("alpha.parquet",),
 }
 
+UNFINISHED = ".unfinished"  # in a stage's folder: trainings to go on with, should it be cut off
+
 _TABLES = (
     "statistics.parquet",
     "statistics.csv",

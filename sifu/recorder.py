@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor
 
@@ -48,6 +50,23 @@ class Recorder:
         if count % self.snapshot_every == 0:
             self._move(self.snapshot_every)
             self.snapshots.append(to_host(weights))
+
+    def state(self) -> dict[str, Tensor]:
+        """All that is kept so far, by name, on the CPU: copies of what still changes."""
+        found = {f"recent.{name}": part.to("cpu", copy=True) for name, part in vars(self.recent).items()}
+        for place, parts in enumerate(self.earlier):
+            named = zip(vars(self.recent), parts, strict=True)
+            found |= {f"earlier.{place}.{name}": part for name, part in named}
+        return found | {f"snapshots.{place}": weights for place, weights in enumerate(self.snapshots)}
+
+    def resume(self, count: int, state: Mapping[str, Tensor]) -> None:
+        """Go on after `count` rounds with what `state` was then."""
+        self.count = count
+        for name, part in vars(self.recent).items():
+            part.copy_(state[f"recent.{name}"])
+        times = range(count // self.snapshot_every)
+        self.earlier = [tuple(state[f"earlier.{place}.{name}"] for name in vars(self.recent)) for place in times]
+        self.snapshots = [state[f"snapshots.{place}"] for place in times]
 
     def _move(self, count: int) -> None:
         """The last `count` rounds to the host."""

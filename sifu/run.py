@@ -17,6 +17,7 @@ from sifu.settings import (
     build,
     file_name,
     from_to,
+    inner_folder,
     one_of,
     refuse_unknown,
     setting,
@@ -123,7 +124,11 @@ class Run:
         at_least(1),
         default=None,
     )
-    results: str = setting("folder of all results", default="results")
+    results: str = setting(
+        "folder of all results, inside the project's (a link there may lead elsewhere)",
+        inner_folder(),
+        default="results",
+    )
     data_root: str | None = setting(
         "folder of the datasets; null: the variable SIFU_DATA_ROOT, else `data`", default=None
     )
@@ -141,6 +146,12 @@ class Run:
         "of the networks' products on a GPU: `tf32` rounds factors to 10 bits; `float32` does not, and is slower",
         one_of(PRECISIONS),
         default="tf32",
+    )
+    checkpoint_seconds: float = setting(
+        "seconds between two checkpoints of a training, from which it goes on when it was cut off: so much work can be "
+        "lost, or 100 times what writing one takes if that is more",
+        at_least(0),
+        default=60.0,
     )
 
 

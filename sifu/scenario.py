@@ -25,8 +25,8 @@ class Dataset:
         default="auto",
     )
     verify: bool = setting(
-        "compare the files, as packed, with the checksums of the original distribution; switch it off for files that "
-        "you trust: torchvision's CIFAR layout is unpickled",
+        "compare the files, as packed, with the checksums of the original distribution; switch it off for other files "
+        "in the same layout",
         default=True,
     )
     scale: str = setting(

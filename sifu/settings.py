@@ -63,6 +63,13 @@ def file_name() -> Allowed:
     return Allowed(words, lambda v: isinstance(v, str) and re.fullmatch(r"[a-z][a-z0-9_]*", v) is not None)
 
 
+def inner_folder() -> Allowed:
+    """A path that stays inside the folder that it is read from, and means nothing else to a shell or a wildcard."""
+    words = "a folder inside this one, of letters, digits, spaces and _ - . /, without .."
+    shape = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_./ -]*")
+    return Allowed(words, lambda v: shape.fullmatch(v) is not None and ".." not in v.split("/"))
+
+
 def setting(meaning: str, allowed: Allowed | None = None, *, default: Any = MISSING) -> Any:
     """A field of a settings class: its meaning (with unit), what it may be, its default."""
     return dataclasses.field(default=default, metadata={"meaning": meaning, "allowed": allowed})

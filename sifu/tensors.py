@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +12,37 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from sifu import RULES_VERSION
 from sifu.errors import StoreError
 from sifu.history import Look, Segment, Trace
 from sifu.provenance import Provenance
-from sifu.store import atomic, check_rules
+from sifu.store import MAKE_AGAIN, atomic, check_rules
+from sifu.training import State
 from sifu.types import Status
 
 
 def write_weights(path: Path, tensors: dict[str, Tensor], provenance: Provenance) -> None:
     """Named tensors as safetensors."""
-    with atomic(path) as temporary:  # one entry: safetensors writes several in an order of its own
-        contiguous = {name: tensor.contiguous() for name, tensor in tensors.items()}
-        save_file(contiguous, temporary, {"sifu": json.dumps(provenance.stamp(), sort_keys=True)})
+    _write_tensors(path, tensors, provenance.stamp())
+
+
+def _write_tensors(path: Path, tensors: dict[str, Tensor], header: dict[str, Any]) -> None:
+    contiguous = {name: tensor.contiguous() for name, tensor in tensors.items()}
+    header = header | {"checksum": _checksum(contiguous)}
+    with atomic(path) as temporary:
+        try:  # one entry: safetensors writes several in an order of its own
+            save_file(contiguous, temporary, {"sifu": json.dumps(header, sort_keys=True)})
+        except SafetensorError as error:
+            raise OSError(f"{path} cannot be written: {error}") from None
+
+
+def _checksum(tensors: dict[str, Tensor]) -> int:
+    """Of names and values: the format itself would not notice a flipped bit."""
+    found = 0
+    for name in sorted(tensors):
+        found = zlib.crc32(name.encode(), found)
+        found = zlib.crc32(tensors[name].reshape(-1).view(torch.uint8).numpy().data, found)
+    return found
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
@@ -39,7 +59,9 @@ def _read_tensors(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     except FileNotFoundError:
         raise StoreError(f"{path} does not exist: run the stage that makes it first") from None
     except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-        raise StoreError(f"{path} is not a readable safetensors file: {error}") from None
+        raise StoreError(f"{path} is not a readable safetensors file: {error}; {MAKE_AGAIN}") from None
+    if header.get("checksum") != _checksum(tensors):
+        raise StoreError(f"{path} is damaged, its checksum differs; {MAKE_AGAIN}")
     check_rules(path, header["rules_version"])
     return header, tensors
 
@@ -58,9 +80,7 @@ def write_segment(path: Path, segment: Segment, provenance: Provenance) -> None:
         "snapshot_every": segment.snapshot_every,
         "looks": segment.looks,
     }
-    with atomic(path) as temporary:  # one entry: safetensors writes several in an order of its own
-        contiguous = {name: tensor.contiguous() for name, tensor in tensors.items()}
-        save_file(contiguous, temporary, {"sifu": json.dumps(header, sort_keys=True)})
+    _write_tensors(path, tensors, header)
 
 
 def read_segment(path: Path) -> Segment:
@@ -76,3 +96,14 @@ def read_segment(path: Path) -> Segment:
         snapshot_every=header["snapshot_every"],
         looks=tuple(Look(*look) for look in header["looks"]),
     )
+
+
+def write_state(path: Path, state: State) -> None:
+    """A training that is under way."""
+    _write_tensors(path, state.tensors, {"rules_version": RULES_VERSION, "state": state.numbers})
+
+
+def read_state(path: Path) -> State:
+    """The training that `write_state` wrote."""
+    header, tensors = _read_tensors(path)
+    return State(header["state"], tensors)

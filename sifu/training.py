@@ -8,7 +8,7 @@ while accuracy is counted beside it, and is taken back for the seeds that turn o
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -22,6 +22,7 @@ from sifu.stop import Stop
 from sifu.types import Status
 
 if TYPE_CHECKING:
+    from sifu.checkpoint import Checkpoints
     from sifu.engine import Engine
 
 _DROP_SHARE = (
@@ -46,6 +47,17 @@ class Asked(NamedTuple):
     answer: Callable[[], Tensor]  # waits: accuracies [R, 2], then who is active and who diverged [2, S], all in a row
 
 
+class State(NamedTuple):
+    """A training between two rounds: enough to go on with it elsewhere, to the same bits."""
+
+    numbers: dict[str, Any]  # plain data, such as JSON
+    tensors: dict[str, Tensor]  # on the CPU
+
+
+_CHANGED = ("weights", "active", "diverged", "rounds")  # by rounds, on the device
+_PLANNED = ("batch", "running", "next_look")  # by looks, on the host
+
+
 class Training:
     """The state of one `Engine.run`: every tensor has a row for each seed, `seeds` are the rows still trained."""
 
@@ -59,9 +71,11 @@ class Training:
         recorder: Recorder,
         progress: Progress | None,
         rows: Tensor | None = None,
+        checkpoints: Checkpoints | None = None,
     ) -> None:
         self.engine, self.start, self.available, self.keys = engine, start, available, keys
         self.stop, self.recorder, self.progress, self.evaluator = stop, recorder, progress, engine.evaluator
+        self.checkpoints = checkpoints
         self.weights = start.clone()
         num_seeds, device = len(start), start.device
         self.active = start.isfinite().all(1)
@@ -74,6 +88,7 @@ class Training:
         self.status = [Status.DONE if stop.target is None else Status.NOT_REACHED] * num_seeds
         self.next_look = torch.zeros(num_seeds, dtype=torch.int64)
         self.looks: list[Look] = []
+        self.count = self.look_at = 0  # rounds done; after how many of them the next look is due
         self.number = torch.zeros((), dtype=torch.int64, device=device)  # of the next round, where the device sees it
         self.step = self._recording()
         self.aside = Aside(device)
@@ -81,20 +96,23 @@ class Training:
         self.ahead = runs_ahead(device)
 
     def finish(self) -> Segment:
-        number = next_look = 0
-        while True:
-            look = self._ask(number) if number == next_look else None
+        while len(self.seeds):
+            look = self._ask(self.count) if self.count == self.look_at else None
             begun = look is not None and self.ahead
             if begun:
                 self.step()
             if look is not None:
-                next_look = self._answer(look)
+                self.look_at = self._answer(look)
             if not len(self.seeds):
                 break
             if not begun:
                 self.step()
-            number += 1
-            self.recorder.keep(number, self.weights)
+            self.count += 1
+            self.recorder.keep(self.count, self.weights)
+            if self.checkpoints is not None:
+                self.checkpoints.after_round(self)
+        if self.checkpoints is not None:
+            self.checkpoints.after_training(self)
         del self.step  # it holds this object, which holds it: neither would go before a rare collection of garbage
         return self.recorder.segment(
             self.start,
@@ -105,6 +123,27 @@ class Training:
             self.keys.state,
             tuple(self.looks),
         )
+
+    def state(self) -> State:
+        """Where it is, between two rounds."""
+        numbers = {"count": self.count, "look_at": self.look_at, "status": list(self.status), "looks": list(self.looks)}
+        tensors = {name: getattr(self, name).to("cpu", copy=True) for name in (*_CHANGED, *_PLANNED)}  # waits, if a GPU
+        return State(numbers, tensors | self.recorder.state())
+
+    def resume(self, state: State) -> None:
+        """Be where `state` was."""
+        numbers, tensors = state
+        self.count, self.look_at = numbers["count"], numbers["look_at"]
+        self.status = [Status(name) for name in numbers["status"]]
+        self.looks = [Look(*look) for look in numbers["looks"]]
+        for name in _CHANGED:
+            getattr(self, name).copy_(tensors[name])
+        for name in _PLANNED:
+            setattr(self, name, tensors[name])
+        self.seeds = self.batch.to(self.start.device)
+        self.number.fill_(self.count)
+        self.recorder.resume(self.count, tensors)
+        self.step = self._recording()
 
     def _recording(self) -> Recording:
         """A round of the seeds in the batch. Poisson cohorts differ in size, which only the host can act on."""

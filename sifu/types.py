@@ -6,8 +6,10 @@ R some of the seeds, K local step, B place in a batch, E epoch, Q snapshot, q so
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -41,6 +43,15 @@ class Clients:
     def real(self) -> Tensor:
         """Which places hold an example, not padding."""
         return real_places(self.size, self.images.shape[2])  # [S, C, n]
+
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """Other data have another one: all labels, and the sum of every image."""
+        sums = self.images.sum(dim=tuple(range(3, self.images.dim())), dtype=torch.float64)  # [S, C, n]
+        digest = hashlib.sha256()
+        for part in (sums, self.labels, self.size):
+            digest.update(part.cpu().numpy().tobytes())
+        return digest.digest()
 
     def to(self, device: torch.device) -> Clients:
         return Clients(*(getattr(self, field.name).to(device) for field in fields(self)))

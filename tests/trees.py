@@ -65,6 +65,18 @@ def write_cifar10(root: Path) -> None:
     (folder / "batches.meta").write_bytes(pickle.dumps({"label_names": list("abcdefghij")}))
 
 
+def python2_pickle(data: np.ndarray, labels: list[int]) -> bytes:
+    """A batch as CIFAR's authors wrote it."""
+    rows, columns = (struct.pack("<i", size) for size in data.shape)
+    dtype = b"cnumpy\ndtype\n(U\x02u1K\x00K\x01tR(K\x03U\x01|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb"
+    begin = b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\nK\x00\x85U\x01btR"
+    state = (
+        b"(K\x01(J" + rows + b"J" + columns + b"t" + dtype + b"\x89T" + struct.pack("<i", data.size) + data.tobytes()
+    )
+    listed = b"](" + b"".join(b"K" + bytes([label]) for label in labels) + b"e"
+    return b"\x80\x02}(U\x04data" + begin + state + b"tbU\x06labels" + listed + b"u."
+
+
 def png(array: np.ndarray) -> bytes:
     buffer = io.BytesIO()
     Image.fromarray(array).save(buffer, "PNG")

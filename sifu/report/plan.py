@@ -23,7 +23,7 @@ from sifu.schemas import (
     SWEEP,
     VERIFICATION,
 )
-from sifu.store import read_stamp, read_table
+from sifu.store import read_stamp, read_tables
 from sifu.table import Table
 
 
@@ -99,14 +99,13 @@ class Source:
         return [str(path) for paths in self.planned.values() for path in paths if not path.exists()]
 
     def _read(self, kind: str, table: Table) -> pd.DataFrame:
-        frames = []
+        there, known = [], set(self.missing)
         for path in self.planned[kind]:
             if path.exists():
-                frames.append(read_table(path, table))
-            elif str(path) not in self.missing:
+                there.append(path)
+            elif str(path) not in known:
                 self.missing.append(str(path))
-        empty = table.schema.empty_table().to_pandas()  # with the types of its columns
-        return pd.concat(frames, ignore_index=True) if frames else empty
+        return read_tables(there, table)
 
     @cached_property
     def cells(self) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,7 @@ _NUMBERS = (
     "group_epsilon",
 )
 _RESAMPLES, _AT_ONCE = 10_000, 64  # of a sample; samples at a time: memory
+_FEW = 32  # seeds
 REFERENCE = "scratch"
 ROUNDING = 1e-4  # of float32 sums: a client alone in a first round has alpha = Psi
 FINISHED = ("done", "not_reached")  # cells whose cost and certificate mean something
@@ -94,15 +95,27 @@ def bootstrap_intervals(samples: Iterable[NDArray[np.float64]], level: float = 0
     usual = [place for place, values in enumerate(samples) if np.isfinite(values).all() and len(values) > 1]
     for size in {len(samples[place]) for place in usual}:
         places = [place for place in usual if len(samples[place]) == size]
-        draws = np.random.default_rng(0).integers(size, size=(_RESAMPLES, size))
+        mean_of = _resampled_mean(size)
         for first in range(0, len(places), _AT_ONCE):
             some = places[first : first + _AT_ONCE]
-            means = np.stack([samples[place] for place in some])[:, draws].mean(2)  # [samples, resamples]
+            means = mean_of(np.stack([samples[place] for place in some]))  # [samples, resamples]
             ends = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=1)
             found_here = zip(some, ends.T.tolist(), strict=True)
             for place, (low, high) in found_here:
                 found[place] = low, high
     return found
+
+
+def _resampled_mean(size: int) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+    """The means of all resamples of samples [n, size]: [n, resamples]. With many seeds from how often each is drawn,
+    as the draws themselves would fill the memory.
+    """
+    draws = np.random.default_rng(0).integers(size, size=(_RESAMPLES, size))
+    if size <= _FEW:
+        return lambda samples: samples[:, draws].mean(2)
+    places = draws + size * np.arange(_RESAMPLES)[:, None]
+    shares = np.bincount(places.ravel(), minlength=_RESAMPLES * size).reshape(_RESAMPLES, size).T / size
+    return lambda samples: samples @ shares
 
 
 def intervals(rows: pd.DataFrame, by: list[str], column: str) -> pd.DataFrame:

@@ -168,10 +168,15 @@ def latex(table: pd.DataFrame, caption: str) -> str:
     return "\n".join([*begin, r"\toprule", head + r" \\", r"\midrule", *lines, *end]) + "\n"
 
 
+_SIGNS = {ord(sign): "\\" + sign for sign in "&%$#_{}"} | {
+    ord("\\"): r"\textbackslash{}",
+    ord("~"): r"\textasciitilde{}",
+    ord("^"): r"\textasciicircum{}",
+}
+
+
 def _escape(text: str) -> str:
-    for sign in "&%$#_{}":
-        text = text.replace(sign, "\\" + sign)
-    return text.replace("<=", r"$\leq$").replace("~", r"\textasciitilde{}").replace("^", r"\textasciicircum{}")
+    return r"$\leq$".join(part.translate(_SIGNS) for part in text.split("<="))
 
 
 def with_spent_epsilon(labels: dict[str, str], cells: pd.DataFrame) -> dict[str, str]:
@@ -236,5 +241,5 @@ def _text(row: pd.Series) -> str:
 def markdown(table: pd.DataFrame, caption: str) -> str:
     """A table as GitHub shows it."""
     lines = [caption, "", "| " + " | ".join(table.columns) + " |", "|" + " --- |" * len(table.columns)]
-    lines += ["| " + " | ".join(str(value) for value in row) + " |" for row in table.itertuples(index=False)]
-    return "\n".join(lines) + "\n"
+    rows = ((str(value).replace("|", "\\|") for value in row) for row in table.itertuples(index=False))
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from sifu.alone import alone
 from sifu.blocks import chosen_block_size
+from sifu.checkpoint import Checkpoints
 from sifu.codehash import code_hash
 from sifu.data import DATASETS
 from sifu.data.clients import load_clients
@@ -16,6 +20,7 @@ from sifu.errors import StoreError
 from sifu.lineage import History
 from sifu.methods.method import Method
 from sifu.models.flat import build_model
+from sifu.paths import UNFINISHED
 from sifu.provenance import Provenance, provenance
 from sifu.scenario import Scenario
 from sifu.schemas import PARTITION
@@ -36,6 +41,20 @@ class Block:
     device: str = "cpu"
     threads: int = 2
     precision: str = "tf32"
+    checkpoint_seconds: float = 60.0
+    checkpoints: Checkpoints | None = None  # of the stage that is at work
+
+    @contextmanager
+    def at_work(self, stage: str, folder: Path) -> Iterator[Block]:
+        """The block for a stage that writes to `folder`: alone there, and going on with what was cut off before.
+
+        What is kept for going on is removed when all went well.
+        """
+        made_by = replace(self.stamp(stage), commit="", notes="")
+        kept = Checkpoints(folder / UNFINISHED, f"{made_by} {self.precision}", self.checkpoint_seconds)
+        with alone(folder):
+            yield replace(self, checkpoints=kept)
+            kept.clear()
 
     def engine(self) -> Engine:
         """The engine of the block, with all its data."""
@@ -47,7 +66,8 @@ class Block:
         clients = load_clients(self.scenario, images, table, self.seeds).to(device)
         model = build_model(self.scenario.model, DATASETS[self.scenario.dataset.name])
         model.module.to(device)
-        return Engine(model, clients, self.scenario.federation, workers_for(device, self.threads))
+        workers = workers_for(device, self.threads)
+        return Engine(model, clients, self.scenario.federation, workers, self.checkpoints)
 
     def pack_size(self) -> int:
         """How many tasks with these seeds pay in one batch; on the CPU there is nothing to be won."""

@@ -187,13 +187,16 @@ def test_the_package_does_not_know_snakemake() -> None:
         assert "from snakemake" not in path.read_text()
 
 
-def test_summary_prints_a_row_a_scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_summary_prints_a_row_a_scenario(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     trained(tmp_path, "s000-001")
     config = tmp_path / "config.yaml"
-    config.write_text(f"scenarios: [smoke]\nvariants: [scratch]\nresults: {tmp_path}\nnum_seeds: 2\n")
+    config.write_text("scenarios: [smoke]\nvariants: [scratch]\nresults: .\nnum_seeds: 2\n")
     assert main(["summary", "--config", str(config)]) == 0
     assert "smoke" in capsys.readouterr().out
-    config.write_text(f"scenarios: [smoke]\nvariants: [scratch]\nresults: {tmp_path / 'empty'}\n")
+    config.write_text("scenarios: [smoke]\nvariants: [scratch]\nresults: empty\n")
     assert main(["summary", "--config", str(config)]) == 2
     assert "no results of this config under" in capsys.readouterr().err
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterable
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -50,9 +51,9 @@ def plan_of(root: Path) -> Plan:
         "alpha_sweep": {"scenarios": ["smoke"], "federations": [change]},
         "scenario_searches": [{"scenario": "smoke", "grid": {"federation.clip": [None, 5.0]}}],
         "num_seeds": 2,
-        "results": str(root),
     }
-    return Plan.read(json.loads(json.dumps(load_suite(run, REPO / "config", {}).report_plan())))
+    plan = Plan.read(json.loads(json.dumps(load_suite(run, REPO / "config", {}).report_plan())))
+    return replace(plan, results=str(root))
 
 
 def write(path: Path, table: Table, rows: Iterable[dict[str, Any]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 from pathlib import Path
@@ -24,7 +25,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("run")
     shutil.copytree(REPO / "config", root / "config")
     results = root / "results"
-    text = f"scenarios: [smoke]\nvariants: [scratch, sifu]\nnum_seeds: 2\nblock_size: 2\nresults: {results}\n"
+    text = "scenarios: [smoke]\nvariants: [scratch, sifu]\nnum_seeds: 2\nblock_size: 2\nresults: results\n"
     (root / "config" / "small.yaml").write_text(text)
     usual = [*BLOCK, "--config", str(root / "config"), "--results", str(results)]
     assert main(["partition", *usual]) == 0
@@ -32,13 +33,15 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert main([*stage, *usual, "--device", "cpu"]) == 0
     assert main(["verify", "--variants", "scratch", "sifu", *usual, "--device", "cpu"]) == 0
     config = ["--config", str(root / "config" / "small.yaml")]
-    assert main(["report", *config]) == 0
-    assert main(["figure", "requests", "sigma", *config]) == 0
+    with contextlib.chdir(root):
+        assert main(["report", *config]) == 0
+        assert main(["figure", "requests", "sigma", *config]) == 0
     return root
 
 
 def publish(root: Path, folder: Path) -> int:
-    return main(["publish", "--config", str(root / "config" / "small.yaml"), "--to", str(folder)])
+    with contextlib.chdir(root):
+        return main(["publish", "--config", str(root / "config" / "small.yaml"), "--to", str(folder)])
 
 
 def test_a_published_folder(done: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import fields
 from pathlib import Path
 
@@ -93,6 +94,17 @@ def test_bad_files_are_one_sentence(tmp_path: Path) -> None:
     assert torch.equal(tensors.read_weights(tmp_path / "w.safetensors")["a"], torch.zeros(2))
     with pytest.raises(StoreError, match="holds weights, not a history"):
         tensors.read_segment(tmp_path / "w.safetensors")
+
+
+def test_a_flipped_bit_is_never_another_value(tmp_path: Path) -> None:
+    """Wherever it is: one sentence, or (in what nobody reads) the same rows."""
+    path = tmp_path / "t.parquet"
+    store.write_table(path, PARTITION, GOOD, STAMP)
+    whole, rows = path.read_bytes(), store.read_table(path, PARTITION)
+    for place in range(0, len(whole), 2):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with contextlib.suppress(StoreError):
+            pd.testing.assert_frame_equal(store.read_table(path, PARTITION), rows)
 
 
 def test_results_of_other_rules_are_not_mixed(tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 import json
 import os
 import sys
+from functools import cache
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
 from sifu import paths, stages
 from sifu.blocks import uses_gpu
+from sifu.clock import bring_back
 from sifu.codehash import code_hash
 from sifu.config import default_data_root, load_suite, read_yaml
 from sifu.data import source_files
@@ -27,6 +29,10 @@ except SifuError as error:
 
 for notice in SUITE.notices():
     print(notice, file=sys.stderr)
+
+if workflow.is_main_process and (ahead := bring_back(SUITE.run.results)):
+    words = "are dated ahead of this machine's clock: they get its time"
+    print(f"{ahead} files under {SUITE.run.results} {words}", file=sys.stderr)
 
 PY = sys.executable
 RUN = SUITE.run
@@ -54,7 +60,8 @@ BLOCK_OPTIONS = (
     "--config {CONFIG:q} --results {RUN.results:q} --data-root {DATA_ROOT:q}"
 )
 DEVICE_OPTIONS = (
-    " --device {RUN.device} --threads {threads} --precision {RUN.precision}" + LOGGED
+    " --device {RUN.device} --threads {threads} --precision {RUN.precision}"
+    " --checkpoint-seconds {RUN.checkpoint_seconds}" + LOGGED
 )
 
 
@@ -85,6 +92,7 @@ def variant_names(wildcards):
     return SUITE.variants_of(wildcards.scenario)
 
 
+@cache
 def own_training(variant):
     """Whether the variant's method needs a training of its own."""
     scenarios = SUITE.scenarios.values()
@@ -154,34 +162,47 @@ def scenario_search_files():
     ]
 
 
-def method_in(wildcards, scenario):
-    """The method of a job's variant; None for stages that have none."""
-    name = getattr(wildcards, "variant", None)
-    return method_of(name, SUITE.variants[name], scenario) if name else None
+def variant_of(wildcards):
+    """A job's variant; None for stages that have none."""
+    return getattr(wildcards, "variant", None)
+
+
+@cache
+def method_in(scenario, variant):
+    """The method of a variant in a scenario; None without a variant."""
+    if variant is None:
+        return None
+    return method_of(variant, SUITE.variants[variant], SUITE.scenarios[scenario])
 
 
 def stage_settings(stage):
     """The settings that a stage's results depend on: a rule parameter, so that changing one re-runs the stage."""
+    return lambda wildcards: settings_of(
+        stage, wildcards.scenario, variant_of(wildcards)
+    )
 
-    def settings(wildcards):
-        scenario = SUITE.scenarios[wildcards.scenario]
-        settings = stages.relevant_settings(
-            stage, scenario, method_in(wildcards, scenario)
-        )
-        return json.dumps(settings, sort_keys=True)
 
-    return settings
+@cache
+def settings_of(stage, scenario, variant):
+    """The same for all blocks: thousands of jobs ask."""
+    settings = stages.relevant_settings(
+        stage, SUITE.scenarios[scenario], method_in(scenario, variant)
+    )
+    return json.dumps(settings, sort_keys=True)
 
 
 def stage_code(stage):
     """The hash of the code that a stage runs: Snakemake itself does not look into packages."""
+    return lambda wildcards: code_of(stage, wildcards.scenario, variant_of(wildcards))
 
-    def code(wildcards):
-        scenario = SUITE.scenarios[wildcards.scenario]
-        method = method_in(wildcards, scenario)
-        return code_hash(*stages.stage_modules(stage, scenario, method and method.name))
 
-    return code
+@cache
+def code_of(stage, scenario, variant):
+    method = method_in(scenario, variant)
+    modules = stages.stage_modules(
+        stage, SUITE.scenarios[scenario], method and method.name
+    )
+    return code_hash(*modules)
 
 
 def sweep_code(wildcards):
@@ -223,7 +244,12 @@ def set_searches(wildcards):
 
 def dataset_files(wildcards):
     """The files of the scenario's dataset: replacing one re-runs what was made of it."""
-    dataset = SUITE.scenarios[wildcards.scenario].dataset
+    return files_of(wildcards.scenario)
+
+
+@cache
+def files_of(scenario):
+    dataset = SUITE.scenarios[scenario].dataset
     return source_files(dataset.name, dataset.source, DATA_ROOT)
 
 
