@@ -6,7 +6,7 @@ draw is scaled, and its seed chosen, so that distances are those of a known tabl
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -36,7 +36,7 @@ MOVES = 0.2613  # how far the optimum moves when client 0 leaves: the draw is sc
 class QuadraticEngine(Engine):
     """The engine with another loss."""
 
-    centres: Tensor  # [C, P]
+    centres: Tensor = field(kw_only=True)  # [C, P]
 
     @cached_property
     def trainer(self) -> LocalTrainer:
@@ -64,7 +64,7 @@ def quadratic_history(rounds: int) -> History:
     nothing = torch.zeros(1, CLIENTS, 1, 1, 1, FEATURES, dtype=torch.float64)
     clients = Clients(nothing, torch.zeros(1, CLIENTS, 1, dtype=torch.int64), torch.ones(1, CLIENTS, dtype=torch.int64))
     federation = tiny_federation(clients_per_round=CLIENTS, local_steps=STEPS, batch_size=1)
-    engine = QuadraticEngine(model, clients, federation, Workers(1), centres)
+    engine = QuadraticEngine(model, clients, federation, Workers(1), centres=centres)
     everyone = torch.ones(1, CLIENTS, dtype=torch.bool)
     stop = Stop(None, 0, torch.tensor([rounds]))
     return History.of(engine, engine.run(start[None], everyone, Keys.of([0]), stop, snapshot_every=1))

@@ -66,8 +66,8 @@ def test_same_weights_as_the_plain_loop(name: str, clients_per_round: int) -> No
             fast, slow = segment.final[seed], plain(engine, seed, 3, [0, 1, 2, 3])[-1]
             if dtype == torch.float64:
                 torch.testing.assert_close(fast, slow, **EXACT)
-            else:  # single weights may differ by a step where a maximum was flipped: all together they do not
-                assert (fast - slow).norm() < 1e-2 * (slow - segment.start[seed]).norm()
+            else:  # where a maximum was flipped some weights differ by a step
+                assert torch.isclose(fast, slow, **CLOSE).double().mean() > 0.999
 
 
 @pytest.mark.parametrize(
