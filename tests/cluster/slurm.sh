@@ -115,7 +115,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SchedulerParameters=sched_interval=2,batch_sched_delay=0,sched_min_interval=100000
 ReturnToService=2
-SlurmdTimeout=30
+SlurmdTimeout=${SLURM_PATIENCE:-30}
 SlurmctldTimeout=30
 KillWait=2
 MinJobAge=600

@@ -1,0 +1,78 @@
+"""A Slurm of four nodes on this machine, and a checkout beside it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.machine import limited, traces
+from tests.conftest import REPO
+from tests.workflow.conftest import copied
+
+SCRIPT = str(REPO / "tests" / "cluster" / "slurm.sh")
+SNAKEMAKE = str(REPO / "tests" / "cluster" / "impatient.py")
+NODES = 4
+# no accounting here, and no time to wait: a real cluster is asked less often
+SLURM = (
+    *("--workflow-profile", "profiles/slurm", "--slurm-status-command", "squeue", "--slurm-no-account"),
+    *("--slurm-init-seconds-before-status-checks", "1", "--seconds-between-status-checks", "1", "--latency-wait", "10"),
+)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A checkout on a machine with Slurm."""
+
+    root: Path
+    environment: dict[str, str]
+
+    def snakemake(self, *arguments: str, seconds: int = 400) -> tuple[int, str]:
+        return limited(self.command(*arguments), seconds, self.root, self.environment)
+
+    def command(self, *arguments: str) -> tuple[str, ...]:
+        return (sys.executable, SNAKEMAKE, *arguments, "--configfile", "cluster.yaml")
+
+    def jobs(self) -> list[dict[str, str]]:
+        """What Slurm says of each job, in the order of their numbers."""
+        status, output = limited(("scontrol", "--oneliner", "show", "jobs"), 20, self.root)
+        assert status == 0, output[-4000:]
+        found = [dict(re.findall(r"(\S+?)=(\S*)", line)) for line in output.splitlines()]
+        return sorted((job for job in found if "JobId" in job), key=lambda job: int(job["JobId"]))  # or: no jobs yet
+
+
+def script(*arguments: str, seconds: int) -> None:
+    status, output = limited((SCRIPT, *arguments), seconds, REPO)
+    if status != 0:
+        pytest.fail(output.strip(), pytrace=False)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Slurm, and a checkout beside it; both are gone afterwards, and that is checked."""
+    script("install", seconds=180)
+    folder, before = tmp_path_factory.mktemp("cluster"), traces()
+    for name in ("checkout", "temporary", "cache"):
+        (folder / name).mkdir()
+    copied(folder / "checkout")
+    shutil.copy(REPO / "tests" / "cluster" / "config.yaml", folder / "checkout" / "cluster.yaml")
+    places = {
+        "PYTHONPATH": folder / "checkout",
+        "TMPDIR": folder / "temporary",
+        "XDG_CACHE_HOME": folder / "cache",
+        "SIFU_DATA_ROOT": folder / "none",
+    }
+    try:
+        script("up", str(folder / "slurm"), seconds=60)
+        yield Cluster(folder / "checkout", os.environ | {name: str(path) for name, path in places.items()})
+    finally:
+        script("down", str(folder / "slurm"), seconds=60)
+        shutil.rmtree(folder)
+        left = traces() - before
+        assert not left, f"Slurm left behind: {sorted(left)}"
