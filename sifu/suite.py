@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from sifu.blocks import chosen_block_size
@@ -31,6 +32,19 @@ class Suite:
 
     def notices(self) -> list[str]:
         """What is left out, a sentence for each reason: scenarios without their dataset stand together."""
+        return self._skipped_words() + self._published_words()
+
+    def _published_words(self) -> list[str]:
+        """Published tables without their trainings, as a clone has them, look finished to Snakemake."""
+        folder = Path(self.run.results)
+        if not (folder / "manifest.json").exists() or any(folder.glob("train/*/*/history.safetensors")):
+            return []
+        return [
+            f"{folder} holds published tables without their trainings, and what is there is not run again: "
+            "remove it, or name another folder with --config results=..."
+        ]
+
+    def _skipped_words(self) -> list[str]:
         reasons: dict[str, list[str]] = {}
         for name, reason in self.skipped.items():
             reasons.setdefault(reason, []).append(name)

@@ -53,6 +53,19 @@ def test_paper_config(checkout: Checkout, data_root: Path) -> None:
     assert (notice in output) == (not there)
 
 
+def test_published_tables_are_not_run_again_without_a_word(checkout: Checkout) -> None:
+    folder = checkout.root / "results" / "published"
+    folder.mkdir(parents=True)
+    arguments = ("-n", "--config", "results=results/published")
+    assert "published tables" not in checkout.snakemake(*arguments).stderr
+    (folder / "manifest.json").write_text("{}")
+    assert "results/published holds published tables without their trainings" in checkout.snakemake(*arguments).stderr
+    training = folder / "train" / "mnist_embedded" / "s000-003"
+    training.mkdir(parents=True)
+    (training / "history.safetensors").write_text("")
+    assert "published tables" not in checkout.snakemake(*arguments).stderr
+
+
 def test_missing_data_can_end_the_run_instead(checkout: Checkout, tmp_path: Path) -> None:
     arguments = ("-n", "--configfile", "config/paper.yaml", "--config", "missing_data=refuse", "scenarios=[celeba]")
     result = checkout.snakemake(*arguments, data_root=tmp_path)
