@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,7 @@ def test_published_tables_are_not_run_again_without_a_word(checkout: Checkout) -
     training.mkdir(parents=True)
     (training / "history.safetensors").write_text("")
     assert "published tables" not in checkout.snakemake(*arguments).stderr
+    shutil.rmtree(checkout.root / "results")  # others look whether they left one
 
 
 def test_missing_data_can_end_the_run_instead(checkout: Checkout, tmp_path: Path) -> None:
