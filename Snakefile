@@ -15,6 +15,7 @@ configfile: "config/config.yaml"
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/files.smk"
 include: "workflow/rules/partition.smk"
 include: "workflow/rules/search.smk"
 include: "workflow/rules/train.smk"

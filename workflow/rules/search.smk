@@ -1,3 +1,7 @@
+from sifu.run import tried_scenario
+from sifu.search import trials
+
+
 rule search:
     input:
         partition=stage_path("partition", "partition.parquet"),
