@@ -14,7 +14,7 @@ from sifu.config import default_data_root, load_scenario, load_variant
 from sifu.errors import ConfigError
 from sifu.methods.method import OwnTraining
 from sifu.paths import stage_folder
-from sifu.run import PRECISIONS, Change, changed_scenario, method_of
+from sifu.run import PRECISIONS, Change, changed_scenario, limited, method_of
 from sifu.search import ScenarioSearch, trials
 from sifu.seeds import block_seeds
 from sifu.settings import build
@@ -50,6 +50,7 @@ def add_stages(commands: Commands) -> None:
     sweep = _add(commands, "sweep", "Answer every request with one method under several sigma.", run_sweep)
     sweep.add_argument("--variant", required=True, help="name in variants.yaml")
     sweep.add_argument("--sigmas", nargs="+", type=float, required=True, help="standard deviations of the noise")
+    sweep.add_argument("--rounds", type=int, help="most rounds of a recovery (default: the scenario's)")
     sweep.add_argument("--seeds-end", type=int, help="leave out the block's seeds from here on")
     _with_device(sweep)
     sets = _add(commands, "request_sets", "Answer one request of each of several sets of clients.", run_request_sets)
@@ -224,7 +225,9 @@ def _first_seeds(parsed: argparse.Namespace) -> Block:
 def run_sweep(parsed: argparse.Namespace) -> None:
     from sifu.stages.sweep import run_sweep
 
+    at_least_one("--rounds", 1 if parsed.rounds is None else parsed.rounds)
     block, folder = _first_seeds(parsed), _folder(parsed, "sweep")
+    block = replace(block, scenario=limited(block.scenario, parsed.rounds))
     variant = load_variant(parsed.config / "variants.yaml", parsed.variant)
     methods = {}
     for sigma in parsed.sigmas:

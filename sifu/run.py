@@ -43,6 +43,11 @@ class SigmaSweep:
     scenarios: tuple[str, ...] = setting("which of the run's scenarios")
     variant: str = setting("name of variants.yaml", default="sifu")
     values: tuple[float, ...] = setting("standard deviations of the noise", above(0))
+    rounds: int | None = setting(
+        "most rounds of a recovery, as with much noise none may reach its target; null: the scenario's",
+        at_least(1),
+        default=None,
+    )
     num_seeds: int | None = setting("with how many of the run's seeds, the first; null: all", at_least(1), default=None)
 
 

@@ -179,9 +179,10 @@ def test_the_commands_write_their_tables(made: Made, tmp_path: Path, capsys: pyt
         target = tmp_path / stage / "smoke_backdoor" / "s000-001"
         target.parent.mkdir(parents=True)
         target.symlink_to(folder)
-    assert main(["sweep", "--variant", "sifu", "--sigmas", "0.05", *options]) == 0
+    assert main(["sweep", "--variant", "sifu", "--sigmas", "0.05", "9.0", "--rounds", "3", *options]) == 0
     assert main(["request_sets", "--variants", "scratch", "--count", "1", *options]) == 0
-    assert (tmp_path / "sweep" / "smoke_backdoor" / "s000-001" / "sweep.parquet").exists()
+    swept = read_table(tmp_path / "sweep" / "smoke_backdoor" / "s000-001" / "sweep.parquet", SWEEP)
+    assert set(swept.loc[swept["status"] == "not_reached", "rounds"]) == {3}  # such noise is not undone in 3 rounds
     assert (tmp_path / "request_sets" / "smoke_backdoor" / "s000-001" / "request_sets.parquet").exists()
     capsys.readouterr()
     assert main(["sweep", "--variant", "dp_released", "--sigmas", "0.05", *options]) == 2

@@ -56,11 +56,7 @@ rule alpha_sweep:
         settings=change_settings,
         code=stage_code("alpha_sweep"),
         change=change_json,
-        rounds=(
-            f"--rounds {RUN.alpha_sweep.rounds}"
-            if RUN.alpha_sweep and RUN.alpha_sweep.rounds
-            else ""
-        ),
+        rounds=rounds_option(RUN.alpha_sweep),
     shell:
         "{PY:q} -m sifu alpha_sweep --name {wildcards.change} --change {params.change:q} {params.rounds} "
         + BLOCK_OPTIONS

@@ -96,6 +96,11 @@ def variant_option(wildcards):
     return f"--variant {name}" if name else ""
 
 
+def rounds_option(sweep):
+    """The most rounds that a sweep allows, if it has its own."""
+    return f"--rounds {sweep.rounds}" if sweep and sweep.rounds else ""
+
+
 def search_settings(wildcards):
     """What is tried: a rule parameter, so that another grid searches again."""
     search = SUITE.variants[wildcards.variant].search

@@ -7,6 +7,7 @@ rule sweep:
         stage_path("sweep", "sweep.parquet"),
     log:
         stage_path("sweep", "log.txt"),
+    priority: 10  # long, and nobody waits
     threads: RUN.threads
     resources:
         gpu=USES_GPU,
@@ -16,8 +17,10 @@ rule sweep:
         variant=RUN.sigma_sweep.variant if RUN.sigma_sweep else "",
         sigmas=list(RUN.sigma_sweep.values) if RUN.sigma_sweep else [],
         end=SUITE.seeds_end("sweep"),
+        rounds=rounds_option(RUN.sigma_sweep),
     shell:
         "{PY:q} -m sifu sweep --variant {params.variant} --sigmas {params.sigmas} --seeds-end {params.end} "
+        "{params.rounds} "
         + BLOCK_OPTIONS
         + DEVICE_OPTIONS
 
@@ -32,6 +35,7 @@ rule request_sets:
         stage_path("request_sets", "request_sets.parquet"),
     log:
         stage_path("request_sets", "log.txt"),
+    priority: 10
     threads: RUN.threads
     resources:
         gpu=USES_GPU,
