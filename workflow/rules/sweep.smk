@@ -20,9 +20,7 @@ rule sweep:
         rounds=rounds_option(RUN.sigma_sweep),
     shell:
         "{PY:q} -m sifu sweep --variant {params.variant} --sigmas {params.sigmas} --seeds-end {params.end} "
-        "{params.rounds} "
-        + BLOCK_OPTIONS
-        + DEVICE_OPTIONS
+        "{params.rounds} " + BLOCK_OPTIONS + DEVICE_OPTIONS
 
 
 rule request_sets:
