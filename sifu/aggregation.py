@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from sifu.kernels import row_norms
 from sifu.scenario import Federation
 
 _TINY = 1e-30  # an update of nothing stays nothing
@@ -20,7 +21,7 @@ def mean(old: Tensor, local: Tensor, weight: Tensor) -> Tensor:
 
 def shortened(update: Tensor, longest: float) -> Tensor:
     """Updates [..., P] of at most a given length."""
-    return update * (longest / update.norm(dim=-1, keepdim=True).clamp(min=_TINY)).clamp(max=1.0)
+    return update * (longest / row_norms(update).unsqueeze(-1).clamp(min=_TINY)).clamp(max=1.0)
 
 
 def private_mean(old: Tensor, local: Tensor, noise: Tensor, federation: Federation) -> Tensor:

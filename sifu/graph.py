@@ -33,7 +33,7 @@ class Recording:
 
     def __call__(self) -> None:
         if self._graph is None and self._records and self._calls[get_ident()] >= _WARM_UP:
-            self._graph = _record(self._function, _pool(self._pool))
+            self._graph = _record(self._function, *_pool(self._pool))
         if self._graph is not None:
             self._graph.replay()
             return
@@ -41,9 +41,9 @@ class Recording:
         self._calls[get_ident()] += 1
 
 
-def _record(function: Callable[[], None], pool: Any) -> torch.cuda.CUDAGraph:
+def _record(function: Callable[[], None], pool: Any, stream: torch.cuda.Stream) -> torch.cuda.CUDAGraph:
     """As `torch.cuda.graph`, which also gives all spare memory back: getting it again takes longer than recording."""
-    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+    graph = torch.cuda.CUDAGraph()
     torch.cuda.synchronize()
     with torch.cuda.stream(stream):
         graph.capture_begin(pool=pool)
@@ -55,16 +55,17 @@ def _record(function: Callable[[], None], pool: Any) -> torch.cuda.CUDAGraph:
 
 
 @cache
-def _pool(name: str) -> Any:  # the name keeps pools apart
-    """Memory of the recordings of a name: they run one after another, and what one of them gives is copied at once.
+def _pool(name: str) -> tuple[Any, torch.cuda.Stream]:  # the name keeps pools apart
+    """Memory of the recordings of a name, which run one after another, and what one of them gives is copied at once;
+    and the stream that they are recorded on: memory is used again only by what is recorded on the same one.
 
     What runs beside others (looks, beside rounds) must have a name of its own.
 
     A pool ends with its last recording, and its handle with it: one that is never let go keeps it.
     """
-    handle = torch.cuda.graph_pool_handle()
-    _KEEPERS.append(_record(_take_memory, handle))
-    return handle
+    handle, stream = torch.cuda.graph_pool_handle(), torch.cuda.Stream()
+    _KEEPERS.append(_record(_take_memory, handle, stream))
+    return handle, stream
 
 
 def _take_memory() -> None:

@@ -1,4 +1,4 @@
-"""One tiny federation for all tests, and the way to the real datasets."""
+"""One tiny federation for all tests, the way to the real datasets, and what a refusal looks like."""
 
 from __future__ import annotations
 
@@ -74,3 +74,11 @@ def tiny_clients(
 def tiny_engine(model: str = "logistic", clients: Clients | None = None, **changes: object) -> Engine:
     clients = clients if clients is not None else tiny_clients(model)
     return Engine(build_model(model, DATASETS[DATASET_OF[model]]), clients, tiny_federation(**changes), Workers(2))
+
+
+def one_sentence(capsys: pytest.CaptureFixture[str]) -> str:
+    """What a command said that was refused: nothing else is printed."""
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("error: ")
+    return lines[0]

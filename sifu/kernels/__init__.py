@@ -21,3 +21,12 @@ def has_triton() -> bool:
 def kernels_fit(data: Tensor) -> bool:
     """Whether our kernels can work on these data: single precision, on a GPU."""
     return data.is_cuda and data.element_size() == 4 and data.is_floating_point() and has_triton()
+
+
+def row_norms(rows: Tensor) -> Tensor:
+    """The length of each row, the same in any batch of rows. [..., P] -> [...]"""
+    if not kernels_fit(rows):
+        return rows.norm(dim=-1)
+    from sifu.kernels import norm
+
+    return norm.row_norms(rows)

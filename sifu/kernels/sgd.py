@@ -6,6 +6,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from sifu.kernels.norm import row_norms
 from sifu.local.sgd import clip_factor
 from sifu.scenario import Federation
 
@@ -34,7 +35,7 @@ def sgd_step(weights: Tensor, velocity: Tensor, gradient: Tensor, federation: Fe
     """weights and velocity [G, P] after one step, in place."""
     models, count = weights.shape
     clipped = federation.clip is not None
-    factor = clip_factor(gradient.norm(dim=-1), federation.clip) if federation.clip is not None else gradient
+    factor = clip_factor(row_norms(gradient), federation.clip) if federation.clip is not None else gradient
     step_kernel[(triton.cdiv(count, _BLOCK), models)](
         weights, velocity, gradient, factor, count,
         federation.client_lr, federation.momentum, federation.weight_decay, clipped, _BLOCK,

@@ -7,8 +7,6 @@ care about the order, so rows are packed once a round and unpacked at its end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -16,7 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from sifu.kernels import convolution
+from sifu.kernels import convolution, dense
 from sifu.kernels.convolution import Input, Shape
 from sifu.models.cnn import Cnn
 from sifu.models.flat import FlatModel
@@ -108,9 +106,8 @@ class StackedCnn:
             args.append(arg)
             given = Input(y, None)
         features = given.images.flatten(2)
-        with _products_as_convolutions():
-            hidden = torch.baddbmm(first[:, -1:], features, first[:, :-1]).relu_()
-            logits = torch.baddbmm(second[:, -1:], hidden, second[:, :-1])
+        hidden = dense.forward(features, first, relu=True)
+        logits = dense.forward(hidden, second, relu=False)
         return Pass(inputs, args, features, hidden, logits)
 
     def predict(self, weights: Tensor, images: Tensor, rows: Tensor) -> Tensor:
@@ -121,10 +118,8 @@ class StackedCnn:
         """Into `gradient` [G, P'] from `slope` [G, B, classes], d loss / d logits."""
         weights, out = self._views(packed), self._views(gradient)
         for number, given in ((4, done.hidden), (3, done.features)):
-            with _products_as_convolutions():
-                torch.bmm(given.transpose(1, 2), slope, out=out[number][:, :-1])
-                torch.sum(slope, 1, out=out[number][:, -1])
-                slope = (slope @ weights[number][:, :-1].transpose(1, 2)) * (given > 0)
+            dense.weight_gradient(given, slope, out[number])
+            slope = dense.input_gradient(given, slope, weights[number])
         last = self.layers[-1]
         slope = slope.unflatten(2, (last.out_side, last.out_side, last.out_channels))
         for number in (2, 1, 0):
@@ -132,14 +127,3 @@ class StackedCnn:
             convolution.weight_gradient(layer, images, slope, arg, out[number])
             if number:
                 slope = convolution.input_gradient(layer, images.images, slope, arg, weights[number])
-
-
-@contextmanager
-def _products_as_convolutions() -> Iterator[None]:
-    """Let matrix products round as convolutions may: elsewhere they keep full precision."""
-    before = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32
-    try:
-        yield
-    finally:
-        torch.backends.cuda.matmul.allow_tf32 = before

@@ -54,12 +54,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Everything up to `verify`."""
     root = tmp_path_factory.mktemp("done")
     write_config(root / "config")
-    for arguments in (
-        ("partition",),
-        ("train",),
-        ("unlearn", "--variant", "scratch"),
-        ("verify", "--variants", "scratch"),
-    ):
+    for arguments in STAGES:
         assert stage(root, *arguments) == 0
     return root
 
@@ -225,12 +220,7 @@ def test_a_damaged_input_says_what_to_delete(
 def test_a_block_whose_seeds_diverge_ends_with_rows_that_say_so(tmp_path: Path) -> None:
     federation = {"clients_per_round": 10, "local_steps": 5, "batch_size": 10, "client_lr": 1e38}
     write_config(tmp_path / "config", federation=federation)
-    for arguments in (
-        ("partition",),
-        ("train",),
-        ("unlearn", "--variant", "scratch"),
-        ("verify", "--variants", "scratch"),
-    ):
+    for arguments in STAGES:
         assert stage(tmp_path, *arguments) == 0
     for name, variant, count in (("train", "", 2), ("unlearn", "scratch", 4)):
         cells = read_table(folder_of(tmp_path, name, variant) / "cells.parquet", CELLS)

@@ -13,27 +13,17 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from sifu import schemas
 from sifu.config import load_suite
 from sifu.paths import FIGURE_KINDS, REPORT_FILES
 from sifu.provenance import provenance
 from sifu.report.figures import FIGURES
 from sifu.report.plan import Plan, Source
-from sifu.schemas import (
-    ALPHA,
-    CELLS,
-    METRICS,
-    NULL_SPACE,
-    REQUEST_SETS,
-    SCENARIO_SEARCH,
-    SEARCH,
-    SWEEP,
-    VERIFICATION,
-    Table,
-)
 from sifu.stages.figure import run_figure
 from sifu.stages.page import run_page
 from sifu.stages.report import run_report
 from sifu.store import write_table
+from sifu.table import Table
 from tests.conftest import REPO
 
 VARIANTS = ("scratch", "sifu", "last", "dp_smoke")
@@ -66,7 +56,7 @@ def write(path: Path, table: Table, rows: Iterable[dict[str, Any]]) -> None:
 def fill(plan: Plan) -> None:
     """Every table of the plan, as small as can be."""
     root, seeds = Path(plan.results), range(2)
-    write(root / "null_space" / "null_space.parquet", NULL_SPACE, [{"seed": 0, "step": n} for n in range(3)])
+    write(root / "null_space" / "null_space.parquet", schemas.NULL_SPACE, [{"seed": 0, "step": n} for n in range(3)])
     for scenario in plan.titles:
         key = {"scenario": scenario}
         answers = [
@@ -76,10 +66,10 @@ def fill(plan: Plan) -> None:
             for request in (1, 2)
         ]
         training = [key | {"variant": "train", "seed": seed, "request": 0, "rounds": 9} for seed in seeds]
-        write(root / "train" / scenario / BLOCK / "cells.parquet", CELLS, training)
+        write(root / "train" / scenario / BLOCK / "cells.parquet", schemas.CELLS, training)
         for variant in VARIANTS:
             rows = [row | {"variant": variant, "branch": 0, "cut_round": 1, "rounds": 5} for row in answers]
-            write(root / "unlearn" / scenario / variant / BLOCK / "cells.parquet", CELLS, rows)
+            write(root / "unlearn" / scenario / variant / BLOCK / "cells.parquet", schemas.CELLS, rows)
         all_answers = [
             {k: v for k, v in row.items() if k != "status"} | {"variant": v} for row in answers for v in VARIANTS
         ]
@@ -90,23 +80,23 @@ def fill(plan: Plan) -> None:
             ("gap_to_scratch", "forget"),
         ]
         metrics = [row | {"metric": metric, "subset": subset} for row in all_answers for metric, subset in kinds]
-        write(root / "verify" / scenario / BLOCK / "metrics.parquet", METRICS, metrics)
+        write(root / "verify" / scenario / BLOCK / "metrics.parquet", schemas.METRICS, metrics)
         checks = [row | {"accused": False, "chance": 0.1, "alpha": 0.01} for row in all_answers]
-        write(root / "verify" / scenario / BLOCK / "verification.parquet", VERIFICATION, checks)
+        write(root / "verify" / scenario / BLOCK / "verification.parquet", schemas.VERIFICATION, checks)
         points = [key | {"change": "", "seed": s, "round": n, "alpha": 1.0 + n} for s in seeds for n in range(3)]
-        write(root / "alpha" / scenario / BLOCK / "alpha.parquet", ALPHA, points)
+        write(root / "alpha" / scenario / BLOCK / "alpha.parquet", schemas.ALPHA, points)
         for _, variant, block in (entry for entry in plan.searches if entry[0] == scenario):
             path = root / "search" / scenario / variant / block / "search.parquet"
-            write(path, SEARCH, [key | {"variant": variant, "value": "0.1", "chosen": True}])
+            write(path, schemas.SEARCH, [key | {"variant": variant, "value": "0.1", "chosen": True}])
         for _, name, block in (entry for entry in plan.scenario_searches if entry[0] == scenario):
             path = root / "scenario_search" / scenario / name / block / "scenario_search.parquet"
-            write(path, SCENARIO_SEARCH, [key | {"setting": name, "used": True, "chosen": True}])
+            write(path, schemas.SCENARIO_SEARCH, [key | {"setting": name, "used": True, "chosen": True}])
     swept = [{"scenario": "smoke", "variant": "sifu", "sigma": sigma} for sigma in (0.01, 0.1)]
-    write(root / "sweep" / "smoke" / BLOCK / "sweep.parquet", SWEEP, swept)
+    write(root / "sweep" / "smoke" / BLOCK / "sweep.parquet", schemas.SWEEP, swept)
     sets = [{"scenario": "smoke", "variant": variant, "set": n} for variant in ("scratch", "sifu") for n in range(2)]
-    write(root / "request_sets" / "smoke" / BLOCK / "request_sets.parquet", REQUEST_SETS, sets)
+    write(root / "request_sets" / "smoke" / BLOCK / "request_sets.parquet", schemas.REQUEST_SETS, sets)
     changed = [{"scenario": "smoke", "change": "no_momentum", "round": n, "alpha": 1.0 + n} for n in range(3)]
-    write(root / "alpha_sweep" / "smoke" / "no_momentum" / BLOCK / "alpha.parquet", ALPHA, changed)
+    write(root / "alpha_sweep" / "smoke" / "no_momentum" / BLOCK / "alpha.parquet", schemas.ALPHA, changed)
 
 
 @pytest.fixture(scope="module")

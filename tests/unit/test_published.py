@@ -14,7 +14,7 @@ from sifu.docs.published import changes, read_manifest, table_pages
 from sifu.provenance import provenance
 from sifu.schemas import CELLS
 from sifu.store import read_table, write_table
-from tests.conftest import REPO
+from tests.conftest import REPO, one_sentence
 
 BLOCK = ["--scenario", "smoke", "--block", "s000-001"]
 
@@ -117,9 +117,7 @@ def test_a_cell_is_the_row_of_the_table(done: Path, capsys: pytest.CaptureFixtur
 )
 def test_a_cell_that_is_not_there(done: Path, more: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cell(done, *more) == 2
-    lines = capsys.readouterr().err.strip().splitlines()
-    assert len(lines) == 1
-    assert words in lines[0]
+    assert words in one_sentence(capsys)
 
 
 def test_two_folders_are_compared(done: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,7 +24,7 @@ from sifu.schemas import CELLS, METRICS
 from sifu.store import read_table, write_table
 from sifu.timing import Spell, busy_seconds, spell_of, timed
 from tests.claimed import World
-from tests.conftest import REPO
+from tests.conftest import REPO, one_sentence
 
 BLOCK = "s000-001"
 VARIANTS = ("scratch", "sifu", "dp_smoke")
@@ -203,9 +203,7 @@ def test_what_cannot_be_run_again_is_one_sentence(
     done: Path, more: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert verify(done, *more) == 2
-    printed = capsys.readouterr().err.strip().splitlines()
-    assert len(printed) == 1
-    assert words in printed[0]
+    assert words in one_sentence(capsys)
 
 
 def test_without_the_datasets_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

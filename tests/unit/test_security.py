@@ -21,7 +21,7 @@ from tests.conftest import REPO
 
 PLAIN = {"scenarios": ["smoke"], "variants": ["scratch"]}
 EXECUTES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve"}
-UNPICKLES = {"sifu/data/cifar.py"}  # with an unpickler that builds arrays alone: tests/unit/test_datasets.py
+UNPICKLES = {"sifu/data/cifar.py"}  # with an unpickler that builds arrays alone: tests/unit/test_cifar_files.py
 CALLS = {"eval", "exec", "compile", "__import__"}
 
 
