@@ -13,7 +13,8 @@ import yaml
 from sifu.report import tables
 from sifu.report.figures import FIGURES
 from sifu.report.findings import findings
-from sifu.report.plan import Source, missing_words
+from sifu.report.missing import missing_names, missing_words
+from sifu.report.plan import Source
 
 _DPI = 200  # of the figures (store.write_figure)
 _TEMPLATE = Path(__file__).with_name("page.html")
@@ -54,7 +55,7 @@ def _findings(source: Source) -> str:
     items = "".join(f"<li>{escape(text)}</li>" for text in findings(source))
     note = ""
     if missing := source.all_missing():
-        named = "".join(f"<li><code>{escape(path)}</code></li>" for path in missing)
+        named = "".join(f"<li><code>{escape(path)}</code></li>" for path in missing_names(missing, source.root))
         note = f'<p class="missing">{missing_words(missing)}:</p><ul>{named}</ul>'
     return f'<ul class="findings">{items}</ul>{note}'
 

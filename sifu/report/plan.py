@@ -56,11 +56,6 @@ class Plan:
         return Plan(**data)
 
 
-def missing_words(missing: list[str]) -> str:
-    """How many tables are missing, as a figure or a page says it."""
-    return "1 planned table is missing" if len(missing) == 1 else f"{len(missing)} planned tables are missing"
-
-
 @dataclass(frozen=True)
 class Source:
     """The tables of a plan, each read when it is asked for."""

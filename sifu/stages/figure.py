@@ -6,7 +6,8 @@ from importlib import import_module
 from pathlib import Path
 
 from sifu.report.figures import FIGURES
-from sifu.report.plan import Plan, Source, missing_words
+from sifu.report.missing import missing_names, missing_words
+from sifu.report.plan import Plan, Source
 from sifu.store import write_figure, write_text
 
 
@@ -16,7 +17,7 @@ def run_figure(plan: Plan, name: str, folder: Path) -> None:
     drawn = module.draw(source)
     caption, title = module.CAPTION, module.TITLE if module.TITLE.endswith("?") else f"{module.TITLE}."
     if source.missing:
-        caption += f" Missing: {', '.join(source.missing)}."
+        caption += f" Missing: {'; '.join(missing_names(source.missing, source.root))}."
         words = f"{missing_words(source.missing)}: see the caption"
         drawn.supxlabel(words, fontsize=7, color="crimson")  # which has room of its own, unlike a text
     write_figure(folder / "figures" / name, drawn)

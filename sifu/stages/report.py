@@ -10,7 +10,8 @@ from sifu.codehash import code_hash
 from sifu.provenance import provenance
 from sifu.report import statistics, tables
 from sifu.report.methods import methods_csv, methods_latex, methods_page
-from sifu.report.plan import Plan, Source, missing_words
+from sifu.report.missing import missing_names, missing_words
+from sifu.report.plan import Plan, Source
 from sifu.schemas import BOUNDS, STATISTICS
 from sifu.store import write_table, write_text
 
@@ -66,14 +67,15 @@ def run_report(plan: Plan, folder: Path) -> None:
         "settings": tables.hyper_parameters(plan.titles, plan.settings),
     }
     for name, table in found.items():
-        _write_people_table(out, name, table, source.missing)
+        _write_people_table(out, name, table, source)
     for kind, made in (("md", methods_page), ("csv", methods_csv), ("tex", methods_latex)):
         write_text(out / f"methods.{kind}", made())
 
 
-def _write_people_table(folder: Path, name: str, table: pd.DataFrame, missing: list[str]) -> None:
+def _write_people_table(folder: Path, name: str, table: pd.DataFrame, source: Source) -> None:
+    missing = source.missing
     write_text(folder / f"{name}.csv", table.to_csv(index=False))
     count = f" {missing_words(missing)}." if missing else ""
     write_text(folder / f"{name}.tex", tables.latex(table, CAPTIONS[name] + count))
-    caption = CAPTIONS[name] + (f" Missing: {', '.join(missing)}." if missing else "")
+    caption = CAPTIONS[name] + (f" Missing: {'; '.join(missing_names(missing, source.root))}." if missing else "")
     write_text(folder / f"{name}.md", tables.markdown(table, caption))

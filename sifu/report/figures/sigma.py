@@ -16,8 +16,8 @@ CAPTION = (
     "SIFU under different noise, one request after another to the target accuracy: aggregation rounds and "
     "accuracy on all who have left so far. Little noise hides nothing, so that SIFU goes back to the start, as "
     "scratch does; much noise hides everything, and nothing is left to go back from, as with Last; both are drawn"
-    " as horizontal lines for the first request. Mean over seeds and its 95% bootstrap interval (paper, figure "
-    "4)."
+    " as horizontal lines for the first request. A hollow mark: some seeds had not reached the target when they were"
+    " stopped, and count with the rounds they had. Mean over seeds and its 95% bootstrap interval (paper, figure 4)."
 )
 _ROWS = (("rounds", "aggregation rounds"), ("forget_accuracy", "accuracy on the forgotten"))
 _LIMITS = {"rounds": ("rounds", ""), "forget_accuracy": ("accuracy", "forgotten")}
@@ -39,12 +39,15 @@ def draw(source: Source) -> Figure:
 
 
 def _panel(axis: Axes, rows: pd.DataFrame, column: str) -> None:
-    """A line a request."""
+    """A line a request; hollow marks where it did not get there."""
     over = intervals(rows, ["request", "sigma"], column)
     for colour, (request, group) in zip(steps(over["request"].nunique()), over.groupby("request"), strict=True):
         error = [group["mean"] - group["low"], group["high"] - group["mean"]]
         x, y, label = group["sigma"], group["mean"], f"request {request}"
         axis.errorbar(x, y, error, capsize=2, marker="o", markersize=4, color=colour, label=label)
+        stopped = set(rows.loc[(rows["request"] == request) & (rows["status"] == "not_reached"), "sigma"])
+        short = group[group["sigma"].isin(stopped)]
+        axis.plot(short["sigma"], short["mean"], "o", markersize=4, color=colour, markerfacecolor="white", zorder=5)
     axis.set_xscale("log")
     whole_range(axis, rounds=column == "rounds")
 

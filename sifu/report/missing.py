@@ -1,0 +1,23 @@
+"""How figures, tables and pages say what has not been run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+_FEW = 8  # files that are named one by one
+
+
+def missing_words(missing: Sequence[str]) -> str:
+    """How many tables are missing."""
+    return "1 planned table is missing" if len(missing) == 1 else f"{len(missing)} planned tables are missing"
+
+
+def missing_names(missing: Sequence[str], root: Path) -> list[str]:
+    """Which: files under `root` while they are few, else stages with their scenarios."""
+    if len(missing) <= _FEW:
+        return list(missing)
+    stages: dict[str, list[str]] = {}
+    for stage, *scenario in sorted({Path(file).relative_to(root).parent.parts[:2] for file in missing}):
+        stages.setdefault(stage, []).extend(scenario)  # of all that are left out the null space alone has none
+    return [f"{stage} of {', '.join(names)}" if names else stage for stage, names in stages.items()]
