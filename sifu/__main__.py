@@ -155,7 +155,7 @@ def _plan(parsed: argparse.Namespace) -> Plan:
     from sifu.report.plan import Plan
 
     if parsed.plan is None:
-        return Plan.read(load_suite(read_yaml(parsed.config), parsed.config.parent).report_plan())
+        return Plan.read(load_suite(read_yaml(parsed.config), parsed.config.parent, reports=True).report_plan())
     try:
         return Plan.read(json.loads(parsed.plan))
     except json.JSONDecodeError:

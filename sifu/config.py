@@ -66,15 +66,20 @@ def load_scenario(path: Path, name: str, root: Path, *, download: bool = False) 
     return _with_source(_look_up(read_named(Scenario, path, "scenarios"), name, "scenarios"), root, download=download)
 
 
-def load_suite(raw: Mapping[str, Any], folder: Path, environ: Mapping[str, str] = os.environ) -> Suite:
-    """The plan that `raw` (the contents of config.yaml) asks for; `folder` holds the two files of names."""
+def load_suite(
+    raw: Mapping[str, Any], folder: Path, environ: Mapping[str, str] = os.environ, *, reports: bool = False
+) -> Suite:
+    """The plan that `raw` (the contents of config.yaml) asks for; `folder` holds the two files of names.
+
+    `reports`: results are only read, so that a scenario which has some needs no data.
+    """
     run = build(Run, dict(raw) if isinstance(raw, Mapping) else raw, "")
     if not run.scenarios:
         raise ConfigError("scenarios", [], "at least one name of scenarios.yaml")
     scenarios = read_named(Scenario, folder / "scenarios.yaml", "scenarios")
     variants = read_named(Variant, folder / "variants.yaml", "variants")
     chosen = {name: _look_up(scenarios, name, "scenarios") for name in run.scenarios}
-    found, skipped = _with_data(chosen, run, default_data_root(run, environ))
+    found, skipped = _with_data(chosen, run, default_data_root(run, environ), reports=reports)
     picked = {name: _look_up(variants, name, "variants") for name in run.variants}
     _refuse_parts(run, scenarios, variants)
     if "scratch" not in picked:
@@ -192,13 +197,19 @@ def _look_up(table: Mapping[str, Any], name: str, key: str) -> Any:
     return table[name]
 
 
-def _with_data(scenarios: dict[str, Scenario], run: Run, root: Path) -> tuple[dict[str, Scenario], dict[str, str]]:
+def _with_data(
+    scenarios: dict[str, Scenario], run: Run, root: Path, *, reports: bool
+) -> tuple[dict[str, Scenario], dict[str, str]]:
+    """Scenarios with their sources, and why others are left out."""
     found: dict[str, Scenario] = {}
     skipped: dict[str, str] = {}
     for name, scenario in scenarios.items():
         try:
             found[name] = _with_source(scenario, root, download=run.download)
         except DataError as error:
+            if reports and (Path(run.results) / "train" / name).exists():
+                found[name] = scenario
+                continue
             if run.missing_data == "refuse":
                 raise DataError(f"scenarios.{name}: {error}") from None
             skipped[name] = str(error)

@@ -47,7 +47,7 @@ def quoted(root: Path) -> Published:
 
 def publish(config: Path, folder: Path) -> None:
     """Put what people read of a config's results into `folder`, in place of what was there. Pages come from `docs`."""
-    source = Source(Plan.read(load_suite(read_yaml(config), config.parent).report_plan()))
+    source = Source(Plan.read(load_suite(read_yaml(config), config.parent, reports=True).report_plan()))
     found = [source.cells, source.metrics, source.alpha]
     if source.missing or not all(len(table) for table in found):
         raise StoreError(f"{source.root} is not complete: run make CONFIG={config} first")

@@ -15,7 +15,8 @@ import pandas as pd
 import pytest
 
 from sifu import schemas
-from sifu.config import load_suite
+from sifu.config import load_suite, read_yaml
+from sifu.errors import DataError
 from sifu.paths import FIGURE_KINDS, REPORT_FILES
 from sifu.provenance import provenance
 from sifu.report.figures import FIGURES
@@ -221,3 +222,17 @@ def test_a_variant_that_is_missing_leaves_the_others(plan: Plan) -> None:
     assert "| smoke_backdoor | SIFU | 1 |" in text
     assert "| smoke | Last | 1 |" in text
     assert "unlearn/smoke/sifu/s000-001/cells.parquet" in text
+
+
+def test_a_report_of_results_needs_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "r" / "train" / "mnist").mkdir(parents=True)
+    raw = read_yaml(REPO / "config" / "config.yaml") | {
+        "scenarios": ["mnist", "cifar10"],
+        "results": "r",
+        "missing_data": "skip",
+    }
+    suite = load_suite(raw, REPO / "config", {}, reports=True)
+    assert (list(suite.scenarios), list(suite.skipped)) == (["mnist"], ["cifar10"])
+    with pytest.raises(DataError, match="dataset mnist is missing"):
+        load_suite(raw | {"scenarios": ["mnist"], "missing_data": "refuse"}, REPO / "config", {})
