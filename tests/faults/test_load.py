@@ -1,10 +1,13 @@
-"""5,000 cells: planned in a minute, with bounded memory, and reported in a minute (`make test-load`)."""
+"""5,000 cells: planned in a minute, run with bounded memory, and reported in a minute (`make test-load`)."""
 
 from __future__ import annotations
 
 import os
+import re
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,7 @@ import yaml
 
 from sifu.provenance import provenance
 from sifu.schemas import ALPHA, CELLS, METRICS, NULL_SPACE, VERIFICATION, Table
-from sifu.store import write_table
+from sifu.store import read_table, write_table
 from tests.workflow.conftest import Checkout, parse_plan
 
 pytestmark = pytest.mark.load
@@ -53,6 +56,53 @@ def test_planning(large: Checkout) -> None:
     assert plan["unlearn"] == SEEDS * len(VARIANTS)
     assert seconds < 60
     assert megabytes < MEGABYTES
+
+
+def start(root: Path, *options: str) -> subprocess.Popen[str]:
+    """Snakemake at work, what it prints in out.txt."""
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", "--configfile", "config/large.yaml", *options]
+    environment = os.environ | {"PYTHONPATH": str(root), "SIFU_DATA_ROOT": str(root / "none")}
+    with (root / "out.txt").open("w") as out:
+        return subprocess.Popen(command, cwd=root, env=environment, stdout=out, stderr=out, text=True)
+
+
+def watch(process: subprocess.Popen[str], root: Path, jobs: int | None = None) -> list[tuple[int, float]]:
+    """Each half second how many jobs were done and the megabytes of the process, until its end or until `jobs`."""
+    seen: list[tuple[int, float]] = []
+    while process.poll() is None and (jobs is None or not seen or seen[-1][0] < jobs):
+        resident = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{process.pid}/status").read_text())
+        done = re.findall(r"^(\d+) of \d+ steps", (root / "out.txt").read_text(), re.MULTILINE)
+        if resident:  # a process that has just ended has none
+            seen.append((int(done[-1]) if done else 0, int(resident[1]) / 1024))
+        time.sleep(0.5)
+    return seen
+
+
+def test_running_five_thousand_cells(large: Checkout) -> None:
+    """All of them, in blocks of 50 seeds: some ten minutes on two cores."""
+    process = start(large.root, "--config", "block_size=50", "results=results/blocks", "--until", "verify", "alpha")
+    seen = watch(process, large.root)
+    assert process.returncode == 0, (large.root / "out.txt").read_text()[-4000:]
+    cells = list((large.root / "results" / "blocks" / "unlearn").rglob("cells.parquet"))
+    rows = sum(read_table(file, CELLS)[["variant", "seed"]].drop_duplicates().shape[0] for file in cells)
+    peak = max(megabytes for _, megabytes in seen)
+    print(f"ran {rows} cells in {seen[-1][0]} jobs with at most {peak:.0f} MB")
+    assert rows == SEEDS * len(VARIANTS)
+    assert peak < MEGABYTES
+
+
+def test_memory_does_not_grow_with_the_jobs_that_are_done(large: Checkout) -> None:
+    """Of the plan with a block for each seed, 9,012 jobs, the first 150; after 30 all that is kept must be there."""
+    process = start(large.root, "--config", "results=results/singles")
+    try:
+        seen = watch(process, large.root, jobs=150)
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(60)
+    early, late = (max(mb for done, mb in seen if done in part) for part in (range(20, 50), range(120, 200)))
+    print(f"{early:.0f} MB after 50 jobs, {late:.0f} MB after 150")
+    assert late < MEGABYTES
+    assert late - early < 5  # at so much for each hundred jobs all 9,012 would take 450 MB more
 
 
 def write(path: Path, table: Table, rows: Iterable[dict[str, Any]]) -> None:
