@@ -58,6 +58,7 @@ class World:
     changes: Mapping[tuple[str, str], Said] = field(default_factory=dict)
     sweep: Mapping[float, tuple[float, str]] = field(default_factory=lambda: {0.1: (40.0, "done"), 1.0: (5.0, "lost")})
     held: Mapping[str, float] = field(default_factory=lambda: {"": 1.0, "one_step": 1.0})  # change -> share of 100
+    strict: float = 1.0  # share of the points that strict Psi bounds
 
     def said(self, scenario: str) -> dict[str, Said]:
         breaks = {"last": Said(30, status="not_reached")} if scenario.startswith("cifar") else {}
@@ -113,9 +114,9 @@ class World:
     def _bounds(self, scenario: str) -> list[dict[str, Any]]:
         return [
             {"scenario": scenario, "change": change, "rule": rule, "seed": seed}
-            | {"points": 100, "held": round(100 * share * (rule == "published")), "worst": 2 - share}
+            | {"points": 100, "held": round(100 * held), "worst": 2 - held}
             for change, share in self.held.items()
-            for rule in ("published", "strict")  # of the strict count nothing holds
+            for rule, held in (("published", share), ("strict", self.strict))
             for seed in SEEDS
         ]
 

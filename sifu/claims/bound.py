@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pandas as pd
 
-from sifu.claims.claim import Line, Measured, Verdict
+from sifu.claims.claim import EVERY_DATASET, Line, Measured, Verdict
 from sifu.claims.tables import BESIDE, DATASETS, Tables
 
 WORDS = (
     "A point is a round and a client of a seed. A dataset holds where alpha <= Psi at every point, under the "
     "scenario's own settings and all others; is in part where only under its own; and does not hold where a point "
-    "under its own settings is above. Holds: on every dataset. In part: on some, or a dataset was not run. Does not "
-    "hold: on none."
+    f"under its own settings is above. {EVERY_DATASET}"
 )
 _OWN, _OTHER = "points with alpha <= Psi, own settings", "points with alpha <= Psi, other settings"
 _STRICT = "points with alpha <= strict Psi, own settings"
@@ -30,10 +29,17 @@ def _lines(scenario: str, bounds: pd.DataFrame) -> list[Line]:
     lines = [Line(scenario, _OWN, own, None if scenario in BESIDE else _verdict(own, other))]
     beside = [
         Line(scenario, _OTHER, other),
-        Line(scenario, "worst alpha / Psi of a seed", Measured.of(_worst(rows)), None, "times"),
+        Line(scenario, "worst alpha / Psi of a seed, own settings", Measured.of(_worst(rows[~changed])), None, "times"),
         Line(scenario, _STRICT, Measured.of(_share(strict[strict["change"] == ""]))),
     ]
     return [*lines, *(line for line in beside if line.value is not None)]
+
+
+def held_strictly(tables: Tables, scenario: str) -> bool:
+    """Whether strict Psi was measured, and below alpha nowhere under the scenario's own settings."""
+    rows = tables.bounds[(tables.bounds["scenario"] == scenario) & (tables.bounds["rule"] == "strict")]
+    own = rows[rows["change"] == ""]
+    return len(own) > 0 and bool((own["held"] == own["points"]).all())
 
 
 def _share(rows: pd.DataFrame) -> pd.Series:

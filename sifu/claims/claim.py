@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -49,6 +49,7 @@ class Line:
     value: Measured | None  # None: not run, or nothing to measure
     verdict: Verdict | None = None  # None: shown beside, not judged
     unit: str = "share"  # how it is written: share | number | times
+    ran: int = 0  # seeds that were run, of which some may not have got far enough to be measured
 
     @property
     def counts(self) -> bool:
@@ -74,35 +75,57 @@ class Claim:
     again: str  # the command that repeats a cell behind it
 
 
+EVERY_DATASET = (
+    "Holds: on all five datasets. Does not hold: on none of those that could be judged. Not testable: where none could "
+    "be. In part: otherwise, also where one is missing."
+)
+SOME_SEEDS = (
+    "A dataset where a seed did not get there holds in part at best, and cannot be judged where fewer than half did."
+)
+
+
 def each_dataset(
     what: str,
     values: Callable[[str], pd.Series],
     rule: Rule,
     unit: str = "share",
-    ran: Callable[[str], bool] = lambda _: False,
+    ran: Callable[[str], int] = lambda _: 0,
 ) -> list[Line]:
     """A line for every dataset of the paper, judged by `rule`, and for those that stand beside them, not judged.
 
-    `ran` says of a scenario without a value whether it was run all the same.
+    `ran` says how many seeds of a scenario were run, whether they have a value or not.
     """
     lines = []
     for scenario in (*DATASETS, *BESIDE):
-        value = Measured.of(values(scenario))
-        without = Verdict.NOT_TESTABLE if ran(scenario) else Verdict.NOT_RUN
-        verdict = without if value is None else rule(value)
-        lines.append(Line(scenario, what, value, None if scenario in BESIDE else verdict, unit))
+        value, seeds = Measured.of(values(scenario)), ran(scenario)
+        verdict = None if scenario in BESIDE else judged(value, seeds, rule)
+        lines.append(Line(scenario, what, value, verdict, unit, seeds))
     return lines
 
 
+def judged(value: Measured | None, ran: int, rule: Rule) -> Verdict:
+    """By `rule`, and by how many of the seeds that were run have a value."""
+    if value is None:
+        return Verdict.NOT_TESTABLE if ran else Verdict.NOT_RUN
+    if 2 * value.seeds < ran:
+        return Verdict.NOT_TESTABLE
+    verdict = rule(value)
+    return Verdict.IN_PART if verdict is Verdict.HOLDS and value.seeds < ran else verdict
+
+
 def average(lines: Iterable[Line], what: str, values: Callable[[str], pd.Series], unit: str = "share") -> Line:
-    """The mean over the datasets that were run, seed by seed; seeds that one of them lacks are left out."""
-    run = [line.scenario for line in lines if line.counts and line.value is not None]
+    """The mean over the datasets that can be judged, seed by seed; seeds that one of them lacks are left out."""
+    run = [line.scenario for line in lines if line.scenario in DATASETS and _usable(line)]
     table = pd.DataFrame({scenario: values(scenario) for scenario in run}).dropna()
     return Line("", what, Measured.of(table.mean(axis=1)) if run else None, None, unit)
 
 
+def _usable(line: Line) -> bool:
+    return line.value is not None and line.verdict is not Verdict.NOT_TESTABLE
+
+
 def all_of(lines: list[Line]) -> Verdict:
-    """Holds where it holds on every dataset of the paper; in part where on some, or where some were not run."""
+    """As EVERY_DATASET says."""
     found = {line.verdict for line in lines if line.counts}
     run = found - {Verdict.NOT_RUN, Verdict.NOT_TESTABLE}
     if not run:
@@ -112,6 +135,11 @@ def all_of(lines: list[Line]) -> Verdict:
     return Verdict.HOLDS if found == {Verdict.HOLDS} else Verdict.IN_PART
 
 
+def unjudged(lines: Iterable[Line]) -> list[Line]:
+    """To stand beside those that are judged."""
+    return [replace(line, verdict=None) for line in lines]
+
+
 def on_average(rule: Rule) -> Callable[[list[Line]], Verdict]:
     """Judged by the line of all datasets; at best in part where one of them was not run."""
 
@@ -119,7 +147,7 @@ def on_average(rule: Rule) -> Callable[[list[Line]], Verdict]:
         whole = next((line.value for line in lines if line.scenario == ""), None)
         if whole is None:
             return Verdict.NOT_TESTABLE
-        verdict, partial = rule(whole), any(line.counts and line.value is None for line in lines)
+        verdict, partial = rule(whole), any(line.counts and not _usable(line) for line in lines)
         return Verdict.IN_PART if partial and verdict is Verdict.HOLDS else verdict
 
     return judge

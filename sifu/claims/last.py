@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sifu.claims.claim import Line, Measured, Verdict, each_dataset
 from sifu.claims.tables import DATASETS, Tables
 
@@ -11,8 +13,8 @@ BREAKS = ("cifar10", "cifar100")
 WORDS = (
     f"Doing well: at least {WELL:.0%} of the requests recover to the target; failing: at most {BADLY:.0%} do. MNIST "
     "and CelebA hold where Last does well, CIFAR where it fails; the contrary does not hold, between is in part. "
-    "FashionMNIST is not spoken of, and not judged. Holds: on all four. In part: on some, or one was not run. Does not "
-    "hold: on none."
+    "FashionMNIST is not spoken of, and not judged. Holds: on all four. Does not hold: on none of those that were run. "
+    "In part: otherwise."
 )
 
 
@@ -39,4 +41,4 @@ def _as_claimed(line: Line) -> Line:
         verdict = breaks(line.value)
     elif line.scenario in DATASETS and line.scenario not in (*RECOVERS, *BREAKS):
         verdict = None
-    return Line(line.scenario, line.what, line.value, verdict, line.unit)
+    return replace(line, verdict=verdict)

@@ -29,12 +29,12 @@ class Tables:
     scenario_trials: pd.DataFrame
     bounds: pd.DataFrame
 
-    def ran(self, scenario: str, variant: str) -> bool:
-        """Whether there is a cell of them, however it ended."""
-        return len(_of(self.cells, scenario, variant, "target")) > 0
+    def ran(self, scenario: str, variant: str) -> int:
+        """How many seeds have cells, however they ended."""
+        return int(_of(self.cells, scenario, variant, "target")["seed"].nunique())
 
     def totals(self, scenario: str, variant: str, column: str = "rounds") -> pd.Series:
-        """A cost to the target, over all requests of a seed; seeds with a request that did not finish are left out."""
+        """A cost to the target, over all requests of a seed; a seed with a request that did not get there has none."""
         return _totals(_of(self.cells, scenario, variant, "target"), column)
 
     def swept(self, scenario: str) -> dict[float, pd.DataFrame]:
@@ -48,11 +48,14 @@ class Tables:
         rows = rows[(rows["metric"] == metric) & (rows["subset"] == subset)]
         return rows.groupby("seed")["value"].mean()
 
-    def numbers(self, scenario: str, variant: str, column: str) -> pd.Series:
-        """A column of `cells` by seed, to the target: the mean over its requests that finished and have it."""
+    def promises(self, scenario: str, variant: str, of: str) -> pd.Series:
+        """Actual over claimed `of` (delta | epsilon) of every request that has a certificate, with its seed as index.
+
+        A recovery that does not get there has one all the same: it is about the model that recovery starts from.
+        """
         rows = _of(self.cells, scenario, variant, "target")
-        rows = rows[rows["status"].isin(FINISHED)].dropna(subset=column)
-        return rows.groupby("seed")[column].mean()
+        rows = rows[rows["status"].isin(FINISHED)].set_index("seed")
+        return (rows[f"actual_{of}"] / rows[f"claimed_{of}"]).dropna()
 
     def met(self, scenario: str, variant: str) -> pd.Series:
         """The share of a seed's requests whose recovery reached the target."""
@@ -70,12 +73,12 @@ def _of(rows: pd.DataFrame, scenario: str, variant: str, stop: str) -> pd.DataFr
 
 
 def _totals(rows: pd.DataFrame, column: str) -> pd.Series:
-    finished = rows["status"].isin(FINISHED).groupby(rows["seed"]).all()
-    return rows.groupby("seed")[column].sum()[finished].astype(float)
+    there = (rows["status"] == "done").groupby(rows["seed"]).all()
+    return rows.groupby("seed")[column].sum()[there].astype(float)
 
 
 def total_rounds(rows: pd.DataFrame) -> pd.Series:
-    """Rounds of a sweep's rows over all requests, by seed; None of those that did not finish."""
+    """Rounds of a sweep's rows over all requests, by seed; none of those that did not get there."""
     return _totals(rows, "rounds")
 
 

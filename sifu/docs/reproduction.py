@@ -57,10 +57,10 @@ _INTRODUCTION = """\
 Means over seeds, with their 95% bootstrap intervals (percentiles; with few seeds they are too narrow). Rounds are those
 of all requests of a seed, each to the target accuracy, beside scratch's in the same seed. A verdict follows from the
 rule that stands with its claim, and from nothing else: **holds**, **holds in part**, **does not hold**, **not
-testable**. CelebA's terms forbid to pass it on; where it, or another dataset, was not run, a claim about all datasets
-holds in part at best. MNIST by writer, a natural partition that everybody can download, stands beside, but does not
-count in its place. Methods "as released" are those of the paper's code; where that differs from what a method's own
-paper says, both are run.
+testable**; beside it stands on how many datasets it could be judged. CelebA's terms forbid to pass it on; where it, or
+another dataset, was not run, a claim about all datasets holds in part at best. MNIST by writer, a
+natural partition that everybody can download, stands beside, but does not count in its place. Methods "as released" are
+those of the paper's code; where that differs from what a method's own paper says, both are run.
 
 `make verify-paper` runs a few cells again and compares; a claim's own command repeats a cell behind it
 (`SIFU_DATA_ROOT` names the folder of the datasets).
@@ -110,8 +110,19 @@ def _time(seconds: float) -> str:
 
 
 def _verdicts(found: dict[str, list[Line]]) -> str:
-    rows = [[_link(claim), f"**{claim.judge(found[claim.name]).value}**"] for claim in CLAIMS]
-    return _table(rows, "claim", "verdict")
+    rows = [[_link(claim), f"**{claim.judge(lines).value}**", _judged_on(lines)] for claim, lines in _pairs(found)]
+    return _table(rows, "claim", "verdict", "datasets")
+
+
+def _pairs(found: dict[str, list[Line]]) -> list[tuple[Claim, list[Line]]]:
+    return [(claim, found[claim.name]) for claim in CLAIMS]
+
+
+def _judged_on(lines: list[Line]) -> str:
+    """On how many of the paper's datasets the verdict stands."""
+    counted = [line for line in lines if line.counts]
+    without = (Verdict.NOT_RUN, Verdict.NOT_TESTABLE)
+    return f"{sum(line.verdict not in without for line in counted)} of {len(counted)}"
 
 
 def _link(claim: Claim) -> str:
@@ -165,7 +176,8 @@ def _interval(line: Line) -> list[str]:
     if value is None:
         return ["-", "0"]
     ends = f"{_number(value.low, line.unit)}, {_number(value.high, line.unit)}"
-    return [f"{_number(value.mean, line.unit)} [{ends}]", str(value.seeds)]
+    seeds = f"{value.seeds} of {line.ran}" if value.seeds < line.ran else str(value.seeds)
+    return [f"{_number(value.mean, line.unit)} [{ends}]", seeds]
 
 
 def _number(value: float, unit: str) -> str:

@@ -102,8 +102,11 @@ def test_seeds_that_did_not_finish_have_no_cost() -> None:
     """They were run all the same."""
     world = World(("mnist",), {("mnist", "sifu"): Said(1, status="diverged")})
     assert verdict("SIFU takes", world) is NOT_TESTABLE
-    found = {line.scenario: line.verdict for line in claim("SIFU takes").measure(world.tables())}
-    assert (found["mnist"], found["celeba"]) == (NOT_TESTABLE, NOT_RUN)
+    found = {line.scenario: line for line in reversed(claim("SIFU takes").measure(world.tables()))}
+    assert (found["mnist"].verdict, found["mnist"].ran) == (NOT_TESTABLE, 3)
+    assert (found["celeba"].verdict, found["celeba"].ran) == (NOT_RUN, 0)
+    stopped = World(changes={("*", "fed_eraser_released_searched"): Said(150, status="not_reached")})
+    assert verdict("FedEraser takes", stopped) is NOT_TESTABLE, "rounds after which it was stopped are no cost"
     lost = World(("mnist",), sweep={0.1: (10.0, "diverged")})
     assert claim("The best sigma").measure(lost.tables())[0].verdict is NOT_TESTABLE
 
@@ -125,7 +128,48 @@ def test_a_trade_off_needs_all_rivals() -> None:
     tables = World(("mnist",)).tables()
     there = tables.metrics["variant"] != "last"
     found = trade_off.best_trade_off(trade_off.RELEASED)(replace(tables, metrics=tables.metrics[there]))
-    assert found[0].verdict is NOT_RUN
+    assert found[0].verdict is NOT_TESTABLE
+
+
+def test_trade_offs_of_sifu_and_of_scratch_stand_beside() -> None:
+    """0.1 + 0.1 and 0.5 + 0.5, and nothing of who was not run."""
+    beside = [
+        line for line in claim("SIFU has").measure(World(("mnist",)).tables()) if line.what.startswith("gaps of s")
+    ]
+    means = {line.what: line.value.mean for line in beside if line.value is not None}
+    assert means == {"gaps of sifu": pytest.approx(0.2), "gaps of scratch": pytest.approx(1.0)}
+
+
+def test_one_broken_promise_is_one_too_many() -> None:
+    """Three seeds with two requests each: one delta of 0.02 where 0.01 is claimed leaves 5 of 6, twice at worst."""
+    tables = World().tables()
+    cells = tables.cells.copy()
+    first = cells.index[(cells["scenario"] == "mnist") & (cells["variant"] == "sifu") & (cells["stop"] == "target")][0]
+    cells.loc[first, "actual_delta"] = 0.02
+    found = claim("SIFU's certificate").measure(replace(tables, cells=cells))
+    assert found[0].verdict is IN_PART
+    assert found[0].value is not None
+    assert found[0].value.mean == pytest.approx(5 / 6)
+    (worst,) = [
+        line.value for line in found if line.scenario == "mnist" and "worst actual over claimed delta" in line.what
+    ]
+    assert worst is not None
+    assert worst.high == pytest.approx(2.0)
+
+
+def test_strict_psi_must_be_a_bound_for_its_certificate() -> None:
+    assert verdict("Strict SIFU's certificate", World(strict=1.0)) is HOLDS
+    assert verdict("Strict SIFU's certificate", World(strict=0.99)) is IN_PART
+
+
+def test_what_the_released_code_saves_stands_beside_what_is_claimed() -> None:
+    """SIFU saves 60%, its released code 70%: 10 points apart."""
+    world = World(changes={("*", "sifu_released"): Said(30)})
+    averages = [line for line in claim("SIFU takes").measure(world.tables()) if line.scenario == ""]
+    assert [line.value.mean for line in averages if line.value] == [pytest.approx(0.6), pytest.approx(0.7)]
+    assert verdict("SIFU takes", world) is HOLDS
+    assert measured("SIFU's speed-up is that", world, "").mean == pytest.approx(0.1)
+    assert verdict("SIFU's speed-up is that", world) is FAILS
 
 
 def test_overlap_is_what_the_paper_claims_of_fashion_mnist() -> None:
