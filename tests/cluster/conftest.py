@@ -24,6 +24,16 @@ SLURM = (
     *("--workflow-profile", "profiles/slurm", "--slurm-status-command", "squeue", "--slurm-no-account"),
     *("--slurm-init-seconds-before-status-checks", "1", "--seconds-between-status-checks", "1", "--latency-wait", "10"),
 )
+# Jobs of two seconds, each of which starts Snakemake twice: several share a submission (docs/cluster.md), as the nodes
+# share two cores. What a group needs must not need the group itself, so that searches stand alone.
+SHORT = (
+    *("--groups", "partition=before", "train=before", "train_variant=own", "search=search", "scenario_search=search"),
+    *(f"{rule}=after" for rule in ("unlearn", "verify", "alpha", "alpha_sweep", "sweep", "request_sets")),
+    *(f"{rule}=report" for rule in ("null_space", "figure", "report", "page")),
+    *("--group-components", "before=3", "own=2", "search=2", "after=4", "--cores", "2"),
+)
+LOCAL = ("--config", "results=results/local", "threads=1")
+REMOTE = ("--config", "results=results/cluster", "threads=1", "block_size=1")
 
 
 @dataclass(frozen=True)
@@ -37,7 +47,7 @@ class Cluster:
         return limited(self.command(*arguments), seconds, self.root, self.environment)
 
     def command(self, *arguments: str) -> tuple[str, ...]:
-        return (sys.executable, SNAKEMAKE, *arguments, "--configfile", "cluster.yaml")
+        return (sys.executable, SNAKEMAKE, *arguments, "--configfile", "config/smoke.yaml")
 
     def jobs(self) -> list[dict[str, str]]:
         """What Slurm says of each job, in the order of their numbers."""
@@ -61,7 +71,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     for name in ("checkout", "temporary", "cache"):
         (folder / name).mkdir()
     copied(folder / "checkout")
-    shutil.copy(REPO / "tests" / "cluster" / "config.yaml", folder / "checkout" / "cluster.yaml")
     places = {
         "PYTHONPATH": folder / "checkout",
         "TMPDIR": folder / "temporary",
@@ -70,7 +79,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     }
     try:
         script("up", str(folder / "slurm"), seconds=60)
-        yield Cluster(folder / "checkout", os.environ | {name: str(path) for name, path in places.items()})
+        environment = os.environ | {name: str(path) for name, path in places.items()}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # each of a hundred processes would compile the package
+        yield Cluster(folder / "checkout", environment)
     finally:
         script("down", str(folder / "slurm"), seconds=60)
         shutil.rmtree(folder)

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from tests.cluster.compare import differences
-from tests.cluster.conftest import SLURM, Cluster
+from tests.cluster.conftest import LOCAL, REMOTE, SLURM, Cluster
 
 pytestmark = pytest.mark.faults
 
@@ -19,12 +19,11 @@ TABLES = "train/smoke/{block}/cells.parquet"
 
 def test_a_job_of_a_dead_node_is_done_by_another(cluster: Cluster) -> None:
     """Slurm gives a node up that does not answer (SlurmdTimeout), its job ends as NODE_FAIL, Snakemake tries again."""
-    status, output = cluster.snakemake("--cores", "2", f"results/local/{TABLES.format(block='s000-001')}")
+    status, output = cluster.snakemake("--cores", "2", f"results/local/{TABLES.format(block='s000-001')}", *LOCAL)
     assert status == 0, output[-4000:]
     wanted = [f"results/cluster/{TABLES.format(block=block)}" for block in ("s000-000", "s001-001")]
-    settings = ("--config", "results=results/cluster", "block_size=1")
     with ThreadPoolExecutor(1) as beside:
-        run = beside.submit(cluster.snakemake, *SLURM, "--retries", "1", *wanted, *settings, seconds=240)
+        run = beside.submit(cluster.snakemake, *SLURM, "--retries", "1", *wanted, *REMOTE, seconds=240)
         lost = wait_for_training(cluster)
         kill_node(lost["NodeList"], lost["JobId"])
         status, output = run.result()

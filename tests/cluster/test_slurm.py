@@ -7,16 +7,16 @@ import shutil
 import pytest
 
 from tests.cluster.compare import differences
-from tests.cluster.conftest import NODES, SLURM, Cluster
+from tests.cluster.conftest import LOCAL, NODES, REMOTE, SHORT, SLURM, Cluster
 
 pytestmark = pytest.mark.cluster
 
 
 def test_four_nodes_give_the_tables_of_one_machine(cluster: Cluster) -> None:
     """There each seed is a block and a job of its own; here both are one."""
-    status, output = cluster.snakemake("--cores", "2", "--until", "report")
+    status, output = cluster.snakemake("--cores", "2", "--until", "report", *LOCAL)
     assert status == 0, output[-4000:]
-    status, output = cluster.snakemake(*SLURM, "--config", "results=results/cluster", "block_size=1")
+    status, output = cluster.snakemake(*SLURM, *SHORT, *REMOTE)
     assert status == 0, output[-4000:]
     results = cluster.root / "results"
     assert (results / "cluster" / "report" / "report.html").exists()
@@ -38,8 +38,8 @@ def test_a_job_that_fails_asks_for_more_and_for_a_gpu(cluster: Cluster) -> None:
     """The nodes have no real GPU: the training says so, each time that it is tried."""
     earlier = len(cluster.jobs())
     training = "results/cluster/train/smoke/s000-000/cells.parquet"
-    settings = ("--config", "results=results/cluster", "block_size=1", "device=cuda")
-    status, output = cluster.snakemake(*SLURM, "--retries", "1", "--force", training, *settings, seconds=120)
+    again = ("--retries", "1", "--force", training)
+    status, output = cluster.snakemake(*SLURM, *again, *REMOTE, "device=cuda", seconds=120)
     assert status != 0
     assert "torch sees no CUDA device here" in output
     asked = [(job["MinMemoryNode"], job["TimeLimit"], job["TresPerJob"]) for job in cluster.jobs()[earlier:]]

@@ -12,7 +12,7 @@ rule report:
         str(Path(RUN.results) / "report" / "log.txt"),
     params:
         plan=report_plan(),
-        code=code_hash("sifu.stages.report", *stages.method_modules()),
+        code=lambda _: code_hash("sifu.stages.report", *stages.method_modules()),
     shell:
         "{PY:q} -m sifu report --plan {params.plan:q}" + LOGGED
 
@@ -47,7 +47,7 @@ rule page:
     params:
         plan=report_plan(),
         command=COMMAND,
-        code=code_hash("sifu.stages.page"),
+        code=lambda _: code_hash("sifu.stages.page"),
     shell:
         "{PY:q} -m sifu page --plan {params.plan:q} --command {params.command:q}"
         + LOGGED
