@@ -15,10 +15,10 @@ import pandas as pd
 
 from sifu.cell import Wanted
 from sifu.claims.tables import Tables
-from sifu.stop import _LOOKS
+from sifu.stop import LOOKS
 
 ACCURACIES = ("retain", "forget", "forgotten", "test")
-_LEAST = {"rounds": float(max(rounds for _, rounds in _LOOKS)), "accuracy": 0.01}
+_LEAST = {"rounds": float(max(rounds for _, rounds in LOOKS)), "accuracy": 0.01}
 _KEY = ["scenario", "variant", "stop", "request"]
 
 
