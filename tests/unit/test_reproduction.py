@@ -44,6 +44,8 @@ def test_a_page_of_numbers_that_are_on_paper(tmp_path: Path) -> None:
     assert "| MNIST by writer | rounds saved by SIFU | 60.0% [60.0%, 60.0%] | 3 | - |" in found
     assert "| average | rounds saved by SIFU, on average | 50.0% [40.0%, 60.0%] | 3 | - |" in found
     assert any(line.startswith("Verdict: **holds in part**. Holds: the interval of the average") for line in found)
+    assert "| average | rounds saved by SIFU, as released, on average |" in page
+    assert "| MNIST | rounds saved by SIFU, as released |" in page
     assert "| MNIST | 3 | - | 0 s |" in page
     assert "| CIFAR-10 | not run | - | - |" in page
     assert "| mnist | DP-FedAvg, as released | clip | 0.5 | 1 of 1 | 9 | 90 | 0.900 |  | yes |" in page
