@@ -55,7 +55,7 @@ bench: $(VENV)/.ok  ## time the engine against the plain loop
 smoke: $(VENV)/.ok  ## the default job's graph in a minute or two
 	$(MAKE) run CONFIG=config/smoke.yaml
 
-mnist: $(VENV)/.ok  ## MNIST with the paper's settings, and from it the README's table; data from SIFU_DATA_ROOT
+mnist: $(VENV)/.ok  ## MNIST with the paper's settings, and docs/mnist (README's table where results/paper is not there); data from SIFU_DATA_ROOT
 	$(MAKE) run CONFIG=config/mnist.yaml
 	$(BIN)/python -m sifu publish --config config/mnist.yaml --to docs/mnist
 	$(MAKE) docs

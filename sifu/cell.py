@@ -54,7 +54,7 @@ def _numbers(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 def read_cell(wanted: Wanted, results: Path) -> dict[str, dict[str, Any]]:
     """The row of `cells`, the metrics where they have been measured, and the provenance of both."""
-    path = _table(wanted, results)
+    path = cells_file(wanted, results)
     row = _rows(read_table(path, CELLS), wanted, path).iloc[0].to_dict()
     found: dict[str, dict[str, Any]] = {
         "cell": wanted._asdict(),
@@ -69,7 +69,7 @@ def read_cell(wanted: Wanted, results: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _table(wanted: Wanted, results: Path) -> Path:
+def cells_file(wanted: Wanted, results: Path) -> Path:
     """The cells of the block that holds the seed."""
     folder = results / "unlearn" / wanted.scenario / wanted.variant
     holding = [path for path in sorted(folder.glob("s*/cells.parquet")) if _holds(path.parent.name, wanted.seed)]

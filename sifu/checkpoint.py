@@ -50,7 +50,7 @@ class Checkpoints:
             return
         if state is not None:
             training.resume(state)
-            print(f"goes on after {training.count} rounds, where it was cut off", file=sys.stderr, flush=True)
+            print(f"goes on after {training.count} rounds that were done before", file=sys.stderr, flush=True)
 
     def after_round(self, training: Training) -> None:
         if time.monotonic() >= self.due:

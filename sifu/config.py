@@ -92,7 +92,7 @@ def load_suite(
         raise ConfigError("variants", list(run.variants), "scratch among them: it is the reference of every gap")
     _refuse_shown(run)
     _refuse_scenario_searches(run, scenarios, variants)
-    _refuse_searched_as(chosen, picked)
+    _refuse_searched_as(chosen, scenarios, picked)
     labels = [variant.label for variant in picked.values()]
     if len(set(labels)) < len(labels):
         raise ConfigError("variants", list(run.variants), "variants with different labels")
@@ -103,15 +103,22 @@ def load_suite(
     return Suite(run, found, picked, skipped, variants)
 
 
-def _refuse_searched_as(chosen: Mapping[str, Scenario], picked: Mapping[str, Variant]) -> None:
+def _refuse_searched_as(
+    chosen: Mapping[str, Scenario], scenarios: Mapping[str, Any], picked: Mapping[str, Variant]
+) -> None:
     """A scenario that takes another one's searches needs it in the same run, and not to take a third one's."""
     if not any(variant.search for variant in picked.values()):
         return
     for name, scenario in chosen.items():
         other = scenario.searched_as
-        if other is not None and (other not in chosen or chosen[other].searched_as is not None):
-            own = [found for found, entry in chosen.items() if entry.searched_as is None]
-            raise ConfigError(f"scenarios.{name}.searched_as", other, f"one of the run's scenarios: {', '.join(own)}")
+        if other is None:
+            continue
+        third = _look_up(scenarios, other, f"scenarios.{name}.searched_as").searched_as
+        if third is not None:
+            raise ConfigError(f"scenarios.{name}.searched_as", other, f"{third}, whose searches {other} takes")
+        if other not in chosen:
+            words = f"{other} among them: {name} takes its searches, so add {other} to scenarios"
+            raise ConfigError("scenarios", list(chosen), words)
 
 
 def _refuse_shown(run: Run) -> None:

@@ -19,6 +19,7 @@ FILES = {
 }
 
 UNFINISHED = ".unfinished"  # in a stage's folder: trainings to go on with, should it be cut off
+LOCK = ".lock"  # beside it: an empty file, locked by the process that is at work there
 
 _TABLES = (
     "statistics.parquet",

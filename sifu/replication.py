@@ -26,7 +26,7 @@ def add_replication(commands: Commands) -> None:
 
 
 def _add_verify(commands: Commands) -> None:
-    text = "Run a random sample of stored cells again, and say whether they agree; exit code 1 where one does not."
+    text = "Run a random sample of stored cells again, and say how well they agree; exit code 1 where one differs."
     parser = commands.add_parser("verify-paper", help=text, description=text)
     parser.add_argument("--config", type=Path, default=_PAPER, help="what was run (default: %(default)s)")
     parser.add_argument("--results", type=Path, help="folder of the stored cells (default: that of the config)")

@@ -31,9 +31,10 @@ class Search(_OwnSeeds):
     """Values of a method's settings to try on seeds of their own, each with the same budget; the best one is used.
 
     A method with a training of its own is trained with each of them; any other starts from the scenario's training and
-    answers the first request. Best is what reaches the target on most seeds, then in the fewest client steps,
-    calibration included; where none does, the most accurate. What was forgotten is no part of it: no method is tuned on
-    the measure that it is judged by.
+    answers the first request. A value with which a single seed diverges comes after all with which none does, whatever
+    else it reaches. Of the rest the best reaches the target on most seeds, then in the fewest client steps, calibration
+    included; where none does, it is the most accurate. What was forgotten is no part of it: no method is tuned on the
+    measure that it is judged by.
     """
 
     grid: dict[str, Any] = setting("settings of the method with lists of values; every combination is tried")
@@ -49,9 +50,10 @@ class Search(_OwnSeeds):
 class ScenarioSearch(_OwnSeeds):
     """Values of a scenario's settings that the paper leaves open, each with the same budget, on seeds of their own.
 
-    With each of them the scenario is trained, and a variant answers the first request. Best is what diverges nowhere,
-    reaches the target both times on most seeds, then in the fewest client steps of both together. Nothing is changed by
-    it: the scenario's own values are used, and the report says where another one would have been chosen.
+    With each of them the scenario is trained, and a variant answers the first request. A single seed that diverges puts
+    a value after all with which none does; of the rest the best reaches the target both times on most seeds, then in
+    the fewest client steps of both together. A scenario's own value is what is used; the search says which would be
+    chosen, and the report where that is another one.
     """
 
     scenario: str = setting("one of the run's scenarios")

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from sifu.scenario import Target
 
-_LOOKS = ((0.20, 20), (0.10, 10), (0.05, 5), (0.02, 2))  # (distance to the target above which, rounds to the next look)
+LOOKS = ((0.20, 20), (0.10, 10), (0.05, 5), (0.02, 2))  # (distance to the target above which, rounds to the next look)
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Stop:
         """The round of each seed's next evaluation: every 20, 10, 5, 2, 1 rounds, more often the closer it is. [S]"""
         gap = self.target - accuracy if self.target is not None else torch.full_like(accuracy, torch.inf)
         wait = torch.ones_like(self.max_rounds)
-        for distance, interval in reversed(_LOOKS):
+        for distance, interval in reversed(LOOKS):
             wait = torch.where(gap > distance, interval, wait)
         look = rounds + wait
         if rounds < self.min_rounds:  # always look when a seed may first stop; one that is there already, only then

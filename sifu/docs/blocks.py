@@ -17,7 +17,7 @@ from sifu.report import statistics
 from sifu.report.tables import markdown
 from sifu.scenario import Scenario, request_lists
 from sifu.settings import build
-from sifu.stop import _LOOKS
+from sifu.stop import LOOKS
 
 _MARKS = re.compile(r"(<!-- docs: (?P<name>\w+)(?P<arguments>( [\w./]+)*) -->)(?P<text>.*?)(<!-- end -->)", re.DOTALL)
 _LEFT_OUT = (
@@ -127,7 +127,7 @@ def plan(root: Path, config: str) -> str:
 
 def looks(root: Path) -> str:
     """The intervals at which accuracy is looked at."""
-    return ", ".join(str(rounds) for _, rounds in _LOOKS) + " or 1"
+    return ", ".join(str(rounds) for _, rounds in LOOKS) + " or 1"
 
 
 def level(root: Path | None = None) -> str:

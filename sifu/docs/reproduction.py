@@ -190,13 +190,13 @@ def _searches(tables: Tables, labels: dict[str, str]) -> str:
     """Settings of methods, then of scenarios."""
     methods = (
         "Settings of methods (C of DP-FedAvg; FedEraser's dt and r, `every` and `calibration`), on seeds that are not "
-        "reported, each value with the same budget of rounds. The value that reaches the target on most seeds, then "
-        "in the fewest client steps, is used; what was forgotten does not count. Scenarios with marks take the values "
-        "of their dataset.\n"
+        "reported, each value with the same budget of rounds. Of the values with which no seed diverges, the one that "
+        "reaches the target on most seeds, then in the fewest client steps, is used; what was forgotten does not "
+        "count. Scenarios with marks take the values of their dataset.\n"
     )
     scenarios = (
         "Settings of scenarios (clipping, nets) in the same way: a training and SIFU's answer to the first request. "
-        "Nothing is changed by it: `used` is what the config says, `chosen` what the search would have chosen.\n"
+        "A scenario's own value is what is `used`; the search says which would be `chosen`.\n"
     )
     tried = scenario_searches(tables.scenario_trials)
     parts = [methods, _tried(tables.trials, labels), scenarios, markdown(tried, "").lstrip() if len(tried) else _NOT]

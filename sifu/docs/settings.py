@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import types
 import typing
 from dataclasses import MISSING
@@ -41,7 +42,7 @@ def _sections(cls: type, path: str) -> list[str]:
             kind = f", `kind: {inner.kind}`" if hasattr(inner, "kind") else ""
             parts += [
                 f"### {path}{name}{kind}\n",
-                f"{(inner.__doc__ or '').strip()}\n",
+                f"{inspect.cleandoc(inner.__doc__ or '')}\n",
                 *_sections(inner, f"{path}{name}."),
             ]
     return parts

@@ -18,9 +18,6 @@ import triton.language as tl
 from torch import Tensor
 
 # Sizes of blocks, warps and stages below are the best of a search on an H200 (docs/performance.md).
-_SPLIT_ROWS = (
-    1024  # positions that a program adds up for a weight's gradient; fixed, so that sums are those of any batch
-)
 
 
 @triton.jit
@@ -227,7 +224,8 @@ def weight_gradient(layer: Shape, given: Input, slope: Tensor, arg: Tensor, out:
     models, batch, side = slope.shape[:3]
     positions = batch * side * side
     rows, stages, most = (64, 2, 512) if layer.channels < 16 else (32, 1, 1024)
-    split_rows = min(most, triton.cdiv(positions, rows) * rows)  # fixed, so that sums round alike in any batch
+    # positions that a program adds up: the same however many models there are, so that sums round alike in any batch
+    split_rows = min(most, triton.cdiv(positions, rows) * rows)
     splits = triton.cdiv(positions, split_rows)
     parts = out.new_empty(splits, *out.shape) if splits > 1 else out.unsqueeze(0)
     weight_gradient_kernel[(triton.cdiv(9 * layer.channels, layer.block), models, splits)](

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,12 +12,15 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from sifu.cell import Wanted
+from sifu.cell import Wanted, cells_file
 from sifu.claims.tables import read_tables
-from sifu.recheck.agreement import Compared, compare
+from sifu.recheck.agreement import Compared, Verdict, compare, text, worst
 from sifu.recheck.rerun import Machine, rerun
 from sifu.recheck.sample import sample_cells
-from sifu.recheck.stored import Stored, named_cell, read_stored, round_seconds
+from sifu.recheck.stored import Stored, named_cell, pace_of, read_stored
+from sifu.store import read_stamp
+
+_WEAK = "within seeds: no closer than another seed would be, as rounding of another device or torch may make it"
 
 
 @dataclass(frozen=True)
@@ -31,37 +35,50 @@ class Chosen:
     def cells(self, stored: Stored, machine: Machine) -> list[Wanted]:
         if self.names:
             return [named_cell(name, stored) for name in self.names]
-        cost = partial(round_seconds, machine.config, data_root=machine.data_root)
-        return sample_cells(stored, self.count, self.minutes, self.sample_seed, cost)
+        pace = partial(pace_of, machine.config, data_root=machine.data_root)
+        return sample_cells(stored, self.count, self.minutes, self.sample_seed, pace)
 
 
 def verify_paper(chosen: Chosen, machine: Machine) -> int:
-    """0 where every cell agrees with the stored ones (sifu/recheck/agreement.py says when), else 1."""
+    """1 where a number of a cell differs from the stored ones (sifu/recheck/agreement.py says when), else 0."""
     stored = read_stored(machine.stored)
-    found: list[tuple[Wanted, list[Compared]]] = []
+    found: list[tuple[str, list[Compared]]] = []
     for cell in chosen.cells(stored, machine):
-        print("again: " + " ".join(f"{key} {value}" for key, value in cell._asdict().items()), file=sys.stderr)
-        with tempfile.TemporaryDirectory() as folder:
-            rerun(cell, machine, Path(folder))
-            found.append((cell, compare(cell, stored.tables, read_tables(Path(folder)))))
+        name = f"{cell.scenario}/{cell.variant}/{cell.seed} {cell.stop}"
+        print(f"again: {name}", file=sys.stderr)
+        found.append((name, _again(cell, stored, machine)))
     _print(found)
-    wrong = sum(any(not number.agrees for number in numbers) for _, numbers in found)
-    print(f"{len(found) - wrong} of {len(found)} cells agree with those of {machine.stored}")
-    return 1 if wrong else 0
+    counts = Counter(worst(number.verdict for number in numbers) for _, numbers in found)
+    said = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict)
+    print(f"cells run again, beside those of {machine.stored}: {said}")
+    if counts[Verdict.WITHIN_SEEDS]:
+        print(_WEAK)
+    return 1 if counts[Verdict.DIFFERS] else 0
 
 
-def _print(found: list[tuple[Wanted, list[Compared]]]) -> None:
-    table = Table("cell", "number", "stored", "again", "agrees within", "verdict", title="Cells that were run again")
-    for cell, numbers in found:
-        name = f"{cell.scenario}/{cell.variant}/{cell.seed} {cell.stop}, request {cell.request}"
-        for number in numbers:
-            ends = "a stored seed's" if number.low is None else f"[{number.low:.4g}, {number.high:.4g}]"
-            verdict = "agrees" if number.agrees else "[bold]DISAGREES[/bold]"
-            table.add_row(name, number.quantity, _text(number.stored), _text(number.again), ends, verdict)
-            name = ""
+def _again(cell: Wanted, stored: Stored, machine: Machine) -> list[Compared]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        rerun(cell, machine, folder)
+        elsewhere = _made_with(cell, folder) != _made_with(cell, machine.stored)
+        return compare(cell, stored.tables, read_tables(folder), elsewhere=elsewhere)
+
+
+def _made_with(cell: Wanted, folder: Path) -> tuple[str, str]:
+    """What rounding depends on, as far as it is stamped."""
+    stamp = read_stamp(cells_file(cell, folder))
+    return stamp["device"], stamp["torch"]
+
+
+def _print(found: list[tuple[str, list[Compared]]]) -> None:
+    """A line for each number that is not the same, and one for all that are."""
+    table = Table("cell", "request", "number", "stored", "again", "verdict", title="Cells that were run again")
+    for name, numbers in found:
+        same = sum(number.verdict == Verdict.SAME for number in numbers)
+        table.add_row(name, "", f"{same} of {len(numbers)} numbers", "", "", Verdict.SAME.value)
+        for one in numbers:
+            if one.verdict != Verdict.SAME:
+                verdict = f"[bold]{one.verdict.value}[/bold]" if one.verdict == Verdict.DIFFERS else one.verdict.value
+                table.add_row("", str(one.request), one.quantity, text(one.stored), text(one.again), verdict)
         table.add_section()
     Console(width=max(120, Console().width)).print(table)
-
-
-def _text(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -49,12 +49,16 @@ def rerun(cell: Wanted, machine: Machine, folder: Path) -> None:
         machine.precision,
     )
     run_train(block, _place(folder, "train", block))
-    # what clients find with their triggers is judged beside scratch
-    variants = [cell.variant] if scenario.backdoor is None else list(dict.fromkeys([REFERENCE, cell.variant]))
+    variants = list(dict.fromkeys([*run_beside(scenario), cell.variant]))
     for name in variants:
         _unlearn(block, name, _method(name, scenario, cell, machine), folder)
     weights = {name: _place(folder, "unlearn", block, name) / "weights.safetensors" for name in variants}
     run_verify(block, _place(folder, "verify", block), variants=weights)
+
+
+def run_beside(scenario: Scenario) -> tuple[str, ...]:
+    """What clients find with their triggers is judged beside scratch."""
+    return () if scenario.backdoor is None else (REFERENCE,)
 
 
 def _scenario(cell: Wanted, machine: Machine) -> Scenario:

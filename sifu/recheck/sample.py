@@ -7,23 +7,21 @@ from collections.abc import Callable
 
 from sifu.cell import Wanted
 from sifu.errors import DataError, StoreError
-from sifu.recheck.stored import Stored
+from sifu.recheck.stored import Pace, Stored
 
 
-def sample_cells(
-    stored: Stored, count: int, minutes: float, seed: int, round_seconds: Callable[[str], float]
-) -> list[Wanted]:
+def sample_cells(stored: Stored, count: int, minutes: float, seed: int, pace_of: Callable[[str], Pace]) -> list[Wanted]:
     """At most `count` cells, each of which takes at most its share of `minutes` by estimate.
 
     Cells of one seed's sequence (scenario, variant, stop, seed) are run by one re-run, so each sequence is drawn once.
     A scenario without its dataset is passed over.
     """
     cells = [Wanted(*row) for row in stored.candidates()[list(Wanted._fields)].itertuples(index=False)]
-    speed = _speeds({cell.scenario for cell in cells}, round_seconds)
-    known = [cell for cell in cells if cell.scenario in speed]
+    paces = _paces({cell.scenario for cell in cells}, pace_of)
+    known = [cell for cell in cells if cell.scenario in paces]
     if not known:
         raise DataError("no dataset of the stored cells is here: set SIFU_DATA_ROOT, or name it with --data-root")
-    cost = {cell[:4]: speed[cell.scenario] * stored.seed_rounds(cell) for cell in _sequences(known)}
+    cost = {cell[:4]: _seconds(cell, stored, paces[cell.scenario]) for cell in _sequences(known)}
     limit = 60 * minutes / count
     cheap = [cell for cell in known if cost[cell[:4]] <= limit]
     if not cheap:
@@ -41,12 +39,16 @@ def _sequences(cells: list[Wanted]) -> list[Wanted]:
     return list(found.values())
 
 
-def _speeds(scenarios: set[str], round_seconds: Callable[[str], float]) -> dict[str, float]:
-    """Seconds a round of each scenario whose dataset is here."""
+def _seconds(cell: Wanted, stored: Stored, pace: Pace) -> float:
+    return pace.round_seconds * stored.seed_rounds(cell, pace.beside)
+
+
+def _paces(scenarios: set[str], pace_of: Callable[[str], Pace]) -> dict[str, Pace]:
+    """Of each scenario whose dataset is here."""
     found = {}
     for name in sorted(scenarios):
         try:
-            found[name] = round_seconds(name)
+            found[name] = pace_of(name)
         except DataError:
             continue
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -14,6 +15,7 @@ from sifu.config import load_scenario
 from sifu.data import DATASETS
 from sifu.errors import ConfigError, StoreError
 from sifu.models.flat import build_model
+from sifu.recheck.rerun import run_beside
 from sifu.schemas import CELLS
 from sifu.store import read_table
 
@@ -35,13 +37,16 @@ class Stored:
         kept = cells[(cells["variant"] != _TRIVIAL) & (cells["status"] != "refused")]
         return kept.sort_values(list(Wanted._fields)).reset_index(drop=True)
 
-    def seed_rounds(self, cell: Wanted) -> int:
-        """Rounds of the trainings of a cell's seed, and of all requests under the cell's stop rule."""
+    def seed_rounds(self, cell: Wanted, beside: tuple[str, ...] = ()) -> int:
+        """Rounds of the trainings of a cell's seed, and of all requests of its variant and of those `beside` it: to the
+        target, which is always run, and under the cell's stop rule.
+        """
         trained = self.training[(self.training["scenario"] == cell.scenario) & (self.training["seed"] == cell.seed)]
         trained = trained[trained["variant"].isin(("train", cell.variant))]
         cells = self.tables.cells
-        chain = cells[(cells[["scenario", "variant", "stop", "seed"]] == list(cell[:4])).all(axis=1)]
-        return int(trained["rounds"].sum() + chain["rounds"].sum())
+        chains = cells[(cells["scenario"] == cell.scenario) & (cells["seed"] == cell.seed)]
+        chains = chains[chains["variant"].isin((cell.variant, *beside)) & chains["stop"].isin(("target", cell.stop))]
+        return int(trained["rounds"].sum() + chains["rounds"].sum())
 
 
 def read_stored(folder: Path) -> Stored:
@@ -55,12 +60,18 @@ def read_stored(folder: Path) -> Stored:
     return Stored(folder, tables, pd.concat(frames, ignore_index=True) if frames else empty)
 
 
-def round_seconds(config: Path, scenario: str, data_root: Path) -> float:
-    """Roughly, of one seed's round on two CPU cores."""
+class Pace(NamedTuple):
+    """What a scenario's cells cost to run again."""
+
+    round_seconds: float  # roughly, of one seed's round on two CPU cores
+    beside: tuple[str, ...] = ()  # variants that each of them needs
+
+
+def pace_of(config: Path, scenario: str, data_root: Path) -> Pace:
     found = load_scenario(config / "scenarios.yaml", scenario, data_root)
     model = build_model(found.model, DATASETS[found.dataset.name])
     examples = getattr(found.partition, "examples", None) or getattr(found.partition, "min_examples", None) or 1
-    return round_work(found, model, int(examples)).flops / _FLOPS
+    return Pace(round_work(found, model, int(examples)).flops / _FLOPS, run_beside(found))
 
 
 def named_cell(text: str, stored: Stored) -> Wanted:

@@ -120,7 +120,7 @@ def test_a_training_that_is_done_is_not_done_again(tmp_path: Path, capsys: pytes
     whole = train(engine, STOPS["rounds"])
     capsys.readouterr()
     assert cut_off(engine, STOPS["rounds"], 10**6) == 0
-    assert capsys.readouterr().err == "goes on after 9 rounds, where it was cut off\n"
+    assert capsys.readouterr().err == "goes on after 9 rounds that were done before\n"
     assert same(train(engine, STOPS["rounds"]), whole)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -218,18 +217,6 @@ def test_sweeps_with_some_of_the_seeds() -> None:
     assert suite.seeds_end("sweep") == 5
     assert len(suite.sweep_files("request_sets")) == 3
     assert suite.seeds_end("request_sets") == 10
-
-
-def test_searches_of_another_scenario() -> None:
-    """mnist_watermark takes mnist's: one search for both, and mnist must be in the run."""
-    raw = read_yaml(CONFIG / "paper.yaml") | {"missing_data": "skip", "scenarios": ["mnist", "mnist_watermark"]}
-    raw["variants"] = ["scratch", "dp_accounted"]
-    raw |= {"shown": None, "request_sets": None, "scenario_searches": []}
-    suite, found = load_suite(raw, CONFIG, {"SIFU_DATA_ROOT": "nowhere"}), read_yaml(CONFIG / "scenarios.yaml")
-    everything = replace(suite, scenarios={name: build(Scenario, found[name], name) for name in raw["scenarios"]})
-    assert everything.searches == [("mnist", "dp_accounted", "s1000000-1000001")]
-    with pytest.raises(ConfigError, match=r"searched_as.*mnist.*one of the run's scenarios"):
-        load_suite(raw | {"scenarios": ["mnist_watermark"]}, CONFIG, {"SIFU_DATA_ROOT": "nowhere"})
 
 
 def test_missing_data_can_be_skipped_or_downloaded(tmp_path: Path) -> None:

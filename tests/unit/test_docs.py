@@ -14,6 +14,7 @@ from sifu.config import load_suite, read_yaml
 from sifu.docs import PUBLISHED, by_hand, pages
 from sifu.docs.blocks import filled
 from sifu.docs.published import changes, read_csv, read_manifest
+from sifu.docs.settings import config_page
 from sifu.errors import SifuError
 from sifu.report.tables import markdown
 from sifu.stages.report import CAPTIONS
@@ -26,6 +27,11 @@ def test_generated_pages_are_current() -> None:
     stale = [str(path.relative_to(REPO)) for path, text in wanted.items() if path.read_text() != text]
     assert not stale, f"out of date: {', '.join(stale)}; run `make docs`"
     assert {"README.md", "design.md", "headline.md", "results.md"} <= {path.name for path in wanted}
+
+
+def test_words_on_settings_are_not_shown_as_code() -> None:
+    """Which Markdown does with lines that begin with four spaces, as docstrings' do."""
+    assert [line for line in config_page().splitlines() if line.startswith("    ")] == []
 
 
 @pytest.mark.parametrize("path", by_hand(REPO), ids=lambda path: path.name)

@@ -1,13 +1,19 @@
-"""Parts of a run: scenarios with some of the variants, and the sweeps; names that do not exist are refused."""
+"""Parts of a run: scenarios with some of the variants, sweeps, searches of others; unknown names are refused."""
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from sifu.config import load_suite
+from sifu.config import load_suite, read_yaml
 from sifu.errors import ConfigError
+from sifu.scenario import Scenario
+from sifu.settings import build
 from tests.conftest import REPO
 
 CONFIG = REPO / "config"
@@ -92,3 +98,37 @@ def test_names_of_changes_are_names_of_folders(names: list[str], words: str) -> 
     sweep = {"scenarios": ["smoke"], "federations": changes}
     with pytest.raises(ConfigError, match=words):
         load_suite({"scenarios": ["smoke"], "variants": ["scratch"], "alpha_sweep": sweep}, CONFIG, {})
+
+
+def test_searches_of_another_scenario() -> None:
+    """mnist_watermark takes mnist's: one search for both, and mnist must be in the run."""
+    raw = read_yaml(CONFIG / "paper.yaml") | {"missing_data": "skip", "scenarios": ["mnist", "mnist_watermark"]}
+    raw["variants"] = ["scratch", "dp_accounted"]
+    raw |= {"shown": None, "request_sets": None, "scenario_searches": []}
+    suite, found = load_suite(raw, CONFIG, {"SIFU_DATA_ROOT": "nowhere"}), read_yaml(CONFIG / "scenarios.yaml")
+    everything = replace(suite, scenarios={name: build(Scenario, found[name], name) for name in raw["scenarios"]})
+    assert everything.searches == [("mnist", "dp_accounted", "s1000000-1000001")]
+
+
+def test_a_scenario_without_the_one_it_is_searched_as_says_what_to_add() -> None:
+    """What `--config "scenarios=[mnist_watermark]"` asks of the paper's run."""
+    raw = read_yaml(CONFIG / "paper.yaml") | {"scenarios": ["mnist_watermark"]}
+    with pytest.raises(ConfigError, match=r"^scenarios: \['mnist_watermark'\] is refused.*so add mnist to scenarios$"):
+        load_suite(raw, CONFIG, {"SIFU_DATA_ROOT": "nowhere"})
+    added = raw | {"scenarios": ["mnist_watermark", "mnist"]}
+    load_suite(added, CONFIG, {"SIFU_DATA_ROOT": "nowhere"})
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [("mnist_backdoor", "mnist, whose searches mnist_backdoor takes"), ("nowhere", "one of mnist_embedded, ")],
+)
+def test_searches_are_taken_from_one_that_has_its_own(tmp_path: Path, other: str, words: str) -> None:
+    shutil.copytree(CONFIG, tmp_path, dirs_exist_ok=True)
+    path = tmp_path / "scenarios.yaml"
+    scenarios = read_yaml(path)
+    scenarios["mnist_watermark"]["searched_as"] = other
+    path.write_text(yaml.safe_dump(scenarios, sort_keys=False))
+    raw = read_yaml(CONFIG / "paper.yaml") | {"scenarios": ["mnist", "mnist_watermark", "mnist_backdoor"]}
+    with pytest.raises(ConfigError, match=rf"^scenarios\.mnist_watermark\.searched_as: '{other}' is refused.*{words}"):
+        load_suite(raw, tmp_path, {"SIFU_DATA_ROOT": "nowhere"})
