@@ -23,7 +23,6 @@ from sifu.search import ScenarioSearch, Search, trials
 from sifu.settings import build, file_name
 from sifu.suite import Suite
 
-
 try:  # in C, ten times as fast: every job of a cluster reads the configs
     from yaml import CSafeLoader as SafeLoader
 except ImportError:  # PyYAML was built without it
