@@ -14,7 +14,7 @@ pytestmark = pytest.mark.cluster
 
 def test_four_nodes_give_the_tables_of_one_machine(cluster: Cluster) -> None:
     """There each seed is a block and a job of its own; here both are one."""
-    status, output = cluster.snakemake("--cores", "2", "--until", "report", *LOCAL)
+    status, output = cluster.snakemake("--cores", "2", "--until", "report", "sweep", "request_sets", *LOCAL)
     assert status == 0, output[-4000:]
     status, output = cluster.snakemake(*SLURM, *SHORT, *REMOTE)
     assert status == 0, output[-4000:]
