@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from sifu.report.plan import Source
+from sifu.report.statistics import to_target
 from sifu.report.tables import joint_verdicts
 
 
@@ -12,8 +13,8 @@ def findings(source: Source) -> list[str]:
     """A few sentences for each scenario."""
     found: list[str] = []
     for scenario, title in source.plan.titles.items():
-        numbers = source.statistics
-        part = numbers[(numbers["scenario"] == scenario) & (numbers["stop"] == "target") & (numbers["request"] == 1)]
+        numbers = to_target(source.statistics)
+        part = numbers[(numbers["scenario"] == scenario) & (numbers["request"] == 1)]
         texts = [
             _cheapest(source, part),
             _certificates(source, part),

@@ -69,7 +69,8 @@ def _headline(source: Source) -> str:
     choices = "".join(_choice(table, columns, name) for name in ("scenario", "method", "request"))
     search = '<label>contains<input type="search" placeholder="any text"></label>'
     filters = f'<div class="filters" data-table="headline">{choices}{search}</div>'
-    note = "<p>After each request, recovered to the target: mean over seeds [95% interval]. Click a title to sort.</p>"
+    note = "<p>After each request, recovered to the target: mean over seeds [95% interval]. Where a seed "
+    note += "did not meet it, rounds are a lower bound and costs are not compared. Click a title to sort.</p>"
     return note + filters + html_table(table, "headline", sortable=True)
 
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from sifu.report.statistics import to_target
+
 if TYPE_CHECKING:
     from sifu.verification import Verdict
 
@@ -44,7 +46,7 @@ BUDGETS = (
 
 def headline(statistics: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
     """To the target accuracy: cost, what was kept, what was forgotten, what was promised and what holds."""
-    return _wide(statistics[statistics["stop"] == "target"], HEADLINE, labels, ["scenario", "method", "request"])
+    return _wide(to_target(statistics), HEADLINE, labels, ["scenario", "method", "request"])
 
 
 def certificates(statistics: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
@@ -66,14 +68,20 @@ def searches(trials: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
                 "setting": group["setting"].iloc[0],
                 "value": group["value"].iloc[0],
                 "target met": f"{(group['status'] == 'done').sum()} of {len(group)}",
-                "rounds": f"{group['rounds'].mean():.0f}",
-                "client steps": f"{group['client_steps'].mean():.0f}",
+                "rounds": _cost(group, "rounds"),
+                "client steps": _cost(group, "client_steps"),
                 "accuracy": f"{group['accuracy'].mean():.3f}",
                 "chosen": "yes" if group["chosen"].all() else "",
             }
         )
     columns = ["scenario", "method", "setting", "value", "target met", "rounds", "client steps", "accuracy", "chosen"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def _cost(trials: pd.DataFrame, column: str) -> str:
+    """The mean of what trials took; a lower bound where one of them was stopped before its target."""
+    met = (trials["status"] == "done").all()
+    return ("" if met else ">= ") + f"{trials[column].mean():.0f}"
 
 
 _SCENARIO_TRIAL = ("scenario", "setting", "value", "target met", "diverged", "rounds", "recovery", "client steps")
@@ -84,7 +92,7 @@ def scenario_searches(trials: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (scenario, setting, _), group in trials.groupby(["scenario", "setting", "place"]):
         counts = [f"{(group['status'] == status).sum()} of {len(group)}" for status in ("done", "diverged")]
-        means = [f"{group[name].mean():.0f}" for name in ("training_rounds", "rounds", "client_steps")]
+        means = [_cost(group, name) for name in ("training_rounds", "rounds", "client_steps")]
         last = [f"{group['accuracy'].mean():.3f}", *("yes" if group[name].all() else "" for name in ("used", "chosen"))]
         rows.append([scenario, setting, group["value"].iloc[0], *counts, *means, *last])
     return pd.DataFrame(rows, columns=[*_SCENARIO_TRIAL, "accuracy", "used", "chosen"])
@@ -176,7 +184,7 @@ _SIGNS = {ord(sign): "\\" + sign for sign in "&%$#_{}"} | {
 
 
 def _escape(text: str) -> str:
-    return r"$\leq$".join(part.translate(_SIGNS) for part in text.split("<="))
+    return text.translate(_SIGNS).replace("<=", r"$\leq$").replace(">=", r"$\geq$")
 
 
 def with_spent_epsilon(labels: dict[str, str], cells: pd.DataFrame) -> dict[str, str]:
@@ -233,6 +241,8 @@ def _text(row: pd.Series) -> str:
         return f"{round(row['mean'] * row['seeds'])} of {row['seeds']}"
     if row["quantity"] == "refused":
         return "refused"
+    if row["quantity"] == "rounds" and row.get("short", False):
+        return f">= {row['mean']:.0f}"
     if row["quantity"] in _SHORT:
         return f"{row['mean']:,.0f}" if row["mean"] >= 1000 else f"{row['mean']:.3g}"
     return f"{row['mean']:.{digits}f} [{row['low']:.{digits}f}, {row['high']:.{digits}f}]"

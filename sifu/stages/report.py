@@ -19,7 +19,9 @@ CAPTIONS = {
     "headline": "After each request, recovered to the target accuracy: mean over seeds and its 95% bootstrap interval "
     "(with few seeds such intervals are too narrow). `cost / scratch`: client steps, calibration included, over "
     "scratch's; `speed-up`: scratch's over these, seed by seed. `forget gap`: absolute difference to scratch's "
-    "accuracy on those who leave with this request. `claimed delta` is the method's own, at its claimed epsilon; "
+    "accuracy on those who leave with this request. Where a seed did not meet the target, rounds are a lower bound "
+    "(>=: those it was stopped at count), and no ratio of costs is shown; nor where scratch did not. "
+    "`claimed delta` is the method's own, at its claimed epsilon; "
     "`actual delta` counts all who leave with this request together, with the weights that the aggregation used, and "
     "the noise exactly; it holds if the contraction B does (table `bounds`).",
     "budgets": "Absolute gaps of accuracy to scratch (run to its own target) when recovery may take a share of the "
@@ -31,11 +33,12 @@ CAPTIONS = {
     "search": "Values that were tried for settings of a method, on seeds that are not reported, each with the same "
     "budget: trainings of a method that has its own, otherwise answers to the first request. Chosen is what reaches "
     "the target on most seeds, then in the fewest client steps, calibration included; where none does, the most "
-    "accurate. What was forgotten is no part of the choice.",
+    "accurate. Costs are lower bounds (>=) where a seed was stopped before its target. What was "
+    "forgotten is no part of the choice.",
     "scenario_search": "Values that were tried for settings of a scenario that the paper leaves open, on seeds that "
     "are not reported, each with the same budget: a training (`rounds`) and the first request (`recovery`). `used` is "
     "the config's, as in all other tables; `chosen` diverges nowhere, meets the target both times on most seeds, then "
-    "takes the fewest client steps.",
+    "takes the fewest client steps. Costs are lower bounds (>=) where a seed was stopped before a target.",
     "verification": "Did it delete my data? Clients that have left query the model with triggered images that nobody "
     "trained on and count how often they get their own label. `clients that accuse`: each alone, at a type I error of "
     "at most alpha. `together`: all of them with one count; its type II error is the chance that a server whose model "

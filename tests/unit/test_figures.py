@@ -7,8 +7,9 @@ import pytest
 from matplotlib.axes import Axes
 
 from sifu.report.figures.board import Board
-from sifu.report.figures.style import grid, lines, log_ticks, whole_range
+from sifu.report.figures.style import grid, legend, lines, log_ticks, whole_range
 from sifu.report.plan import Plan, Source
+from sifu.report.statistics import intervals
 
 
 @pytest.mark.parametrize(
@@ -29,18 +30,46 @@ def axis_of() -> Axes:
     return axis
 
 
+def source_of(labels: dict[str, str]) -> Source:
+    """Methods alone: nothing was run."""
+    methods = {name: name for name in labels}
+    source = Source(Plan("", {}, [], labels, methods, list(labels), {}, {}, {}, [], [], [], [], [], {}))
+    source.__dict__["cells"] = pd.DataFrame(columns=["stop", "request", "spent_epsilon", "variant"])
+    return source
+
+
 def test_methods_do_not_hide_each_other_at_a_single_budget() -> None:
     labels = {"scratch": "Scratch", "sifu": "SIFU"}
-    source = Source(
-        Plan("", {}, [], labels, {name: name for name in labels}, list(labels), {}, {}, {}, [], [], [], [], [], {})
-    )
-    source.__dict__["cells"] = pd.DataFrame(columns=["stop", "request", "spent_epsilon", "variant"])
+    source = source_of(labels)
     rows = [{"variant": name, "budget": 50, "mean": 0.1, "low": 0.1, "high": 0.1} for name in labels]
     axis = axis_of()
     lines(axis, source, pd.DataFrame(rows), "budget")
     places = [float(drawn.lines[0].get_xdata()[0]) for drawn in axis.containers]  # type: ignore[attr-defined]
     assert len(set(places)) == 2
     assert sum(places) / 2 == pytest.approx(50)
+
+
+def test_marks_of_what_did_not_get_there_are_hollow() -> None:
+    """Two requests, the second fell short: one white mark over its own, and a line of the legend that says so, last."""
+    part = pd.DataFrame({"variant": "sifu", "request": [1, 2], "mean": [9.0, 4.0], "low": [9.0, 4.0]})
+    part = part.assign(high=part["mean"], short=[False, True])
+    figure, axes = grid(1, 1)
+    lines(axes[0, 0], source_of({"sifu": "SIFU"}), part, "request")
+    white = [line for line in axes[0, 0].lines if line.get_markerfacecolor() == "white" and len(line.get_xdata())]
+    assert [line.get_xydata().tolist() for line in white] == [[[2.0, 4.0]]]
+    legend(figure)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        "SIFU",
+        "hollow: target not met on\nevery seed",
+    ]
+
+
+def test_short_is_a_mean_with_a_seed_that_did_not_get_there() -> None:
+    """Seeds 1 and 3 of set 0 are done; of set 1 one was stopped, and one of set 2 diverged, which leaves no number."""
+    rows = [(0, "done", 1.0), (0, "done", 3.0), (1, "done", 1.0), (1, "not_reached", 3.0), (2, "done", 2.0)]
+    rows.append((2, "diverged", float("nan")))
+    found = intervals(pd.DataFrame(rows, columns=["set", "status", "rounds"]), ["set"], "rounds")
+    assert found[["mean", "short"]].to_numpy().tolist() == [[2.0, False], [2.0, True], [2.0, True]]
 
 
 def test_rounds_start_at_zero_and_equal_shares_look_equal() -> None:

@@ -21,6 +21,7 @@ matplotlib.rcParams["axes.titlesize"] = 10  # two long ones side by side
 
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*", "<", ">", "h", "p", "d", "8", "H")
 _LEGEND_LINE = 26  # letters of a line in a legend
+_SHORT = "hollow: target not met on every seed"
 _LINES = {"released": "--", "strict": ":"}  # by the last word of a variant's name; another word: "-."
 
 
@@ -39,8 +40,7 @@ def style(source: Source, variant: str) -> dict[str, Any]:
     method = source.plan.methods[variant]
     place = list(METHODS).index(method)
     line = "-" if variant == method else _LINES.get(variant.rsplit("_", 1)[-1], "-.")
-    face = {"markerfacecolor": "white"} if line == "--" else {}
-    shape = {"marker": _MARKERS[place % len(_MARKERS)], "linestyle": line, "markersize": 5} | face
+    shape = {"marker": _MARKERS[place % len(_MARKERS)], "linestyle": line, "markersize": 5}
     return {"color": colours()[place % 10], "label": source.labels[variant]} | shape
 
 
@@ -63,8 +63,19 @@ def lines(axis: Axes, source: Source, part: pd.DataFrame, x: str) -> None:
         group = part[part["variant"] == variant].sort_values(x)
         error = [group["mean"] - group["low"], group["high"] - group["mean"]]
         shift = (place - (len(present) - 1) / 2) * step
-        axis.errorbar(group[x] + shift, group["mean"], error, capsize=2, linewidth=1.2, **style(source, variant))
+        look = style(source, variant)
+        axis.errorbar(group[x] + shift, group["mean"], error, capsize=2, linewidth=1.2, **look)
+        hollow(axis, group, group[x] + shift, look)
     finish(axis, empty=not present)
+
+
+def hollow(axis: Axes, group: pd.DataFrame, x: pd.Series, look: dict[str, Any]) -> None:
+    """White marks over those of cells that fell `short` of the target on some seed, which must not look fast."""
+    if "short" not in group or not group["short"].any():
+        return
+    shape = {key: look[key] for key in ("color", "marker", "markersize")} | {"markerfacecolor": "white"}
+    axis.plot(x[group["short"]], group.loc[group["short"], "mean"], linestyle="", zorder=5, **shape)
+    axis.plot([], [], "o", color="black", markersize=5, markerfacecolor="white", label=_SHORT)
 
 
 def log_ticks(axis: Axes, which: str) -> None:
@@ -101,6 +112,7 @@ def legend(figure: Figure, *, below: bool = False) -> None:
     for axis in figure.axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
+    handles = dict(sorted(handles.items(), key=lambda entry: entry[0] == _SHORT))  # last: it is no method
     if not handles:
         return
     labels = [fill(label, _LEGEND_LINE) for label in handles]
