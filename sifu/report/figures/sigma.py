@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sifu.report.figures.board import Board
-from sifu.report.figures.style import finish, hollow, legend, steps, style, whole_range
+from sifu.report.figures.style import finish, hollow, legend, log_ticks, steps, style, whole_range
 from sifu.report.plan import Source
 from sifu.report.statistics import intervals, to_target
 
@@ -47,7 +47,11 @@ def _panel(axis: Axes, rows: pd.DataFrame, column: str) -> None:
         axis.errorbar(x, y, error, capsize=2, marker="o", markersize=4, color=colour, label=label)
         hollow(axis, group, group["sigma"], {"color": colour, "marker": "o", "markersize": 4})
     axis.set_xscale("log")
-    whole_range(axis, rounds=column == "rounds")
+    if column == "rounds":  # those that were stopped are so many that a linear axis would hide all others
+        axis.set_yscale("log")
+        log_ticks(axis, "y")
+    else:
+        whole_range(axis, rounds=False)
 
 
 def _limits(axis: Axes, source: Source, scenario: str, column: str) -> None:

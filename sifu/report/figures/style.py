@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from textwrap import fill
 from typing import Any
 
@@ -58,7 +59,7 @@ def drawn(source: Source, part: pd.DataFrame) -> set[str]:
 def lines(axis: Axes, source: Source, part: pd.DataFrame, x: str) -> None:
     """A line a method with its 95% interval; the methods stand a little apart, so that bars do not hide each other."""
     present = [variant for variant in source.plan.labels if variant in drawn(source, part)]
-    step = ((part[x].max() - part[x].min()) or 1.0) / 40 if len(part) else 0.0
+    step = _step(part[x], len(present))
     for place, variant in enumerate(present):
         group = part[part["variant"] == variant].sort_values(x)
         error = [group["mean"] - group["low"], group["high"] - group["mean"]]
@@ -67,6 +68,13 @@ def lines(axis: Axes, source: Source, part: pd.DataFrame, x: str) -> None:
         axis.errorbar(group[x] + shift, group["mean"], error, capsize=2, linewidth=1.2, **look)
         hollow(axis, group, group[x] + shift, look)
     finish(axis, empty=not present)
+
+
+def _step(x: pd.Series, count: int) -> float:
+    """How far `count` marks of the same x stand apart: all of them within 0.6 of the way to the next x."""
+    places = sorted(x.unique())
+    apart = min((b - a for a, b in pairwise(places)), default=1.0)
+    return float(apart) * min(0.08, 0.6 / max(1, count - 1))
 
 
 def hollow(axis: Axes, group: pd.DataFrame, x: pd.Series, look: dict[str, Any]) -> None:
