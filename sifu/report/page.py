@@ -61,7 +61,7 @@ def _findings(source: Source) -> str:
 
 
 def _headline(source: Source) -> str:
-    table = tables.headline(source.statistics, source.labels)
+    table = tables.headline(source.statistics, source.plan.labels)
     if not len(table):
         return "<p>Nothing has been unlearned yet.</p>"
     table = table.assign(scenario=table["scenario"].map(source.plan.titles))
@@ -129,10 +129,10 @@ def _image(png: bytes, title: str) -> str:
 
 def _certificates(source: Source) -> str:
     parts = []
-    claims = tables.certificates(source.statistics, source.labels)
+    claims = tables.certificates(source.statistics, source.plan.labels)
     if len(claims):
         parts += ["<h3>Claimed and actual</h3>", html_table(claims, "claims", sortable=True)]
-    checks = tables.verification(source.verification, source.labels)
+    checks = tables.verification(source.verification, source.plan.labels)
     if len(checks):
         parts += ["<h3>Verification by the clients</h3>", html_table(checks, "checks", sortable=True)]
     return "".join(parts) or "<p>Nothing is promised in this run.</p>"
@@ -144,7 +144,7 @@ def _settings(source: Source) -> str:
         text, title = escape(yaml.safe_dump(plain, sort_keys=False)), escape(source.plan.titles[name])
         parts.append(f"<details><summary>{title}: every setting</summary><pre>{text}</pre></details>")
     tried = {
-        "methods": tables.searches(source.trials, source.labels),
+        "methods": tables.searches(source.trials, source.plan.labels),
         "scenarios": tables.scenario_searches(source.scenario_trials),
     }
     for name, table in tried.items():

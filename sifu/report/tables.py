@@ -24,6 +24,7 @@ HEADLINE = (
     ("accuracy", "test", "test accuracy"),
     ("claimed_delta", "", "claimed delta"),
     ("actual_delta", "", "actual delta"),
+    ("spent_epsilon", "", "spent epsilon"),
 )
 CERTIFICATES = (
     ("claimed_epsilon", "", "claimed epsilon"),
@@ -185,21 +186,6 @@ _SIGNS = {ord(sign): "\\" + sign for sign in "&%$#_{}"} | {
 
 def _escape(text: str) -> str:
     return text.translate(_SIGNS).replace("<=", r"$\leq$").replace(">=", r"$\geq$")
-
-
-def with_spent_epsilon(labels: dict[str, str], cells: pd.DataFrame) -> dict[str, str]:
-    """Labels of methods that spend more than they claim say what they spend: one client, at request 1, mean over seeds
-    (and the range over scenarios, where there are several).
-    """
-    first = cells[(cells["stop"] == "target") & (cells["request"] == 1)].dropna(subset="spent_epsilon")
-    found = dict(labels)
-    for variant, group in first.groupby("variant"):
-        spent = group.groupby("scenario")["spent_epsilon"].mean()
-        if spent.max() > group["claimed_epsilon"].mean() * 1.05:
-            least, most = f"{spent.min():,.0f}", f"{spent.max():,.0f}"
-            words = least if least == most else f"{least} to {most}"
-            found[str(variant)] = f"{labels[str(variant)]} (spends epsilon {words})"
-    return found
 
 
 def budgets(statistics: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:

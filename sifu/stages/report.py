@@ -21,9 +21,10 @@ CAPTIONS = {
     "scratch's; `speed-up`: scratch's over these, seed by seed. `forget gap`: absolute difference to scratch's "
     "accuracy on those who leave with this request. Where a seed did not meet the target, rounds are a lower bound "
     "(>=: those it was stopped at count), and no ratio of costs is shown; nor where scratch did not. "
-    "`claimed delta` is the method's own, at its claimed epsilon; "
-    "`actual delta` counts all who leave with this request together, with the weights that the aggregation used, and "
-    "the noise exactly; it holds if the contraction B does (table `bounds`).",
+    "`claimed delta` is the method's own, at its claimed epsilon; `actual delta` counts all who leave with this "
+    "request together, with the weights that the aggregation used, and the noise exactly; it holds if the contraction "
+    "B does (table `bounds`). `spent epsilon`: what noise in every round spends for one client by this request, by a "
+    "privacy accountant at the claimed delta (what is claimed: table `certificates`).",
     "budgets": "Absolute gaps of accuracy to scratch (run to its own target) when recovery may take a share of the "
     "training's client steps: mean over seeds and its 95% bootstrap interval.",
     "certificates": "What is promised and what holds, after each request to the target: means over seeds. `actual`: "
@@ -53,7 +54,7 @@ CAPTIONS = {
 def run_report(plan: Plan, folder: Path) -> None:
     """Writes statistics and the tables that people read to `folder`/tables; each says what is missing."""
     source, out = Source(plan), folder / "tables"
-    numbers, labels = source.statistics, source.labels
+    numbers, labels = source.statistics, plan.labels
     names = {"scenarios": list(plan.titles), "blocks": plan.blocks}
     stamp = provenance("report", names, code_hash("sifu.stages.report"), "cpu")
     write_table(out / "statistics.parquet", STATISTICS, numbers, stamp)

@@ -35,9 +35,7 @@ def axis_of() -> Axes:
 def source_of(labels: dict[str, str]) -> Source:
     """Methods alone: nothing was run."""
     methods = {name: name for name in labels}
-    source = Source(Plan("", {}, [], labels, methods, list(labels), {}, {}, {}, [], [], [], [], [], {}))
-    source.__dict__["cells"] = pd.DataFrame(columns=["stop", "request", "spent_epsilon", "variant"])
-    return source
+    return Source(Plan("", {}, [], labels, methods, list(labels), {}, {}, {}, [], [], [], [], [], {}))
 
 
 def test_methods_do_not_hide_each_other_at_a_single_budget() -> None:

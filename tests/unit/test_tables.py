@@ -92,6 +92,22 @@ def test_in_every_format() -> None:
     assert '"3.00 [2.00, 4.00]"' in rows.to_csv(index=False)
 
 
+def test_what_is_spent_is_said_for_each_scenario_and_request() -> None:
+    """B spends 1,234.5 in s and 2,000 in t, by the second request 1,500 and 3,000; C spends nothing of the kind."""
+    spent = {("b", "s"): (1234.5, 1500.0), ("b", "t"): (2000.0, 3000.0), ("c", "s"): (None, None)}
+    cells = [
+        {"scenario": scenario, "variant": variant, "stop": "target", "seed": 0, "request": request, "status": "done"}
+        | {"rounds": 1, "client_steps": 1, "spent_epsilon": epsilon}
+        for (variant, scenario), numbers in spent.items()
+        for request, epsilon in enumerate(numbers, start=1)
+    ]
+    frame = pd.DataFrame(cells, columns=[column.name for column in CELLS.columns])
+    numbers = over_seeds(long_form(frame, pd.DataFrame(columns=[column.name for column in METRICS.columns])))
+    found = headline(numbers, {"b": "B", "c": "C"}).set_index("method")["spent epsilon"]
+    assert found["B"].tolist() == ["1,234", "1,500", "2,000", "3,000"]
+    assert found["C"].tolist() == ["-", "-"]
+
+
 def test_bounds_are_counted_seed_by_seed() -> None:
     """Seed 0: 1 <= 2 and 3 > 2, worst 3 / 2; seed 1: 2 <= 2. Psi strict is twice as large. A client that did nothing
     (alpha = 0) is no point.

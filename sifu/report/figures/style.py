@@ -42,7 +42,7 @@ def style(source: Source, variant: str) -> dict[str, Any]:
     place = list(METHODS).index(method)
     line = "-" if variant == method else _LINES.get(variant.rsplit("_", 1)[-1], "-.")
     shape = {"marker": _MARKERS[place % len(_MARKERS)], "linestyle": line, "markersize": 5}
-    return {"color": colours()[place % 10], "label": source.labels[variant]} | shape
+    return {"color": colours()[place % 10], "label": source.plan.labels[variant]} | shape
 
 
 def grid(rows: int, columns: int, *, width: float = 3.2, height: float = 2.5) -> tuple[Figure, Any]:
