@@ -6,7 +6,7 @@ import pandas as pd
 
 from sifu.report.plan import Source
 from sifu.report.statistics import to_target
-from sifu.report.tables import joint_verdicts
+from sifu.report.verification import verdicts
 
 
 def findings(source: Source) -> list[str]:
@@ -84,15 +84,14 @@ def _spent(source: Source, part: pd.DataFrame) -> str | None:
 def _verified(source: Source, scenario: str) -> str | None:
     """Whom the clients' own test accuses."""
     checks = source.verification
-    part = checks[(checks["scenario"] == scenario) & (checks["stop"] == "target") & (checks["request"] == 1)]
+    part = verdicts(checks[(checks["scenario"] == scenario) & (checks["request"] == 1)])
     if not len(part):
         return None
     words = []
     for variant, label in source.plan.labels.items():
         own = part[part["variant"] == variant]
         if len(own):
-            verdicts = joint_verdicts(own)
-            words.append(f"{label} in {sum(v.accused for v in verdicts)} of {len(verdicts)} seeds")
+            words.append(f"{label} in {own['together'].sum()} of {len(own)} seeds")
     return f"the clients of the first request, together, say that their data were not deleted by {', '.join(words)}."
 
 

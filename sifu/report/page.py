@@ -15,6 +15,7 @@ from sifu.report.figures import FIGURES
 from sifu.report.findings import findings
 from sifu.report.missing import missing_names, missing_words
 from sifu.report.plan import Source
+from sifu.report.verification import verification
 
 _DPI = 200  # of the figures (store.write_figure)
 _TEMPLATE = Path(__file__).with_name("page.html")
@@ -132,7 +133,7 @@ def _certificates(source: Source) -> str:
     claims = tables.certificates(source.statistics, source.plan.labels)
     if len(claims):
         parts += ["<h3>Claimed and actual</h3>", html_table(claims, "claims", sortable=True)]
-    checks = tables.verification(source.verification, source.plan.labels)
+    checks = verification(source.verification, source.plan.labels)
     if len(checks):
         parts += ["<h3>Verification by the clients</h3>", html_table(checks, "checks", sortable=True)]
     return "".join(parts) or "<p>Nothing is promised in this run.</p>"

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from sifu.report.statistics import to_target
-
-if TYPE_CHECKING:
-    from sifu.verification import Verdict
 
 HEADLINE = (
     ("done", "", "target met"),
@@ -97,40 +94,6 @@ def scenario_searches(trials: pd.DataFrame) -> pd.DataFrame:
         last = [f"{group['accuracy'].mean():.3f}", *("yes" if group[name].all() else "" for name in ("used", "chosen"))]
         rows.append([scenario, setting, group["value"].iloc[0], *counts, *means, *last])
     return pd.DataFrame(rows, columns=[*_SCENARIO_TRIAL, "accuracy", "used", "chosen"])
-
-
-def verification(checks: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
-    """What the clients that have left find out with their triggers, alone and together."""
-    columns = ["scenario", "method", "request", "trigger success", "clients that accuse", "accused together"]
-    columns += ["type I", "type II", "type II, together"]
-    rows = []
-    to_target = checks[(checks["stop"] == "target") & checks["variant"].isin(list(labels))]
-    for (scenario, variant, request), group in to_target.groupby(["scenario", "variant", "request"]):
-        joint = joint_verdicts(group)
-        values = [
-            f"{(group['successes'] / group['examples']).mean():.3f}",
-            f"{group['accused'].mean():.1%}",
-            f"{sum(verdict.accused for verdict in joint)} of {len(joint)}",
-            f"{group['type_1'].mean():.2g}",
-            f"{group['type_2'].mean():.2g}",
-            f"{sum(verdict.type_2 for verdict in joint) / len(joint):.2g}",
-        ]
-        rows.append([scenario, labels[str(variant)], request, *values])
-    table = pd.DataFrame(rows, columns=columns)
-    order = {label: place for place, label in enumerate(labels.values())}
-    by = table.assign(_order=table["method"].map(order)).sort_values(["scenario", "_order", "request"])
-    return by.drop(columns="_order")
-
-
-def joint_verdicts(group: pd.DataFrame) -> list[Verdict]:
-    """For each seed all clients of a request with one count, at the error that each of them allows."""
-    from sifu.verification import joint_verdict  # brings SciPy, which most readers of tables do not need
-
-    found = []
-    for _, seed in group.groupby("seed"):
-        successes, trials = int(seed["successes"].sum()), int(seed["examples"].sum())
-        found.append(joint_verdict(successes, trials, float(seed["chance"].iloc[0]), float(seed["alpha"].iloc[0])))
-    return found
 
 
 _HYPER_PARAMETERS = (

@@ -12,6 +12,7 @@ from sifu.report import statistics, tables
 from sifu.report.methods import methods_csv, methods_latex, methods_page
 from sifu.report.missing import missing_names, missing_words
 from sifu.report.plan import Plan, Source
+from sifu.report.verification import verification
 from sifu.schemas import BOUNDS, STATISTICS
 from sifu.store import write_table, write_text
 
@@ -41,9 +42,12 @@ CAPTIONS = {
     "the config's, as in all other tables; `chosen` diverges nowhere, meets the target both times on most seeds, then "
     "takes the fewest client steps. Costs are lower bounds (>=) where a seed was stopped before a target.",
     "verification": "Did it delete my data? Clients that have left query the model with triggered images that nobody "
-    "trained on and count how often they get their own label. `clients that accuse`: each alone, at a type I error of "
-    "at most alpha. `together`: all of them with one count; its type II error is the chance that a server whose model "
-    "answers at the rate seen is believed. Means over seeds, after each request to the target.",
+    "trained on and count how often they get their own label. They accuse from the count on that a model that never "
+    "saw them reaches with a chance of at most alpha (`type I`): by a beta-binomial distribution fitted to scratch's "
+    "counts after the same request in the other seeds, as clients differ in how often they get their label by chance. "
+    "`clients that accuse`: each alone; Scratch's row says how often an honest server is accused in fact. `together`: "
+    "all of them with one count. `type II`: the chance that a server whose model answers at the rate seen is believed. "
+    "Means over seeds, after each request to the target.",
     "settings": "The settings of every scenario that matter most, from the config (the paper's Table 2).",
     "bounds": "Is Psi a bound? The share of measured points (round, client, seed) where alpha(n, c) <= Psi(n, c) with "
     "the scenario's B, and the worst ratio: under the scenario's own settings, and under less adapted ones, some of "
@@ -66,7 +70,7 @@ def run_report(plan: Plan, folder: Path) -> None:
         "certificates": tables.certificates(numbers, labels),
         "search": tables.searches(source.trials, labels),
         "scenario_search": tables.scenario_searches(source.scenario_trials),
-        "verification": tables.verification(source.verification, labels),
+        "verification": verification(source.verification, labels),
         "bounds": statistics.bounds_that_hold(source.alpha, plan.changes),
         "settings": tables.hyper_parameters(plan.titles, plan.settings),
     }
