@@ -201,10 +201,10 @@ VERIFICATION = Table(
         Column("examples", _INT, "triggered images that nobody trained on"),
         Column("successes", _INT, "how many of them the model gave the client's own label"),
         Column("alpha", _REAL, "chance to accuse a server that did delete that a client allows itself"),
-        Column("chance", _REAL, "upper limit of that rate where the data were deleted, from scratch in the same seed"),
+        Column("chance", _REAL, "upper limit of that rate if deleted, by scratch in the same seed, all clients equal"),
         Column("threshold", _INT, "successes from which on the client says that its data were not deleted"),
-        Column("accused", pa.bool_(), "whether it does"),
-        Column("type_1", _REAL, "chance that it accuses a server that deleted them"),
+        Column("accused", pa.bool_(), "whether it does; the report asks for more successes, as clients are not equal"),
+        Column("type_1", _REAL, "chance that it accuses a server that deleted them, if all clients were equal"),
         Column("type_2", _REAL, "chance that it believes a server whose model answers at the rate seen"),
     ),
 )

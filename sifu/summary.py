@@ -40,16 +40,19 @@ def print_summary(run: Run) -> None:
 
 
 def _print_headline(report: Path) -> None:
-    """The report's headline table, and where the rest is."""
+    """The report's headline, a table a scenario, and where the rest is."""
     path = report / "tables" / "headline.csv"
     if not path.exists():
         return
     rows = pd.read_csv(path, dtype=str, keep_default_na=False)
     rows = rows.map(lambda text: text.split(" [")[0])  # the intervals are in the report
-    table = Table(*rows.columns, title="Unlearning, to the target accuracy: means")
-    for row in rows.itertuples(index=False):
-        table.add_row(*row)
-    Console(width=max(150, Console().width)).print(table)
+    for scenario, group in rows.groupby("scenario", sort=False):
+        shown = group.drop(columns="scenario")  # it is the title: as a column it would be cut off
+        heads = [name.replace(" ", "\n") for name in shown.columns]  # narrow columns leave the methods' names room
+        table = Table(*heads, title=f"Unlearning in {scenario}, to the target accuracy: means")
+        for row in shown.itertuples(index=False):
+            table.add_row(*row)
+        Console(width=max(150, Console().width)).print(table)
     print(f"report: {report}/report.html (tables and figures beside it)")
 
 

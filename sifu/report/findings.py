@@ -5,18 +5,20 @@ from __future__ import annotations
 import pandas as pd
 
 from sifu.report.plan import Source
-from sifu.report.tables import joint_verdicts
+from sifu.report.statistics import to_target
+from sifu.report.verification import verdicts
 
 
 def findings(source: Source) -> list[str]:
     """A few sentences for each scenario."""
     found: list[str] = []
     for scenario, title in source.plan.titles.items():
-        numbers = source.statistics
-        part = numbers[(numbers["scenario"] == scenario) & (numbers["stop"] == "target") & (numbers["request"] == 1)]
+        numbers = to_target(source.statistics)
+        part = numbers[(numbers["scenario"] == scenario) & (numbers["request"] == 1)]
         texts = [
             _cheapest(source, part),
             _certificates(source, part),
+            _spent(source, part),
             _verified(source, scenario),
             _searched(source, scenario),
         ]
@@ -30,6 +32,7 @@ def _value(part: pd.DataFrame, variant: str, quantity: str, subset: str = "") ->
 
 
 _CLOSE = 0.02  # to scratch's accuracy on those who left: just as well forgotten
+_FORGET = ("Just as well forget:", "Less well:", "With an accuracy below scratch's:")
 
 
 def _cheapest(source: Source, part: pd.DataFrame) -> str | None:
@@ -37,44 +40,58 @@ def _cheapest(source: Source, part: pd.DataFrame) -> str | None:
     reference = _value(part, "scratch", "accuracy", "forget")
     if reference is None:
         return None
-    good: list[tuple[float, str]] = []
-    bad: list[tuple[float, str]] = []
-    for variant, label in source.labels.items():
+    found: dict[str, list[tuple[float, str]]] = {start: [] for start in _FORGET}
+    for variant, label in source.plan.labels.items():
         accuracy, cost = _value(part, variant, "accuracy", "forget"), _value(part, variant, "steps_to_scratch")
         done = _value(part, variant, "done")
         if accuracy is None or cost is None or done is None or variant in ("scratch", "original") or done["mean"] < 1:
             continue
         text = f"{label} ({cost['mean']:.2f} of scratch's client steps, accuracy {accuracy['mean']:.2f})"
-        (good if abs(accuracy["mean"] - reference["mean"]) <= _CLOSE else bad).append((cost["mean"], text))
+        found[_forgets(accuracy["mean"] - reference["mean"])].append((cost["mean"], text))
     words = [f"after scratch the accuracy on those who leave first is {reference['mean']:.2f}."]
-    for start, chosen in (("Just as well forget:", good), ("Less well:", bad)):
-        if chosen:
-            words.append(f"{start} {'; '.join(text for _, text in sorted(chosen))}.")
+    words += [f"{start} {'; '.join(text for _, text in sorted(chosen))}." for start, chosen in found.items() if chosen]
     return " ".join(words)
+
+
+def _forgets(gap: float) -> str:
+    """What an accuracy is called that differs by `gap` from scratch's: below it nothing is forgotten better."""
+    close, above, below = _FORGET
+    return close if abs(gap) <= _CLOSE else above if gap > 0 else below
 
 
 def _certificates(source: Source, part: pd.DataFrame) -> str | None:
     """Whose delta is really larger than what is claimed."""
     broken = []
-    for variant, label in source.labels.items():
+    for variant, label in source.plan.labels.items():
         claimed, actual = _value(part, variant, "claimed_delta"), _value(part, variant, "actual_delta")
         if claimed is not None and actual is not None and actual["mean"] > 1.05 * claimed["mean"]:
             broken.append(f"{label} (claims {claimed['mean']:.2g}, strictly {actual['mean']:.2g})")
     return f"the delta that holds is above the one that is claimed for {', '.join(broken)}." if broken else None
 
 
+def _spent(source: Source, part: pd.DataFrame) -> str | None:
+    """Who spends a larger epsilon than it claims."""
+    words = []
+    for variant, label in source.plan.labels.items():
+        claimed, spent = _value(part, variant, "claimed_epsilon"), _value(part, variant, "spent_epsilon")
+        if claimed is not None and spent is not None and spent["mean"] > 1.05 * claimed["mean"]:
+            words.append(f"{label} (claims {claimed['mean']:g}, spends {spent['mean']:,.0f} for one client)")
+    return (
+        f"an accountant finds a larger epsilon than the one that is claimed for {', '.join(words)}." if words else None
+    )
+
+
 def _verified(source: Source, scenario: str) -> str | None:
     """Whom the clients' own test accuses."""
     checks = source.verification
-    part = checks[(checks["scenario"] == scenario) & (checks["stop"] == "target") & (checks["request"] == 1)]
+    part = verdicts(checks[(checks["scenario"] == scenario) & (checks["request"] == 1)])
     if not len(part):
         return None
     words = []
-    for variant, label in source.labels.items():
+    for variant, label in source.plan.labels.items():
         own = part[part["variant"] == variant]
         if len(own):
-            verdicts = joint_verdicts(own)
-            words.append(f"{label} in {sum(v.accused for v in verdicts)} of {len(verdicts)} seeds")
+            words.append(f"{label} in {own['together'].sum()} of {len(own)} seeds")
     return f"the clients of the first request, together, say that their data were not deleted by {', '.join(words)}."
 
 

@@ -15,6 +15,7 @@ from sifu.report.figures import FIGURES
 from sifu.report.findings import findings
 from sifu.report.missing import missing_names, missing_words
 from sifu.report.plan import Source
+from sifu.report.verification import verification
 
 _DPI = 200  # of the figures (store.write_figure)
 _TEMPLATE = Path(__file__).with_name("page.html")
@@ -61,7 +62,7 @@ def _findings(source: Source) -> str:
 
 
 def _headline(source: Source) -> str:
-    table = tables.headline(source.statistics, source.labels)
+    table = tables.headline(source.statistics, source.plan.labels)
     if not len(table):
         return "<p>Nothing has been unlearned yet.</p>"
     table = table.assign(scenario=table["scenario"].map(source.plan.titles))
@@ -69,7 +70,8 @@ def _headline(source: Source) -> str:
     choices = "".join(_choice(table, columns, name) for name in ("scenario", "method", "request"))
     search = '<label>contains<input type="search" placeholder="any text"></label>'
     filters = f'<div class="filters" data-table="headline">{choices}{search}</div>'
-    note = "<p>After each request, recovered to the target: mean over seeds [95% interval]. Click a title to sort.</p>"
+    note = "<p>After each request, recovered to the target: mean over seeds [95% interval]. Where a seed "
+    note += "did not meet it, rounds are a lower bound and costs are not compared. Click a title to sort.</p>"
     return note + filters + html_table(table, "headline", sortable=True)
 
 
@@ -128,10 +130,10 @@ def _image(png: bytes, title: str) -> str:
 
 def _certificates(source: Source) -> str:
     parts = []
-    claims = tables.certificates(source.statistics, source.labels)
+    claims = tables.certificates(source.statistics, source.plan.labels)
     if len(claims):
         parts += ["<h3>Claimed and actual</h3>", html_table(claims, "claims", sortable=True)]
-    checks = tables.verification(source.verification, source.labels)
+    checks = verification(source.verification, source.plan.labels)
     if len(checks):
         parts += ["<h3>Verification by the clients</h3>", html_table(checks, "checks", sortable=True)]
     return "".join(parts) or "<p>Nothing is promised in this run.</p>"
@@ -143,7 +145,7 @@ def _settings(source: Source) -> str:
         text, title = escape(yaml.safe_dump(plain, sort_keys=False)), escape(source.plan.titles[name])
         parts.append(f"<details><summary>{title}: every setting</summary><pre>{text}</pre></details>")
     tried = {
-        "methods": tables.searches(source.trials, source.labels),
+        "methods": tables.searches(source.trials, source.plan.labels),
         "scenarios": tables.scenario_searches(source.scenario_trials),
     }
     for name, table in tried.items():

@@ -11,7 +11,6 @@ import pandas as pd
 
 from sifu.errors import ConfigError
 from sifu.report import statistics
-from sifu.report.tables import with_spent_epsilon
 from sifu.schemas import (
     ALPHA,
     CELLS,
@@ -160,8 +159,3 @@ class Source:
     def statistics(self) -> pd.DataFrame:
         """Every number of a cell over seeds."""
         return statistics.over_seeds(statistics.long_form(self.cells, self.metrics))
-
-    @cached_property
-    def labels(self) -> dict[str, str]:
-        """Names of variants; those that spend more than they claim say so."""
-        return with_spent_epsilon(self.plan.labels, self.cells)

@@ -28,6 +28,7 @@ _FEW = 32  # seeds
 REFERENCE = "scratch"
 ROUNDING = 1e-4  # of float32 sums: a client alone in a first round has alpha = Psi
 FINISHED = ("done", "not_reached")  # cells whose cost and certificate mean something
+_RATIOS = ("rounds_to_scratch", "steps_to_scratch", "speed_up", "no_cost")
 
 
 def long_form(cells: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
@@ -88,6 +89,23 @@ def over_seeds(numbers: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*by, "mean", "std", "low", "high", "seeds"])
 
 
+def to_target(numbers: pd.DataFrame) -> pd.DataFrame:
+    """Statistics of recoveries to the target, for people. `short`: some seed did not get there, so that rounds are a
+    lower bound of what it takes. Ratios of costs are left out there, and where scratch itself fell short.
+    """
+    found = numbers[numbers["stop"] == "target"]
+    unmet = found[(found["quantity"] == "done") & (found["mean"] < 1)]
+    short = _among(found, unmet, ["scenario", "variant", "request"])
+    without_scratch = _among(found, unmet[unmet["variant"] == REFERENCE], ["scenario", "request"])
+    empty = (short | without_scratch) & found["quantity"].isin(_RATIOS)
+    return found.assign(short=short)[~empty]
+
+
+def _among(rows: pd.DataFrame, chosen: pd.DataFrame, keys: list[str]) -> NDArray[np.bool_]:
+    """Which rows have the keys of one that was chosen."""
+    return pd.MultiIndex.from_frame(rows[keys]).isin(pd.MultiIndex.from_frame(chosen[keys]))
+
+
 def bootstrap_intervals(samples: Iterable[NDArray[np.float64]], level: float = 0.95) -> list[tuple[float, float]]:
     """The percentile bootstrap interval of each sample's mean; the same resamples for everybody and every time."""
     samples = list(samples)
@@ -119,13 +137,17 @@ def _resampled_mean(size: int) -> Callable[[NDArray[np.float64]], NDArray[np.flo
 
 
 def intervals(rows: pd.DataFrame, by: list[str], column: str) -> pd.DataFrame:
-    """Mean over seeds of a column, and its 95% bootstrap interval, for each value of `by`: columns mean, low, high."""
+    """Mean over seeds of a column and its 95% bootstrap interval (mean, low, high), for each value of `by`; `short`:
+    some seed did not reach its target.
+    """
     found = []
-    for key, group in rows.dropna(subset=column).groupby(by):
-        values = group[column].to_numpy(float)
-        ((low, high),) = bootstrap_intervals([values])
-        found.append(dict(zip(by, key, strict=True)) | {"mean": values.mean(), "low": low, "high": high})
-    return pd.DataFrame(found, columns=[*by, "mean", "low", "high"])
+    for key, group in rows.groupby(by):
+        values = group[column].dropna().to_numpy(float)
+        if len(values):
+            ((low, high),) = bootstrap_intervals([values])
+            short = bool((group["status"] != "done").any())
+            found.append([*key, values.mean(), low, high, short])
+    return pd.DataFrame(found, columns=[*by, "mean", "low", "high", "short"])
 
 
 def bounds_that_hold(alpha: pd.DataFrame, changes: dict[str, str]) -> pd.DataFrame:

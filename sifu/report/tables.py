@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
-if TYPE_CHECKING:
-    from sifu.verification import Verdict
+from sifu.report.statistics import to_target
 
 HEADLINE = (
     ("done", "", "target met"),
@@ -22,6 +21,7 @@ HEADLINE = (
     ("accuracy", "test", "test accuracy"),
     ("claimed_delta", "", "claimed delta"),
     ("actual_delta", "", "actual delta"),
+    ("spent_epsilon", "", "spent epsilon"),
 )
 CERTIFICATES = (
     ("claimed_epsilon", "", "claimed epsilon"),
@@ -44,7 +44,7 @@ BUDGETS = (
 
 def headline(statistics: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
     """To the target accuracy: cost, what was kept, what was forgotten, what was promised and what holds."""
-    return _wide(statistics[statistics["stop"] == "target"], HEADLINE, labels, ["scenario", "method", "request"])
+    return _wide(to_target(statistics), HEADLINE, labels, ["scenario", "method", "request"])
 
 
 def certificates(statistics: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
@@ -66,14 +66,20 @@ def searches(trials: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
                 "setting": group["setting"].iloc[0],
                 "value": group["value"].iloc[0],
                 "target met": f"{(group['status'] == 'done').sum()} of {len(group)}",
-                "rounds": f"{group['rounds'].mean():.0f}",
-                "client steps": f"{group['client_steps'].mean():.0f}",
+                "rounds": _cost(group, "rounds"),
+                "client steps": _cost(group, "client_steps"),
                 "accuracy": f"{group['accuracy'].mean():.3f}",
                 "chosen": "yes" if group["chosen"].all() else "",
             }
         )
     columns = ["scenario", "method", "setting", "value", "target met", "rounds", "client steps", "accuracy", "chosen"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def _cost(trials: pd.DataFrame, column: str) -> str:
+    """The mean of what trials took; a lower bound where one of them was stopped before its target."""
+    met = (trials["status"] == "done").all()
+    return ("" if met else ">= ") + f"{trials[column].mean():.0f}"
 
 
 _SCENARIO_TRIAL = ("scenario", "setting", "value", "target met", "diverged", "rounds", "recovery", "client steps")
@@ -84,44 +90,10 @@ def scenario_searches(trials: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (scenario, setting, _), group in trials.groupby(["scenario", "setting", "place"]):
         counts = [f"{(group['status'] == status).sum()} of {len(group)}" for status in ("done", "diverged")]
-        means = [f"{group[name].mean():.0f}" for name in ("training_rounds", "rounds", "client_steps")]
+        means = [_cost(group, name) for name in ("training_rounds", "rounds", "client_steps")]
         last = [f"{group['accuracy'].mean():.3f}", *("yes" if group[name].all() else "" for name in ("used", "chosen"))]
         rows.append([scenario, setting, group["value"].iloc[0], *counts, *means, *last])
     return pd.DataFrame(rows, columns=[*_SCENARIO_TRIAL, "accuracy", "used", "chosen"])
-
-
-def verification(checks: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
-    """What the clients that have left find out with their triggers, alone and together."""
-    columns = ["scenario", "method", "request", "trigger success", "clients that accuse", "accused together"]
-    columns += ["type I", "type II", "type II, together"]
-    rows = []
-    to_target = checks[(checks["stop"] == "target") & checks["variant"].isin(list(labels))]
-    for (scenario, variant, request), group in to_target.groupby(["scenario", "variant", "request"]):
-        joint = joint_verdicts(group)
-        values = [
-            f"{(group['successes'] / group['examples']).mean():.3f}",
-            f"{group['accused'].mean():.1%}",
-            f"{sum(verdict.accused for verdict in joint)} of {len(joint)}",
-            f"{group['type_1'].mean():.2g}",
-            f"{group['type_2'].mean():.2g}",
-            f"{sum(verdict.type_2 for verdict in joint) / len(joint):.2g}",
-        ]
-        rows.append([scenario, labels[str(variant)], request, *values])
-    table = pd.DataFrame(rows, columns=columns)
-    order = {label: place for place, label in enumerate(labels.values())}
-    by = table.assign(_order=table["method"].map(order)).sort_values(["scenario", "_order", "request"])
-    return by.drop(columns="_order")
-
-
-def joint_verdicts(group: pd.DataFrame) -> list[Verdict]:
-    """For each seed all clients of a request with one count, at the error that each of them allows."""
-    from sifu.verification import joint_verdict  # brings SciPy, which most readers of tables do not need
-
-    found = []
-    for _, seed in group.groupby("seed"):
-        successes, trials = int(seed["successes"].sum()), int(seed["examples"].sum())
-        found.append(joint_verdict(successes, trials, float(seed["chance"].iloc[0]), float(seed["alpha"].iloc[0])))
-    return found
 
 
 _HYPER_PARAMETERS = (
@@ -176,22 +148,7 @@ _SIGNS = {ord(sign): "\\" + sign for sign in "&%$#_{}"} | {
 
 
 def _escape(text: str) -> str:
-    return r"$\leq$".join(part.translate(_SIGNS) for part in text.split("<="))
-
-
-def with_spent_epsilon(labels: dict[str, str], cells: pd.DataFrame) -> dict[str, str]:
-    """Labels of methods that spend more than they claim say what they spend: one client, at request 1, mean over seeds
-    (and the range over scenarios, where there are several).
-    """
-    first = cells[(cells["stop"] == "target") & (cells["request"] == 1)].dropna(subset="spent_epsilon")
-    found = dict(labels)
-    for variant, group in first.groupby("variant"):
-        spent = group.groupby("scenario")["spent_epsilon"].mean()
-        if spent.max() > group["claimed_epsilon"].mean() * 1.05:
-            least, most = f"{spent.min():,.0f}", f"{spent.max():,.0f}"
-            words = least if least == most else f"{least} to {most}"
-            found[str(variant)] = f"{labels[str(variant)]} (spends epsilon {words})"
-    return found
+    return text.translate(_SIGNS).replace("<=", r"$\leq$").replace(">=", r"$\geq$")
 
 
 def budgets(statistics: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
@@ -233,6 +190,8 @@ def _text(row: pd.Series) -> str:
         return f"{round(row['mean'] * row['seeds'])} of {row['seeds']}"
     if row["quantity"] == "refused":
         return "refused"
+    if row["quantity"] == "rounds" and row.get("short", False):
+        return f">= {row['mean']:.0f}"
     if row["quantity"] in _SHORT:
         return f"{row['mean']:,.0f}" if row["mean"] >= 1000 else f"{row['mean']:.3g}"
     return f"{row['mean']:.{digits}f} [{row['low']:.{digits}f}, {row['high']:.{digits}f}]"

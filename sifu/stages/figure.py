@@ -19,6 +19,7 @@ def run_figure(plan: Plan, name: str, folder: Path) -> None:
     if source.missing:
         caption += f" Missing: {'; '.join(missing_names(source.missing, source.root))}."
         words = f"{missing_words(source.missing)}: see the caption"
-        drawn.supxlabel(words, fontsize=7, color="crimson")  # which has room of its own, unlike a text
+        # above and at the left, where no legend is; a title has room of its own, unlike a text
+        drawn.suptitle(words, x=0.01, ha="left", fontsize=7, color="crimson")
     write_figure(folder / "figures" / name, drawn)
     write_text(folder / "figures" / f"{name}.md", f"**{title}** {caption}\n")

@@ -12,6 +12,7 @@ from sifu.report import statistics, tables
 from sifu.report.methods import methods_csv, methods_latex, methods_page
 from sifu.report.missing import missing_names, missing_words
 from sifu.report.plan import Plan, Source
+from sifu.report.verification import verification
 from sifu.schemas import BOUNDS, STATISTICS
 from sifu.store import write_table, write_text
 
@@ -19,9 +20,12 @@ CAPTIONS = {
     "headline": "After each request, recovered to the target accuracy: mean over seeds and its 95% bootstrap interval "
     "(with few seeds such intervals are too narrow). `cost / scratch`: client steps, calibration included, over "
     "scratch's; `speed-up`: scratch's over these, seed by seed. `forget gap`: absolute difference to scratch's "
-    "accuracy on those who leave with this request. `claimed delta` is the method's own, at its claimed epsilon; "
-    "`actual delta` counts all who leave with this request together, with the weights that the aggregation used, and "
-    "the noise exactly; it holds if the contraction B does (table `bounds`).",
+    "accuracy on those who leave with this request. Where a seed did not meet the target, rounds are a lower bound "
+    "(>=: those it was stopped at count), and no ratio of costs is shown; nor where scratch did not. "
+    "`claimed delta` is the method's own, at its claimed epsilon; `actual delta` counts all who leave with this "
+    "request together, with the weights that the aggregation used, and the noise exactly; it holds if the contraction "
+    "B does (table `bounds`). `spent epsilon`: what noise in every round spends for one client by this request, by a "
+    "privacy accountant at the claimed delta (what is claimed: table `certificates`).",
     "budgets": "Absolute gaps of accuracy to scratch (run to its own target) when recovery may take a share of the "
     "training's client steps: mean over seeds and its 95% bootstrap interval.",
     "certificates": "What is promised and what holds, after each request to the target: means over seeds. `actual`: "
@@ -31,15 +35,19 @@ CAPTIONS = {
     "search": "Values that were tried for settings of a method, on seeds that are not reported, each with the same "
     "budget: trainings of a method that has its own, otherwise answers to the first request. Chosen is what reaches "
     "the target on most seeds, then in the fewest client steps, calibration included; where none does, the most "
-    "accurate. What was forgotten is no part of the choice.",
+    "accurate. Costs are lower bounds (>=) where a seed was stopped before its target. What was "
+    "forgotten is no part of the choice.",
     "scenario_search": "Values that were tried for settings of a scenario that the paper leaves open, on seeds that "
     "are not reported, each with the same budget: a training (`rounds`) and the first request (`recovery`). `used` is "
     "the config's, as in all other tables; `chosen` diverges nowhere, meets the target both times on most seeds, then "
-    "takes the fewest client steps.",
+    "takes the fewest client steps. Costs are lower bounds (>=) where a seed was stopped before a target.",
     "verification": "Did it delete my data? Clients that have left query the model with triggered images that nobody "
-    "trained on and count how often they get their own label. `clients that accuse`: each alone, at a type I error of "
-    "at most alpha. `together`: all of them with one count; its type II error is the chance that a server whose model "
-    "answers at the rate seen is believed. Means over seeds, after each request to the target.",
+    "trained on and count how often they get their own label. They accuse from the count on that a model that never "
+    "saw them reaches with a chance of at most alpha (`type I`): by a beta-binomial distribution fitted to scratch's "
+    "counts after the same request in the other seeds, as clients differ in how often they get their label by chance. "
+    "`clients that accuse`: each alone; Scratch's row says how often an honest server is accused in fact. `together`: "
+    "all of them with one count. `type II`: the chance that a server whose model answers at the rate seen is believed. "
+    "Means over seeds, after each request to the target.",
     "settings": "The settings of every scenario that matter most, from the config (the paper's Table 2).",
     "bounds": "Is Psi a bound? The share of measured points (round, client, seed) where alpha(n, c) <= Psi(n, c) with "
     "the scenario's B, and the worst ratio: under the scenario's own settings, and under less adapted ones, some of "
@@ -50,7 +58,7 @@ CAPTIONS = {
 def run_report(plan: Plan, folder: Path) -> None:
     """Writes statistics and the tables that people read to `folder`/tables; each says what is missing."""
     source, out = Source(plan), folder / "tables"
-    numbers, labels = source.statistics, source.labels
+    numbers, labels = source.statistics, plan.labels
     names = {"scenarios": list(plan.titles), "blocks": plan.blocks}
     stamp = provenance("report", names, code_hash("sifu.stages.report"), "cpu")
     write_table(out / "statistics.parquet", STATISTICS, numbers, stamp)
@@ -62,7 +70,7 @@ def run_report(plan: Plan, folder: Path) -> None:
         "certificates": tables.certificates(numbers, labels),
         "search": tables.searches(source.trials, labels),
         "scenario_search": tables.scenario_searches(source.scenario_trials),
-        "verification": tables.verification(source.verification, labels),
+        "verification": verification(source.verification, labels),
         "bounds": statistics.bounds_that_hold(source.alpha, plan.changes),
         "settings": tables.hyper_parameters(plan.titles, plan.settings),
     }

@@ -110,10 +110,21 @@ def plan(titles: str, sweeps: list[list[str]]) -> Plan:
 def test_panels_of_the_figure() -> None:
     """A row for a scenario of the sweep: medians, its own settings, each change; others share rows as wide."""
     swept = [["a", "x", "s0"], ["a", "x", "s1"], ["a", "y", "s0"]]
-    assert layout(plan("a b c d", swept)) == [
+    measured = {("a", "x"), ("a", "y"), *((name, "") for name in "abcd")}
+    assert layout(plan("a b c d", swept), measured) == [
         [("a", None), ("a", ""), ("a", "x"), ("a", "y")],
         [("b", None), ("b", ""), ("c", None), ("c", "")],
         [("d", None), ("d", ""), None, None],
     ]
-    assert layout(plan("b", [])) == [[("b", None), ("b", "")]]
-    assert layout(plan("", [])) == [[None]]
+    assert layout(plan("b", []), {("b", "")}) == [[("b", None), ("b", "")]]
+    assert layout(plan("", []), set()) == [[None]]
+
+
+def test_what_was_not_measured_has_no_panel() -> None:
+    """Of a the change x alone, of b itself alone, which then shares its row with d; nothing of c."""
+    swept = [["a", "x", "s0"], ["a", "y", "s0"], ["b", "x", "s0"]]
+    assert layout(plan("a b c d", swept), {("a", "x"), ("b", ""), ("d", "")}) == [
+        [("a", "x"), None, None, None],
+        [("b", None), ("b", ""), ("d", None), ("d", "")],
+    ]
+    assert layout(plan("a", swept), set()) == [[None]]

@@ -12,10 +12,13 @@ import pytest
 import torch
 
 from sifu.__main__ import main
+from sifu.config import read_yaml
 from sifu.methods import METHODS
+from sifu.report.tables import HEADLINE
 from sifu.schemas import CELLS, CURVES, PARTITION, SENSITIVITY
 from sifu.stages.block import Block
 from sifu.store import read_stamp, read_table
+from sifu.summary import _print_headline
 from sifu.tensors import read_segment
 from tests.conftest import REPO, one_sentence
 
@@ -182,6 +185,20 @@ def test_the_package_does_not_know_snakemake() -> None:
     for path in (REPO / "sifu").rglob("*.py"):
         assert "import snakemake" not in path.read_text()
         assert "from snakemake" not in path.read_text()
+
+
+def test_the_last_table_cuts_no_name_off(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every column of the headline, two scenarios whose names begin alike and the longest labels of the config."""
+    titles = ["scenario", "method", "request", *dict.fromkeys(title for _, _, title in HEADLINE)]
+    names = ("mnist_embedded", "mnist_embedded_backdoor")
+    labels = [variant["label"] for variant in read_yaml(REPO / "config" / "variants.yaml").values()]
+    rows = [[name, label, 1, "10 of 10", *["720,000 [1, 2]"] * (len(titles) - 4)] for name in names for label in labels]
+    (tmp_path / "tables").mkdir()
+    pd.DataFrame(rows, columns=titles).to_csv(tmp_path / "tables" / "headline.csv", index=False)
+    _print_headline(tmp_path)
+    shown = capsys.readouterr().out
+    assert all(f"Unlearning in {name}, to" in shown for name in names), "rows of two scenarios can be told apart"
+    assert "…" not in shown
 
 
 def test_summary_prints_a_row_a_scenario(

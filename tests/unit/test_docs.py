@@ -62,8 +62,7 @@ def test_every_published_table_has_its_page() -> None:
         text = (folder / f"{name}.md").read_text()
         assert text == markdown(read_csv(folder / f"{name}.csv"), CAPTIONS[name])
     labels = {variant["label"] for variant in read_manifest(folder)["variants"].values()}
-    shown = {method.split(" (spends")[0] for method in read_csv(folder / "headline.csv")["method"]}
-    assert shown == labels
+    assert set(read_csv(folder / "headline.csv")["method"]) == labels
 
 
 def edited(change: object, *keys: str) -> dict[str, object]:

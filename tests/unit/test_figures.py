@@ -6,9 +6,12 @@ import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 
+from sifu.methods import METHODS
+from sifu.report.figures import sigma
 from sifu.report.figures.board import Board
-from sifu.report.figures.style import grid, lines, log_ticks, whole_range
+from sifu.report.figures.style import grid, legend, lines, log_ticks, whole_range
 from sifu.report.plan import Plan, Source
+from sifu.report.statistics import intervals
 
 
 @pytest.mark.parametrize(
@@ -29,18 +32,68 @@ def axis_of() -> Axes:
     return axis
 
 
+def source_of(labels: dict[str, str]) -> Source:
+    """Methods alone: nothing was run."""
+    methods = {name: name for name in labels}
+    return Source(Plan("", {}, [], labels, methods, list(labels), {}, {}, {}, [], [], [], [], [], {}))
+
+
 def test_methods_do_not_hide_each_other_at_a_single_budget() -> None:
     labels = {"scratch": "Scratch", "sifu": "SIFU"}
-    source = Source(
-        Plan("", {}, [], labels, {name: name for name in labels}, list(labels), {}, {}, {}, [], [], [], [], [], {})
-    )
-    source.__dict__["cells"] = pd.DataFrame(columns=["stop", "request", "spent_epsilon", "variant"])
+    source = source_of(labels)
     rows = [{"variant": name, "budget": 50, "mean": 0.1, "low": 0.1, "high": 0.1} for name in labels]
     axis = axis_of()
     lines(axis, source, pd.DataFrame(rows), "budget")
     places = [float(drawn.lines[0].get_xdata()[0]) for drawn in axis.containers]  # type: ignore[attr-defined]
     assert len(set(places)) == 2
     assert sum(places) / 2 == pytest.approx(50)
+
+
+@pytest.mark.parametrize(("count", "spread"), [(2, 0.08), (6, 0.4), (10, 0.6)])
+def test_marks_stay_nearer_to_their_own_place_than_to_the_next(count: int, spread: float) -> None:
+    """0.08 of the smallest step between places (1, though the places reach from 0 to 20) apart, in all 0.6 at most."""
+    labels = {name: name for name in list(METHODS)[:count]}
+    rows = [{"variant": name, "set": place} for name in labels for place in (0, 1, 20)]
+    part = pd.DataFrame(rows).assign(mean=0.1, low=0.1, high=0.1)
+    axis = axis_of()
+    lines(axis, source_of(labels), part, "set")
+    first = [float(drawn.lines[0].get_xdata()[0]) for drawn in axis.containers]  # type: ignore[attr-defined]
+    assert max(first) - min(first) == pytest.approx(spread)
+
+
+def test_marks_of_what_did_not_get_there_are_hollow() -> None:
+    """Two requests, the second fell short: one white mark over its own, and a line of the legend that says so, last."""
+    part = pd.DataFrame({"variant": "sifu", "request": [1, 2], "mean": [9.0, 4.0], "low": [9.0, 4.0]})
+    part = part.assign(high=part["mean"], short=[False, True])
+    figure, axes = grid(1, 1)
+    lines(axes[0, 0], source_of({"sifu": "SIFU"}), part, "request")
+    white = [line for line in axes[0, 0].lines if line.get_markerfacecolor() == "white" and len(line.get_xdata())]
+    assert [line.get_xydata().tolist() for line in white] == [[[2.0, 4.0]]]
+    legend(figure)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        "SIFU",
+        "hollow: target not met on\nevery seed",
+    ]
+
+
+def test_short_is_a_mean_with_a_seed_that_did_not_get_there() -> None:
+    """Seeds 1 and 3 of set 0 are done; of set 1 one was stopped, and one of set 2 diverged, which leaves no number."""
+    rows = [(0, "done", 1.0), (0, "done", 3.0), (1, "done", 1.0), (1, "not_reached", 3.0), (2, "done", 2.0)]
+    rows.append((2, "diverged", float("nan")))
+    found = intervals(pd.DataFrame(rows, columns=["set", "status", "rounds"]), ["set"], "rounds")
+    assert found[["mean", "short"]].to_numpy().tolist() == [[2.0, False], [2.0, True], [2.0, True]]
+
+
+def test_a_dip_is_seen_beside_rounds_that_were_stopped() -> None:
+    """Rounds of the sigma sweep are drawn to a logarithmic scale, shares are not."""
+    source = Source(Plan("", {"s": "S"}, [], {}, {}, [], {}, {}, {}, [], [], [], [], [], {}))
+    sweep = pd.DataFrame({"sigma": [0.01, 0.1, 1.0], "rounds": [60, 50, 4000], "forget_accuracy": [0.0, 0.1, 0.2]})
+    source.__dict__["sweep"] = sweep.assign(scenario="s", request=1, seed=0, status=["done", "done", "not_reached"])
+    columns = ["scenario", "variant", "stop", "request", "quantity", "subset", "mean"]
+    source.__dict__["statistics"] = pd.DataFrame(columns=columns)
+    rounds, shares = sigma.draw(source).axes
+    assert (rounds.get_yscale(), shares.get_yscale()) == ("log", "linear")
+    assert rounds.get_ylim()[0] > 10
 
 
 def test_rounds_start_at_zero_and_equal_shares_look_equal() -> None:

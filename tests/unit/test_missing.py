@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from sifu import schemas
 from sifu.config import load_suite, read_yaml
@@ -212,6 +213,26 @@ def test_a_part_that_is_missing_is_named_and_the_rest_is_drawn(plan: Plan, gone:
     named = set(source.missing) | {file for file in lost if file in (report / "tables" / "headline.md").read_text()}
     assert named == set(lost), "a figure or a table that is made of it says so"
     assert all(file in (report / "report.html").read_text() for file in lost)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_note_stands_clear_of_everything_else(plan: Plan, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scenario without tables: the red note overlaps neither the legend nor a panel or its labels."""
+    for stage in ("alpha", "verify", "unlearn", "train"):
+        shutil.rmtree(Path(plan.results) / stage / "smoke_backdoor")
+    (Path(plan.results) / "null_space" / "null_space.parquet").unlink()
+    shutil.rmtree(Path(plan.results) / "alpha_sweep")
+    figures: list[Figure] = []
+    monkeypatch.setattr("sifu.stages.figure.write_figure", lambda path, figure: figures.append(figure))
+    run_figure(plan, name, Path(plan.results) / "report")
+    (figure,) = figures
+    figure.draw_without_rendering()
+    if figure._suptitle is None:  # type: ignore[attr-defined]
+        assert name in ("sigma", "request_sets"), "of which nothing is missing"
+        return
+    note = figure._suptitle.get_window_extent()  # type: ignore[attr-defined]
+    others = [*figure.legends, *(axis for axis in figure.axes if axis.axison)]
+    assert not any(note.overlaps(other.get_tightbbox()) for other in others)
 
 
 def test_a_variant_that_is_missing_leaves_the_others(plan: Plan) -> None:

@@ -14,6 +14,7 @@ from sifu.__main__ import main
 from sifu.config import load_scenario
 from sifu.keys import Keys
 from sifu.methods import build_method
+from sifu.report.verification import verdicts
 from sifu.requests import draw_requests, draw_sets
 from sifu.scenario import Scenario
 from sifu.schemas import CELLS, REQUEST_SETS, SWEEP, VERIFICATION
@@ -25,7 +26,6 @@ from sifu.stages.train import run_train
 from sifu.stages.unlearn import run_unlearn
 from sifu.stages.verify import run_verify
 from sifu.store import read_table
-from sifu.verification import joint_verdict
 from tests.conftest import REPO
 
 SEEDS, NAMES = range(2), ("original", "scratch", "fine_tuning", "sifu")
@@ -190,12 +190,9 @@ def test_the_commands_write_their_tables(made: Made, tmp_path: Path, capsys: pyt
 
 
 def test_together_the_clients_of_a_request_are_certain(checks: pd.DataFrame) -> None:
-    for (variant, _, _), group in checks.groupby(["variant", "seed", "request"]):
-        numbers = int(group["successes"].sum()), int(group["examples"].sum()), float(group["chance"].iloc[0])
-        verdict = joint_verdict(*numbers, alpha=0.001)
-        if variant == "original":
-            assert verdict.accused
-            assert verdict.type_2 < 1e-6
-        if variant == "scratch":
-            assert not verdict.accused
-            assert verdict.type_1 <= 0.001
+    found = verdicts(checks)
+    assert found["type_1"].max() <= 0.001
+    original, scratch = (found[found["variant"] == name] for name in ("original", "scratch"))
+    assert original["together"].all()
+    assert original["together_type_2"].max() < 1e-6
+    assert scratch["accuse"].sum() == scratch["together"].sum() == 0

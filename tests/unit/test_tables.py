@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from sifu.report.statistics import bounds_by_seed, long_form, over_seeds
-from sifu.report.tables import headline, latex, markdown
+from sifu.report.tables import headline, latex, markdown, scenario_searches, searches
 from sifu.schemas import CELLS, METRICS
 
 LABELS = {"scratch": "Scratch", "fast": "Fast", "lucky": "Lucky", "original": "Original"}
@@ -13,13 +13,14 @@ STEPS = {"scratch": (100, 200), "fast": (50, 50), "lucky": (0, 40), "original": 
 ACCURACY = {"scratch": (0.0, 0.1), "fast": (0.2, 0.0), "lucky": (0.0, 0.1), "original": (1.0, 1.0)}
 
 
-def table() -> pd.DataFrame:
-    """Two seeds, one request; accuracies on those who left, and their gaps to scratch."""
+def table(**status: tuple[str, str]) -> pd.DataFrame:
+    """Two seeds, one request; accuracies on those who left, and their gaps to scratch. `status`: how seeds ended."""
     cells, metrics = [], []
     for variant, steps in STEPS.items():
         for seed, cost in enumerate(steps):
             key = {"scenario": "s", "variant": variant, "stop": "target", "seed": seed, "request": 1}
-            cells.append(key | {"status": "done", "rounds": cost, "client_steps": cost})
+            ended = status.get(variant, ("done", "done"))[seed]
+            cells.append(key | {"status": ended, "rounds": cost, "client_steps": cost})
             gap = abs(ACCURACY[variant][seed] - ACCURACY["scratch"][seed])
             metrics.append(key | {"metric": "accuracy", "subset": "forget", "value": ACCURACY[variant][seed]})
             metrics.append(key | {"metric": "gap_to_scratch", "subset": "forget", "value": gap})
@@ -39,6 +40,45 @@ def test_a_speed_up_is_paired_and_never_infinite() -> None:
     assert table().loc["Fast", "cost / scratch"] == "0.375 [0.250, 0.500]"
 
 
+COSTS = ["target met", "rounds", "cost / scratch", "speed-up"]
+
+
+def test_what_did_not_get_there_does_not_look_fast() -> None:
+    """Fast is done at 50 and stopped at 50: 50 or more in the mean; Lucky is stopped at 0 and at 40: 20 or more. What
+    diverged has no rounds, and leaves a lower bound, too. Scratch's row is as it was.
+    """
+    found = table(fast=("done", "not_reached"), lucky=("not_reached", "not_reached"))[COSTS]
+    assert found.loc["Fast"].tolist() == ["1 of 2", ">= 50", "-", "-"]
+    assert found.loc["Lucky"].tolist() == ["0 of 2", ">= 20", "-", "-"]
+    assert found.loc["Scratch"].tolist() == table().loc["Scratch", COSTS].tolist()
+    lost = table(fast=("done", "diverged"), lucky=("diverged", "diverged"))[COSTS]
+    assert lost.loc["Fast"].tolist() == ["1 of 2", ">= 50", "-", "-"]
+    assert lost.loc["Lucky"].tolist() == ["0 of 2", "-", "-", "-"]
+    assert r"$\geq$ 50 & -" in latex(found.reset_index(), "")
+
+
+def test_nothing_is_compared_with_a_scratch_that_did_not_get_there() -> None:
+    """It was stopped at 100, so that 100 / 50 is too small a speed-up; without any ratio there is no column of them."""
+    found = table(scratch=("not_reached", "done"))
+    assert found.loc["Fast", COSTS[:2]].tolist() == ["2 of 2", "50 [50, 50]"]
+    assert found.loc["Scratch", COSTS[:2]].tolist() == ["1 of 2", ">= 150"]
+    assert not {"cost / scratch", "speed-up"} & set(found)
+
+
+def test_a_trial_that_was_stopped_does_not_look_cheap() -> None:
+    rows = [
+        {"scenario": "s", "variant": "v", "setting": "clip", "place": place, "value": str(place), "seed": seed}
+        | {"status": status, "rounds": 10 + seed, "client_steps": 100, "accuracy": 0.5, "chosen": place == 0}
+        for place, seed, status in [(0, 0, "done"), (0, 2, "done"), (1, 0, "done"), (1, 2, "not_reached")]
+    ]
+    trials = pd.DataFrame(rows)
+    found = searches(trials, {})
+    assert found["rounds"].tolist() == ["11", ">= 11"]
+    assert found["client steps"].tolist() == ["100", ">= 100"]
+    whole = scenario_searches(trials.assign(training_rounds=7, used=True))
+    assert whole[["rounds", "recovery"]].to_numpy().tolist() == [["7", "11"], [">= 7", ">= 11"]]
+
+
 def test_a_gap_is_that_of_the_seed() -> None:
     """|0.2 - 0| and |0 - 0.1|: 0.15 in the mean, though the means of the accuracies differ by 0.05."""
     assert table().loc["Fast", "forget gap"] == "0.150 [0.100, 0.200]"
@@ -50,6 +90,22 @@ def test_in_every_format() -> None:
     assert "| Fast | s | 1 | 2 of 2 | 50 [50, 50] | 0.375 [0.250, 0.500] | 3.00 [2.00, 4.00] |" in markdown(rows, "")
     assert r"no cost in 1 of 2 &" in latex(rows, "")
     assert '"3.00 [2.00, 4.00]"' in rows.to_csv(index=False)
+
+
+def test_what_is_spent_is_said_for_each_scenario_and_request() -> None:
+    """B spends 1,234.5 in s and 2,000 in t, by the second request 1,500 and 3,000; C spends nothing of the kind."""
+    spent = {("b", "s"): (1234.5, 1500.0), ("b", "t"): (2000.0, 3000.0), ("c", "s"): (None, None)}
+    cells = [
+        {"scenario": scenario, "variant": variant, "stop": "target", "seed": 0, "request": request, "status": "done"}
+        | {"rounds": 1, "client_steps": 1, "spent_epsilon": epsilon}
+        for (variant, scenario), numbers in spent.items()
+        for request, epsilon in enumerate(numbers, start=1)
+    ]
+    frame = pd.DataFrame(cells, columns=[column.name for column in CELLS.columns])
+    numbers = over_seeds(long_form(frame, pd.DataFrame(columns=[column.name for column in METRICS.columns])))
+    found = headline(numbers, {"b": "B", "c": "C"}).set_index("method")["spent epsilon"]
+    assert found["B"].tolist() == ["1,234", "1,500", "2,000", "3,000"]
+    assert found["C"].tolist() == ["-", "-"]
 
 
 def test_bounds_are_counted_seed_by_seed() -> None:

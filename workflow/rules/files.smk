@@ -140,7 +140,7 @@ def figure_inputs(wildcards):
         "null_space": [str(Path(RUN.results) / "null_space" / "null_space.parquet")],
         "lineage": cell_files() + training,
         "sigma": answers + sweep_files("sweep"),
-        "request_sets": answers + sweep_files("request_sets"),
+        "request_sets": sweep_files("request_sets"),
     }.get(wildcards.figure, answers)
 
 

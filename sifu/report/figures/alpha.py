@@ -26,7 +26,8 @@ Panel = tuple[str, str | None]  # scenario, change (empty: its own settings)
 
 
 def draw(source: Source) -> Figure:
-    rows = layout(source.plan)
+    alpha = source.alpha
+    rows = layout(source.plan, set(zip(alpha["scenario"], alpha["change"], strict=True)))
     figure, axes = grid(len(rows), max(len(row) for row in rows), width=2.7, height=2.6)
     for i, row in enumerate(rows):
         for axis, panel in zip(axes[i], row, strict=True):
@@ -38,15 +39,18 @@ def draw(source: Source) -> Figure:
     return figure
 
 
-def layout(plan: Plan) -> list[list[Panel | None]]:
-    """A row for each scenario of the sweep; the others, of two panels each, share rows. None: an empty place."""
+def layout(plan: Plan, measured: set[tuple[str, str]]) -> list[list[Panel | None]]:
+    """A row for each scenario of the sweep; the others, of two panels each, share rows. None: an empty place.
+
+    `measured`: scenarios and changes that have points; others have no panel.
+    """
     swept = {name: list(dict.fromkeys(c for s, c, _ in plan.alpha_sweeps if s == name)) for name in plan.titles}
-    most = max((len(changes) for changes in swept.values()), default=0)
+    there = {name: [change for change in more if (name, change) in measured] for name, more in swept.items()}
+    most = max((len(changes) for changes in there.values()), default=0)
     width = max(4, 2 + most + most % 2)
-    whole: list[list[Panel]] = [
-        [(name, change) for change in (_CURVES, "", *more)] for name, more in swept.items() if more
-    ]
-    flat: list[Panel] = [(name, change) for name, more in swept.items() if not more for change in (_CURVES, "")]
+    own: dict[str, list[Panel]] = {s: [(s, _CURVES), (s, "")] if (s, "") in measured else [] for s in plan.titles}
+    whole = [own[name] + [(name, change) for change in more] for name, more in there.items() if more]
+    flat = [panel for name, more in there.items() if not more for panel in own[name]]
     rows = whole + [flat[start : start + width] for start in range(0, len(flat), width)]
     used = max((len(row) for row in rows), default=1)
     return [[*row, *[None] * (used - len(row))] for row in rows] or [[None]]

@@ -13,7 +13,8 @@ TITLE = "Which clients are forgotten"
 CAPTION = (
     "One request after the training, for each of several sets of clients: each class in turn where clients hold "
     "one, random sets elsewhere. Aggregation rounds and accuracy on those who left. Mean over seeds and its 95% "
-    "bootstrap interval. The training of DP-FedAvg is not counted (paper, figure 5)."
+    "bootstrap interval. A hollow mark: some seeds had not reached the target when they were stopped, and count with "
+    "the rounds they had. The training of DP-FedAvg is not counted (paper, figure 5)."
 )
 _ROWS = (("rounds", "aggregation rounds"), ("forget_accuracy", "accuracy on the forgotten"))
 

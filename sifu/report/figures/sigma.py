@@ -7,9 +7,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sifu.report.figures.board import Board
-from sifu.report.figures.style import finish, legend, steps, style, whole_range
+from sifu.report.figures.style import finish, hollow, legend, log_ticks, steps, style, whole_range
 from sifu.report.plan import Source
-from sifu.report.statistics import intervals
+from sifu.report.statistics import intervals, to_target
 
 TITLE = "Impact of sigma"
 CAPTION = (
@@ -45,21 +45,21 @@ def _panel(axis: Axes, rows: pd.DataFrame, column: str) -> None:
         error = [group["mean"] - group["low"], group["high"] - group["mean"]]
         x, y, label = group["sigma"], group["mean"], f"request {request}"
         axis.errorbar(x, y, error, capsize=2, marker="o", markersize=4, color=colour, label=label)
-        stopped = set(rows.loc[(rows["request"] == request) & (rows["status"] == "not_reached"), "sigma"])
-        short = group[group["sigma"].isin(stopped)]
-        axis.plot(short["sigma"], short["mean"], "o", markersize=4, color=colour, markerfacecolor="white", zorder=5)
+        hollow(axis, group, group["sigma"], {"color": colour, "marker": "o", "markersize": 4})
     axis.set_xscale("log")
-    whole_range(axis, rounds=column == "rounds")
+    if column == "rounds":  # those that were stopped are so many that a linear axis would hide all others
+        axis.set_yscale("log")
+        log_ticks(axis, "y")
+    else:
+        whole_range(axis, rounds=False)
 
 
 def _limits(axis: Axes, source: Source, scenario: str, column: str) -> None:
     quantity, subset = _LIMITS[column]
-    numbers = source.statistics
+    numbers = to_target(source.statistics)
     for variant in ("scratch", "last"):
-        part = numbers[
-            (numbers["scenario"] == scenario) & (numbers["variant"] == variant) & (numbers["stop"] == "target")
-        ]
-        part = part[(part["quantity"] == quantity) & (part["subset"] == subset) & (part["request"] == 1)]
+        part = numbers[(numbers["scenario"] == scenario) & (numbers["variant"] == variant) & (numbers["request"] == 1)]
+        part = part[(part["quantity"] == quantity) & (part["subset"] == subset) & ~part["short"]]
         if len(part) and variant in source.plan.shown:
             look = style(source, variant)
             label = f"{look['label']}, request 1"

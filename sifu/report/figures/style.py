@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from textwrap import fill
 from typing import Any
 
@@ -21,6 +22,7 @@ matplotlib.rcParams["axes.titlesize"] = 10  # two long ones side by side
 
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*", "<", ">", "h", "p", "d", "8", "H")
 _LEGEND_LINE = 26  # letters of a line in a legend
+_SHORT = "hollow: target not met on every seed"
 _LINES = {"released": "--", "strict": ":"}  # by the last word of a variant's name; another word: "-."
 
 
@@ -39,9 +41,8 @@ def style(source: Source, variant: str) -> dict[str, Any]:
     method = source.plan.methods[variant]
     place = list(METHODS).index(method)
     line = "-" if variant == method else _LINES.get(variant.rsplit("_", 1)[-1], "-.")
-    face = {"markerfacecolor": "white"} if line == "--" else {}
-    shape = {"marker": _MARKERS[place % len(_MARKERS)], "linestyle": line, "markersize": 5} | face
-    return {"color": colours()[place % 10], "label": source.labels[variant]} | shape
+    shape = {"marker": _MARKERS[place % len(_MARKERS)], "linestyle": line, "markersize": 5}
+    return {"color": colours()[place % 10], "label": source.plan.labels[variant]} | shape
 
 
 def grid(rows: int, columns: int, *, width: float = 3.2, height: float = 2.5) -> tuple[Figure, Any]:
@@ -58,13 +59,31 @@ def drawn(source: Source, part: pd.DataFrame) -> set[str]:
 def lines(axis: Axes, source: Source, part: pd.DataFrame, x: str) -> None:
     """A line a method with its 95% interval; the methods stand a little apart, so that bars do not hide each other."""
     present = [variant for variant in source.plan.labels if variant in drawn(source, part)]
-    step = ((part[x].max() - part[x].min()) or 1.0) / 40 if len(part) else 0.0
+    step = _step(part[x], len(present))
     for place, variant in enumerate(present):
         group = part[part["variant"] == variant].sort_values(x)
         error = [group["mean"] - group["low"], group["high"] - group["mean"]]
         shift = (place - (len(present) - 1) / 2) * step
-        axis.errorbar(group[x] + shift, group["mean"], error, capsize=2, linewidth=1.2, **style(source, variant))
+        look = style(source, variant)
+        axis.errorbar(group[x] + shift, group["mean"], error, capsize=2, linewidth=1.2, **look)
+        hollow(axis, group, group[x] + shift, look)
     finish(axis, empty=not present)
+
+
+def _step(x: pd.Series, count: int) -> float:
+    """How far `count` marks of the same x stand apart: all of them within 0.6 of the way to the next x."""
+    places = sorted(x.unique())
+    apart = min((b - a for a, b in pairwise(places)), default=1.0)
+    return float(apart) * min(0.08, 0.6 / max(1, count - 1))
+
+
+def hollow(axis: Axes, group: pd.DataFrame, x: pd.Series, look: dict[str, Any]) -> None:
+    """White marks over those of cells that fell `short` of the target on some seed, which must not look fast."""
+    if "short" not in group or not group["short"].any():
+        return
+    shape = {key: look[key] for key in ("color", "marker", "markersize")} | {"markerfacecolor": "white"}
+    axis.plot(x[group["short"]], group.loc[group["short"], "mean"], linestyle="", zorder=5, **shape)
+    axis.plot([], [], "o", color="black", markersize=5, markerfacecolor="white", label=_SHORT)
 
 
 def log_ticks(axis: Axes, which: str) -> None:
@@ -101,6 +120,7 @@ def legend(figure: Figure, *, below: bool = False) -> None:
     for axis in figure.axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
+    handles = dict(sorted(handles.items(), key=lambda entry: entry[0] == _SHORT))  # last: it is no method
     if not handles:
         return
     labels = [fill(label, _LEGEND_LINE) for label in handles]

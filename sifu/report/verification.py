@@ -1,0 +1,71 @@
+"""What clients that have left find out with their triggers, judged by how honest models answer other clients."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from sifu.report.statistics import REFERENCE
+
+_CELL = ["scenario", "variant", "request", "seed"]
+
+
+def verification(checks: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
+    """What the clients that have left find out with their triggers, alone and together."""
+    columns = ["scenario", "method", "request", "trigger success", "clients that accuse", "accused together"]
+    columns += ["type I", "type II", "type II, together"]
+    found, rows = verdicts(checks), []
+    order = {variant: place for place, variant in enumerate(labels)}
+    found = found[found["variant"].isin(list(order))].assign(place=found["variant"].map(order))
+    for (scenario, _, request), group in found.groupby(["scenario", "place", "request"]):
+        values = [
+            f"{group['rate'].mean():.3f}",
+            f"{group['accuse'].sum() / group['clients'].sum():.1%}",
+            f"{group['together'].sum()} of {len(group)}",
+            *(f"{group[name].mean():.2g}" for name in ("type_1", "type_2", "together_type_2")),
+        ]
+        rows.append([scenario, labels[group["variant"].iloc[0]], request, *values])
+    return pd.DataFrame(rows, columns=columns)
+
+
+def verdicts(checks: pd.DataFrame) -> pd.DataFrame:
+    """A row a seed and request to the target: how many `clients` there are and `accuse`, each alone (`type_1`, and the
+    mean `type_2`), and whether they do `together`.
+    """
+    to_target = checks[checks["stop"] == "target"]
+    scratch = to_target[to_target["variant"] == REFERENCE]
+    rows = [
+        dict(zip(_CELL, key, strict=True)) | _verdict(group, _others(scratch, group))
+        for key, group in to_target.groupby(_CELL)
+    ]
+    columns = ["clients", "rate", "accuse", "type_1", "type_2", "together", "together_type_2"]
+    return pd.DataFrame(rows, columns=[*_CELL, *columns])
+
+
+def _others(scratch: pd.DataFrame, group: pd.DataFrame) -> pd.DataFrame:
+    """Scratch's answers after the same request in all other seeds: nobody is judged by an answer of its own. With a
+    single seed there are no others, and it must do.
+    """
+    cell = group.iloc[0]
+    same = scratch[(scratch["scenario"] == cell["scenario"]) & (scratch["request"] == cell["request"])]
+    others = same[same["seed"] != cell["seed"]]
+    return others if len(others) else same
+
+
+def _verdict(group: pd.DataFrame, scratch: pd.DataFrame) -> dict[str, float]:
+    from sifu.verification import Honest, accuse, type_2  # brings SciPy, which most readers of tables do not need
+
+    counts, clients = group["successes"].to_numpy(), len(group)
+    trials, alpha = int(group["examples"].iloc[0]), float(group["alpha"].iloc[0])
+    honest = Honest.of(scratch["successes"].to_numpy(), trials)
+    alone, together = (accuse(honest, trials, number, alpha) for number in (1, clients))
+    total, rate = trials * clients, counts.mean() / trials
+    return {
+        "clients": clients,
+        "rate": rate,
+        "accuse": int((counts >= alone.threshold).sum()),
+        "type_1": alone.type_1,
+        "type_2": float(type_2(trials, counts / trials, alone.threshold).mean()),
+        "together": bool(counts.sum() >= together.threshold),
+        "together_type_2": float(type_2(total, np.array([rate]), together.threshold)[0]),
+    }
