@@ -9,7 +9,7 @@ UV := uv==0.13.7
 # Start-up of every job is dominated by imports: let Python keep its compiled files.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run report unlock test test-cluster test-faults test-load lint format docs bench smoke mnist paper verify-paper clean help
+.PHONY: run report unlock test test-cluster test-cluster-whole test-faults test-load lint format docs bench smoke mnist paper verify-paper clean help
 
 run: $(VENV)/.ok  ## set up, then run the default job (CONFIG=..., CORES=...)
 	$(BIN)/snakemake --cores $(CORES) --configfile $(CONFIG)
@@ -25,6 +25,9 @@ test: $(VENV)/.ok  ## set up, then run all tests
 
 test-cluster: $(VENV)/.ok  ## the suite on a real Slurm of four nodes, installed and started here as root for some minutes
 	timeout --foreground -s INT -k 60 720 $(BIN)/python -m pytest -q -m cluster tests/cluster
+
+test-cluster-whole: $(VENV)/.ok  ## the same with all of config/smoke.yaml, seven minutes or so
+	timeout --foreground -s INT -k 60 1200 $(BIN)/python -m pytest -q -m whole tests/cluster
 
 test-faults: $(VENV)/.ok  ## runs that are killed and started again, ten minutes or so
 	$(BIN)/python -m pytest -q -m faults

@@ -24,14 +24,6 @@ SLURM = (
     *("--workflow-profile", "profiles/slurm", "--slurm-status-command", "squeue", "--slurm-no-account"),
     *("--slurm-init-seconds-before-status-checks", "1", "--seconds-between-status-checks", "1", "--latency-wait", "10"),
 )
-# Jobs of two seconds, each of which starts Snakemake twice: several share a submission (docs/cluster.md), as the nodes
-# share two cores. What a group needs must not need the group itself, so that searches stand alone.
-SHORT = (
-    *("--groups", "partition=before", "train=before", "train_variant=own", "search=search", "scenario_search=search"),
-    *(f"{rule}=after" for rule in ("unlearn", "verify", "alpha", "alpha_sweep", "sweep", "request_sets")),
-    *(f"{rule}=report" for rule in ("null_space", "figure", "report", "page")),
-    *("--group-components", "before=3", "own=2", "search=2", "after=4", "--cores", "2"),
-)
 LOCAL = ("--config", "results=results/local", "threads=1")
 REMOTE = ("--config", "results=results/cluster", "threads=1", "block_size=1")
 
@@ -43,11 +35,9 @@ class Cluster:
     root: Path
     environment: dict[str, str]
 
-    def snakemake(self, *arguments: str, seconds: int = 400) -> tuple[int, str]:
-        return limited(self.command(*arguments), seconds, self.root, self.environment)
-
-    def command(self, *arguments: str) -> tuple[str, ...]:
-        return (sys.executable, SNAKEMAKE, *arguments, "--configfile", "config/smoke.yaml")
+    def snakemake(self, *arguments: str, config: str = "cluster.yaml", seconds: int = 400) -> tuple[int, str]:
+        command = (sys.executable, SNAKEMAKE, *arguments, "--configfile", config)
+        return limited(command, seconds, self.root, self.environment)
 
     def jobs(self) -> list[dict[str, str]]:
         """What Slurm says of each job, in the order of their numbers."""
@@ -71,6 +61,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     for name in ("checkout", "temporary", "cache"):
         (folder / name).mkdir()
     copied(folder / "checkout")
+    shutil.copy(REPO / "tests" / "cluster" / "config.yaml", folder / "checkout" / "cluster.yaml")
     places = {
         "PYTHONPATH": folder / "checkout",
         "TMPDIR": folder / "temporary",

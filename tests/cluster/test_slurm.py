@@ -7,16 +7,16 @@ import shutil
 import pytest
 
 from tests.cluster.compare import differences
-from tests.cluster.conftest import LOCAL, NODES, REMOTE, SHORT, SLURM, Cluster
+from tests.cluster.conftest import LOCAL, NODES, REMOTE, SLURM, Cluster
 
 pytestmark = pytest.mark.cluster
 
 
 def test_four_nodes_give_the_tables_of_one_machine(cluster: Cluster) -> None:
     """There each seed is a block and a job of its own; here both are one."""
-    status, output = cluster.snakemake("--cores", "2", "--until", "report", "sweep", "request_sets", *LOCAL)
+    status, output = cluster.snakemake("--cores", "2", "--until", "report", *LOCAL)
     assert status == 0, output[-4000:]
-    status, output = cluster.snakemake(*SLURM, *SHORT, *REMOTE)
+    status, output = cluster.snakemake(*SLURM, *REMOTE)
     assert status == 0, output[-4000:]
     results = cluster.root / "results"
     assert (results / "cluster" / "report" / "report.html").exists()

@@ -1,0 +1,37 @@
+"""All of config/smoke.yaml on a real Slurm, each seed a block of its own: the tables of one machine."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from tests.cluster.compare import differences
+from tests.cluster.conftest import LOCAL, NODES, REMOTE, SLURM, Cluster
+
+pytestmark = pytest.mark.whole
+
+SMOKE = "config/smoke.yaml"
+# Stages of two seconds, for each of which a job of its own would start Snakemake twice: several share one, as
+# docs/cluster.md says. What a group needs must not need the group itself, so that searches stand alone.
+SHORT = (
+    *("--groups", "partition=before", "train=before", "train_variant=own", "search=search", "scenario_search=search"),
+    *(f"{rule}=after" for rule in ("unlearn", "verify", "alpha", "alpha_sweep", "sweep", "request_sets")),
+    *(f"{rule}=report" for rule in ("null_space", "figure", "report", "page")),
+    *("--group-components", "before=3", "own=2", "search=2", "after=4", "--cores", "2"),
+)
+
+
+def test_the_whole_smoke_run_gives_the_tables_of_one_machine(cluster: Cluster) -> None:
+    tables = ("--until", "report", "sweep", "request_sets")  # all but figures, which are no tables
+    status, output = cluster.snakemake("--cores", "2", *tables, *LOCAL, config=SMOKE)
+    assert status == 0, output[-4000:]
+    status, output = cluster.snakemake(*SLURM, *SHORT, *REMOTE, config=SMOKE, seconds=600)
+    assert status == 0, output[-4000:]
+    results = cluster.root / "results"
+    assert (results / "cluster" / "report" / "report.html").exists()
+    shutil.rmtree(results / "cluster" / "null_space")  # only a figure needs it
+    assert differences(results / "local", results / "cluster") == []
+    jobs = cluster.jobs()
+    assert {job["JobState"] for job in jobs} == {"COMPLETED"}
+    assert {job["NodeList"] for job in jobs} == {f"n{number}" for number in range(1, NODES + 1)}
