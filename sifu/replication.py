@@ -30,7 +30,8 @@ def _add_verify(commands: Commands) -> None:
     parser = commands.add_parser("verify-paper", help=text, description=text)
     parser.add_argument("--config", type=Path, default=_PAPER, help="what was run (default: %(default)s)")
     parser.add_argument("--results", type=Path, help="folder of the stored cells (default: that of the config)")
-    parser.add_argument("--cell", action="append", default=[], help="scenario/variant/seed: this one, no sample")
+    words = "scenario/variant/seed, to the target, or scenario/variant/seed/stop (budget_25): this one, no sample"
+    parser.add_argument("--cell", action="append", default=[], help=words)
     parser.add_argument("--cells", type=int, default=5, help="size of the sample (default: %(default)s)")
     parser.add_argument("--minutes", type=float, default=10.0, help="of two CPU cores, roughly (default: %(default)s)")
     parser.add_argument("--sample-seed", type=int, default=0, help="another one, other cells (default: %(default)s)")

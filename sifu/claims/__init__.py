@@ -43,7 +43,7 @@ PAPER = (
         trade_off.best_trade_off(trade_off.RELEASED),
         trade_off.WORDS,
         trade_off.enough,
-        cell_again("mnist", "fine_tuning"),
+        cell_again("mnist", "fine_tuning", stop="budget_25"),
     ),
     Claim(
         "Fine-tuning forgets poorly",
@@ -193,7 +193,7 @@ UNCHECKED = (
         trade_off.best_trade_off(trade_off.CORRECTED),
         trade_off.WORDS,
         trade_off.enough,
-        cell_again("mnist", "fed_accum"),
+        cell_again("mnist", "fed_accum", stop="budget_25"),
     ),
 )
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 CONFIG = "config/paper.yaml"
 
 
-def cell_again(scenario: str, variant: str, seed: int = 0) -> str:
-    """Run a seed of a variant again, and compare it with what is stored."""
-    return f".venv/bin/python -m sifu verify-paper --cell {scenario}/{variant}/{seed}"
+def cell_again(scenario: str, variant: str, seed: int = 0, stop: str = "") -> str:
+    """Run a seed of a variant again, to the target or to another `stop`, and compare it with what is stored."""
+    return f".venv/bin/python -m sifu verify-paper --cell {scenario}/{variant}/{seed}{stop and '/'}{stop}"
 
 
 def table_again(stage: str, scenario: str, seed: int = 0) -> str:

@@ -75,14 +75,16 @@ def pace_of(config: Path, scenario: str, data_root: Path) -> Pace:
 
 
 def named_cell(text: str, stored: Stored) -> Wanted:
-    """`scenario/variant/seed` as the cell of its last request, to the target."""
+    """`scenario/variant/seed` as the cell of its last request, to the target; with `/budget_25`, under that limit."""
     try:
-        scenario, variant, seed = text.split("/")
-        wanted = (scenario, variant, "target", int(seed))
+        scenario, variant, seed, *stop = text.split("/")
+        (limit,) = stop or ["target"]
+        wanted = (scenario, variant, limit, int(seed))
     except ValueError:
-        raise ConfigError("--cell", text, "scenario/variant/seed, such as mnist/sifu/0") from None
+        allowed = "scenario/variant/seed, such as mnist/sifu/0, or with a stop, such as mnist/sifu/0/budget_25"
+        raise ConfigError("--cell", text, allowed) from None
     cells = stored.candidates()
     rows = cells[(cells[["scenario", "variant", "stop", "seed"]] == list(wanted)).all(axis=1)]
     if rows.empty:
-        raise StoreError(f"{stored.folder} has no cell {text} that was run to its target")
+        raise StoreError(f"{stored.folder} has no cell {text} ({limit}) that was run to its end")
     return Wanted(*wanted, request=int(rows["request"].max()))

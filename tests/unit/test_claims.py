@@ -184,7 +184,8 @@ def test_commands_name_what_the_config_runs() -> None:
     load_suite(plan | {"scenarios": ["mnist"], "variants": pair, "shown": pair}, config.parent)
     for found in CLAIMS:
         if "--cell" in found.again:
-            scenario, variant, seed = found.again.split("--cell ")[1].split("/")
+            scenario, variant, seed, *stop = found.again.split("--cell ")[1].split("/")
+            assert stop == (["budget_25"] if "trade-off" in found.name else [])
             assert scenario in plan["scenarios"]
             assert variant in plan["variants"]
             assert int(seed) in range(plan["first_seed"], plan["first_seed"] + plan["num_seeds"])

@@ -20,7 +20,7 @@ from sifu.provenance import provenance
 from sifu.recheck.agreement import compare
 from sifu.recheck.rerun import Machine, rerun
 from sifu.recheck.sample import sample_cells
-from sifu.recheck.stored import Pace, pace_of, read_stored
+from sifu.recheck.stored import Pace, named_cell, pace_of, read_stored
 from sifu.schemas import CELLS
 from sifu.store import read_table, write_table
 from sifu.timing import Spell, busy_seconds, spell_of, timed
@@ -176,6 +176,8 @@ def test_a_budget_is_run_under_its_own_rule(done: Path, tmp_path: Path) -> None:
     found = compare(cell, read_tables(done / "results"), read_tables(tmp_path), elsewhere=False)
     assert len(found) == 3 * 5
     assert all(number.stored == number.again for number in found)
+    assert named_cell("smoke/sifu/0/budget_50", read_stored(done / "results")) == cell._replace(request=3)
+    assert named_cell("smoke/sifu/0", read_stored(done / "results")).stop == "target"
 
 
 def tampered(done: Path, root: Path, device: str, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Path:
@@ -223,8 +225,10 @@ def test_a_cell_that_differs_is_noticed_on_any_device(
         (["--minutes", "1e-9"], "no stored cell fits into 1e-09 minutes for 5: allow --minutes"),
         (["--minutes", "0"], "--minutes: 0.0 is refused"),
         (["--cells", "0"], "--cells: 0 is refused"),
+        (["--cell", "smoke/sifu/0/x"], "has no cell smoke/sifu/0/x (x) that was run to its end"),
+        (["--cell", "smoke/sifu/0/target/1"], "allowed: scenario/variant/seed, such as mnist/sifu/0"),
         (["--cell", "smoke/sifu"], "allowed: scenario/variant/seed, such as mnist/sifu/0"),
-        (["--cell", "smoke/sifu/7"], "has no cell smoke/sifu/7 that was run to its target"),
+        (["--cell", "smoke/sifu/7"], "has no cell smoke/sifu/7 (target) that was run to its end"),
     ],
 )
 def test_what_cannot_be_run_again_is_one_sentence(
