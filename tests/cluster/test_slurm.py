@@ -32,15 +32,3 @@ def test_every_node_had_work_and_small_jobs_shared_one(cluster: Cluster) -> None
     assert sum("rule_train_wildcards" in comment for comment in comments) == 2, "a job for each seed"
     assert sum("rule_report" in comment for comment in comments) == 1, "tables, figures and page"
     assert not any("rule_figure" in comment for comment in comments)
-
-
-def test_a_job_that_fails_asks_for_more_and_for_a_gpu(cluster: Cluster) -> None:
-    """The nodes have no real GPU: the training says so, each time that it is tried."""
-    earlier = len(cluster.jobs())
-    training = "results/cluster/train/smoke/s000-000/cells.parquet"
-    again = ("--retries", "1", "--force", training)
-    status, output = cluster.snakemake(*SLURM, *again, *REMOTE, "device=cuda", seconds=120)
-    assert status != 0
-    assert "torch sees no CUDA device here" in output
-    asked = [(job["MinMemoryNode"], job["TimeLimit"], job["TresPerJob"]) for job in cluster.jobs()[earlier:]]
-    assert asked == [("12000M", "02:00:00", "gres:gpu:1"), ("24000M", "04:00:00", "gres:gpu:1")]

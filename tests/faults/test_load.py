@@ -79,7 +79,7 @@ def watch(process: subprocess.Popen[str], root: Path, jobs: int | None = None) -
 
 
 def test_running_five_thousand_cells(large: Checkout) -> None:
-    """All of them, in blocks of 50 seeds: some ten minutes on two cores."""
+    """All of them, in blocks of 50 seeds: some twenty minutes on two cores."""
     process = start(large.root, "--config", "block_size=50", "results=results/blocks", "--until", "verify", "alpha")
     seen = watch(process, large.root)
     assert process.returncode == 0, (large.root / "out.txt").read_text()[-4000:]
