@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pandas as pd
 
 from sifu.report.plan import Source
 from sifu.report.statistics import to_target
 from sifu.report.verification import verdicts
+
+_ABOVE = 1.05  # times what is claimed: less is rounding of means
 
 
 def findings(source: Source) -> list[str]:
@@ -61,24 +65,29 @@ def _forgets(gap: float) -> str:
 
 def _certificates(source: Source, part: pd.DataFrame) -> str | None:
     """Whose delta is really larger than what is claimed."""
-    broken = []
-    for variant, label in source.plan.labels.items():
-        claimed, actual = _value(part, variant, "claimed_delta"), _value(part, variant, "actual_delta")
-        if claimed is not None and actual is not None and actual["mean"] > 1.05 * claimed["mean"]:
-            broken.append(f"{label} (claims {claimed['mean']:.2g}, strictly {actual['mean']:.2g})")
+    broken = [
+        f"{label} (claims {claimed:.2g}, strictly {actual:.2g})"
+        for label, claimed, actual in _above_claim(source, part, "claimed_delta", "actual_delta")
+    ]
     return f"the delta that holds is above the one that is claimed for {', '.join(broken)}." if broken else None
 
 
 def _spent(source: Source, part: pd.DataFrame) -> str | None:
     """Who spends a larger epsilon than it claims."""
-    words = []
+    words = [
+        f"{label} (claims {claimed:g}, spends {spent:,.0f} for one client)"
+        for label, claimed, spent in _above_claim(source, part, "claimed_epsilon", "spent_epsilon")
+    ]
+    found = "an accountant finds a larger epsilon than the one that is claimed for"
+    return f"{found} {', '.join(words)}." if words else None
+
+
+def _above_claim(source: Source, part: pd.DataFrame, claim: str, fact: str) -> Iterator[tuple[str, float, float]]:
+    """Labels of variants whose `fact` is clearly above their `claim`, with both means."""
     for variant, label in source.plan.labels.items():
-        claimed, spent = _value(part, variant, "claimed_epsilon"), _value(part, variant, "spent_epsilon")
-        if claimed is not None and spent is not None and spent["mean"] > 1.05 * claimed["mean"]:
-            words.append(f"{label} (claims {claimed['mean']:g}, spends {spent['mean']:,.0f} for one client)")
-    return (
-        f"an accountant finds a larger epsilon than the one that is claimed for {', '.join(words)}." if words else None
-    )
+        claimed, actual = _value(part, variant, claim), _value(part, variant, fact)
+        if claimed is not None and actual is not None and actual["mean"] > _ABOVE * claimed["mean"]:
+            yield label, claimed["mean"], actual["mean"]
 
 
 def _verified(source: Source, scenario: str) -> str | None:
