@@ -38,7 +38,7 @@ class Node:
     branch: Tensor  # [S] int64
     round: Tensor  # [S] int64
 
-    def moved(self, branch: int, number: int, which: Tensor) -> Node:
+    def moved(self, branch: int, number: int | Tensor, which: Tensor) -> Node:
         """The node (branch, number) for the seeds `which` [S] bool, this one for the others."""
         return Node(torch.where(which, branch, self.branch), torch.where(which, number, self.round))
 
@@ -156,24 +156,57 @@ class History:
         A server would have stored it; here it is trained once more, and kept while there is room. Where the next model
         is at hand as a snapshot, those who left are not even asked.
         """
+        for branch in range(len(self.whole)):
+            yield from self._updates_on(branch, remain)
+
+    def _updates_on(self, branch: int, remain: Tensor) -> Iterator[tuple[Past, Tensor, Tensor]]:
         self._read(Kept.UPDATES)
         self._read(Kept.COHORTS)
-        for branch, (segment, kept) in enumerate(zip(self.whole, self.kept, strict=True)):
-            weights = segment.start.to(self.start.device)
-            for number in range(int(kept.max())):
-                past = Past.of(segment, branch, number, kept)
-                snapshot = segment.snapshot_after(number)
-                if snapshot is None:
-                    result = self.sent.round(segment, past, partial(self._train, weights, past))
-                else:
-                    result = self._train(weights, past.only(remain))
-                mine = past.hide(~remain) if snapshot is None else past.only(remain)
-                sent = self.engine.weighted_mean(weights, result.local, mine.cohort.to(weights.device))
-                yield mine, weights, sent - weights
-                there = past.happened.to(weights.device)[:, None]
-                weights = (
-                    result.weights if snapshot is None else torch.where(there, snapshot.to(weights.device), weights)
-                )
+        segment, kept = self.whole[branch], self.kept[branch]
+        weights = segment.start.to(self.start.device)
+        for number in range(int(kept.max())):
+            past = Past.of(segment, branch, number, kept)
+            snapshot = segment.snapshot_after(number)
+            if snapshot is None:
+                result = self.sent.round(segment, past, partial(self._train, weights, past))
+            else:
+                result = self._train(weights, past.only(remain))
+            mine = past.hide(~remain) if snapshot is None else past.only(remain)
+            sent = self.engine.weighted_mean(weights, result.local, mine.cohort.to(weights.device))
+            yield mine, weights, sent - weights
+            there = past.happened.to(weights.device)[:, None]
+            weights = result.weights if snapshot is None else torch.where(there, snapshot.to(weights.device), weights)
+
+    def accumulated(self, remain: Tensor, every: int) -> Tensor:
+        """theta_0^0 plus the mean updates of `remain` [S, C] in one round in `every` of each branch. [S, P]"""
+        model = self.start
+        for branch in range(len(self.whole)):
+            kept = tuple(tuple(rounds.tolist()) for rounds in self.kept[: branch + 1])
+            which = (kept, remain.numpy().tobytes(), every)
+            model = self.sent.total(
+                self.whole[: branch + 1], which, partial(self._added_up, model, branch, remain, every)
+            )
+        return model
+
+    def _added_up(self, model: Tensor, branch: int, remain: Tensor, every: int) -> Tensor:
+        for past, _, update in self._updates_on(branch, remain):
+            if past.number % every == 0:
+                model = model + update
+        return model
+
+    def last_round(self, remain: Tensor) -> Tensor:
+        """The mean of what the clients `remain` [S, C] sent in the training's last round; where nobody of them did,
+        the model that it began with. [S, P]
+        """
+        self._read(Kept.UPDATES)
+        self._read(Kept.COHORTS)
+        segment, kept = self.whole[0], self.kept[0]
+        if not segment.trace.cohort.shape[1]:
+            return self.start
+        past = Past.last(segment, kept).only(remain)
+        weights = self.engine.replay(segment, (kept - 1).clamp(min=0))
+        local = self._train(weights, past).local
+        return self.engine.weighted_mean(weights, local, past.cohort.to(weights.device))
 
     def _train(self, weights: Tensor, past: Past) -> Round:
         """A round of the past once more, or a part of its clients: they must move as far as they did."""

@@ -20,7 +20,7 @@ class Past:
     """
 
     branch: int
-    number: int  # of the round on its branch, from 0
+    number: int | Tensor  # of the round on its branch, from 0: the same for all seeds, or [S]
     cohort: Tensor  # [S, m]
     norm: Tensor  # [S, m] ||theta_c^{n+1} - theta^n||
     layer_norm: Tensor  # [S, m, layers]
@@ -34,6 +34,15 @@ class Past:
         cohort = trace.cohort[:, number].where(happened[:, None], -1)
         norms = trace.update_norm[:, number], trace.layer_norm[:, number]
         return Past(branch, number, cohort, *norms, segment.key_state, happened)
+
+    @staticmethod
+    def last(segment: Segment, kept: Tensor) -> Past:
+        """The last round of a segment that each seed has kept: `kept` [S] are how many."""
+        trace, happened = segment.trace, kept > 0
+        number, seeds = (kept - 1).clamp(min=0), torch.arange(len(kept))
+        cohort = trace.cohort[seeds, number].where(happened[:, None], -1)
+        norms = trace.update_norm[seeds, number], trace.layer_norm[seeds, number]
+        return Past(0, number, cohort, *norms, segment.key_state, happened)
 
     def only(self, allowed: Tensor) -> Past:
         """The same round with the clients `allowed` [S, C] alone; they keep their order, nobody stands last."""
@@ -61,6 +70,6 @@ def train_again(engine: Engine, weights: Tensor, past: Past, local_steps: int | 
     A seed where nobody took part stands still.
     """
     seeds = torch.arange(len(weights))
-    parts = (seeds, torch.full_like(seeds, past.number), past.cohort, past.key_state)
+    parts = (seeds, torch.zeros_like(seeds) + past.number, past.cohort, past.key_state)
     rows, numbers, cohort, state = (part.to(weights.device) for part in parts)
     return engine.train_cohort(weights, rows, numbers, cohort, Keys(state), local_steps)

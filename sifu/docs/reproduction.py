@@ -67,6 +67,12 @@ those of the paper's code; where that differs from what a method's own paper say
 """
 
 
+_LIMIT = """\
+A training or recovery that has not reached its target ends after the most rounds. The paper's limit is 10,000; where it
+is less here, nobody gains by going on: it is more than twice what training from scratch takes.
+"""
+
+
 def _table(rows: list[list[str]], *columns: str) -> str:
     return markdown(pd.DataFrame(rows, columns=list(columns)), "").lstrip()
 
@@ -80,8 +86,12 @@ def _what_was_run(manifest: dict[str, Any] | None, tables: Tables, titles: dict[
         seeds = tables.cells.loc[tables.cells["scenario"] == name, "seed"].nunique()
         jobs = [block for block in blocks if block["scenario"] == name]
         devices = ", ".join(sorted({block["device"] for block in jobs if block["stage"] in ("train", "unlearn")}))
-        rows.append([title, str(seeds), devices or "-", _time(_sum(jobs))] if seeds else [title, "not run", "-", "-"])
-    return _made(manifest, blocks) + "\n" + _table(rows, "scenario", "seeds", "device", "time")
+        planned = manifest.get("scenarios", {}).get(name)
+        most = f"{planned['stop']['max_rounds']:,}" if planned else "-"
+        ran = [str(seeds), devices or "-", _time(_sum(jobs))] if seeds else ["not run", "-", "-"]
+        rows.append([title, most, *ran])
+    table = _table(rows, "scenario", "most rounds", "seeds", "device", "time")
+    return f"{_made(manifest, blocks)}\n{_LIMIT}\n{table}"
 
 
 def _made(manifest: dict[str, Any], blocks: list[dict[str, Any]]) -> str:

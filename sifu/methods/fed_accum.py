@@ -46,22 +46,13 @@ class FedAccum:
         return self
 
     def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
-        start = self._released(history, request) if self.as_released else self._accumulated(history, request)
-        return Unlearned(server.recover(start, keys), history.end)
+        return Unlearned(server.recover(self._start(history, request), keys), history.end)
 
-    def _accumulated(self, history: History, request: Request) -> Tensor:
-        model = history.start
-        for past, _, update in history.updates(request.remain):
-            if past.number % self.every == 0:
-                model = model + update
-        return model  # [S, P]
-
-    def _released(self, history: History, request: Request) -> Tensor:
-        model = history.current
-        if request.number == 1:
-            for past, before, update in history.updates(request.remain):
-                model = (before + update).where(past.happened.to(model.device)[:, None], model)
-        return model  # [S, P]
+    def _start(self, history: History, request: Request) -> Tensor:
+        """What recovery begins with. [S, P]"""
+        if not self.as_released:
+            return history.accumulated(request.remain, self.every)
+        return history.last_round(request.remain) if request.number == 1 else history.current
 
     def server_floats(self, footprint: Footprint) -> Tensor:
         rounds = (footprint.rounds + self.every - 1) // self.every

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -16,6 +17,7 @@ from sifu.methods.fed_eraser import FedEraser
 from sifu.methods.method import Footprint
 from sifu.past import Past
 from sifu.requests import Request
+from sifu.sent import Sent
 from sifu.server import Server
 from sifu.stop import Stop
 from tests import reference
@@ -209,6 +211,45 @@ def test_fed_accum_as_released_is_the_last_round_without_the_leavers() -> None:
         torch.testing.assert_close(found[seed], mean, rtol=1e-5, atol=1e-6)
     later = replace(request, number=2)
     assert torch.equal(method.unlearn(world.history, later, server, keys).segment.final, world.history.current)
+
+
+def test_fed_accum_as_released_in_a_training_that_ended_at_once() -> None:
+    """Seed 1 has no last round: it stays where it is."""
+    world = World.make()
+    segment = world.history.whole[0]
+    ended = replace(segment, rounds=torch.tensor([8, 0, 8]))
+    history = History.of(world.history.engine, ended)
+    remain = ~masks(7, 3)[0]
+    found, whole = history.last_round(remain), world.history.last_round(remain)
+    assert torch.equal(found[[0, 2]], whole[[0, 2]])
+    assert torch.equal(found[1], world.history.start[1])
+
+
+def test_a_sum_over_the_training_is_made_once_for_all_stop_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two branches grow from the same training: both begin with its sum, and only their own rounds are walked anew."""
+    world = World.make()
+    remain = ~masks(7, 3)[1]
+    engine, end, keys = world.history.engine, world.history.end, Keys.of(world.seeds)
+    walked: list[int] = []
+    plain = History._updates_on
+
+    def counted(self: History, branch: int, clients: Tensor) -> Iterator[tuple[Past, Tensor, Tensor]]:
+        walked.append(branch)
+        return plain(self, branch, clients)
+
+    monkeypatch.setattr(History, "_updates_on", counted)
+    for rounds in (2, 3):
+        stop = Stop(None, 0, torch.full((3,), rounds))
+        branch = engine.run(world.history.current, remain, keys.fold("branch", rounds), stop)
+        grown = world.history.grow(end, branch)
+        alone = replace(grown, sent=Sent(room=0))
+        assert torch.equal(grown.accumulated(remain, 1), alone.accumulated(remain, 1))
+        other = remain.clone()
+        other[:, 1] = False
+        assert not torch.equal(grown.accumulated(other, 1), grown.accumulated(remain, 1))
+        assert not torch.equal(grown.accumulated(remain, 2), grown.accumulated(remain, 1))
+    shared = [0, 1, 0, 1, 0, 1, 0, 1]  # remain, alone, other, every second: the training and the first branch
+    assert walked == [*shared, 1, 0, 1, 1, 1]  # then the training only where nothing is kept
 
 
 def test_what_the_server_stores() -> None:

@@ -106,6 +106,16 @@ def test_rounds_start_at_zero_and_equal_shares_look_equal() -> None:
     assert shares.get_ylim()[1] == 0.1
 
 
+def test_who_never_arrives_does_not_press_the_others_together() -> None:
+    axis = axis_of()
+    axis.errorbar([1, 2], [50, 10_000], [[0, 0], [5, 0]])
+    whole_range(axis, rounds=True)
+    assert axis.get_yscale() == "log"
+    low, high = axis.get_ylim()
+    assert 10 < low < 50
+    assert high > 10_000
+
+
 @pytest.mark.parametrize(("low", "high"), [(0.3, 0.9), (0.12, 0.8), (0.01, 0.4), (1e-4, 10.0), (2.0, 7.0)])
 def test_a_logarithmic_axis_always_has_labels(low: float, high: float) -> None:
     axis = axis_of()

@@ -22,6 +22,7 @@ matplotlib.rcParams["axes.titlesize"] = 10  # two long ones side by side
 
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*", "<", ">", "h", "p", "d", "8", "H")
 _LEGEND_LINE = 26  # letters of a line in a legend
+_WIDE = 30  # times the fewest rounds: more have a logarithmic axis
 _SHORT = "hollow: target not met on every seed"
 _LINES = {"released": "--", "strict": ":"}  # by the last word of a variant's name; another word: "-."
 
@@ -98,9 +99,15 @@ def log_ticks(axis: Axes, which: str) -> None:
 
 
 def whole_range(axis: Axes, *, rounds: bool) -> None:
-    """Rounds from 0 on; shares not so close that noise looks like a difference."""
+    """Rounds from 0 on, or by their logarithm where one who never arrives would press all others together; shares not
+    so close that noise looks like a difference.
+    """
     low, high = axis.get_ylim()
-    if rounds:
+    data = axis.dataLim
+    if rounds and data.y0 > 0 and data.y1 > _WIDE * data.y0:
+        axis.set_yscale("log")
+        log_ticks(axis, "y")
+    elif rounds:
         axis.set_ylim(min(low, 0.0), high)
         axis.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, steps=[1, 2, 5, 10]))
     elif high < 0.1:
