@@ -9,7 +9,7 @@ UV := uv==0.13.7
 # Start-up of every job is dominated by imports: let Python keep its compiled files.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run report unlock test test-cluster test-cluster-whole test-faults test-load lint format docs bench smoke mnist paper verify-paper clean help
+.PHONY: run report unlock test test-cluster test-cluster-whole test-faults test-protections test-load lint format docs bench smoke mnist paper verify-paper clean help
 
 run: $(VENV)/.ok  ## set up, then run the default job (CONFIG=..., CORES=...)
 	$(BIN)/snakemake --cores $(CORES) --configfile $(CONFIG)
@@ -26,11 +26,14 @@ test: $(VENV)/.ok  ## set up, then run all tests
 test-cluster: $(VENV)/.ok  ## the suite on a real Slurm of four nodes, installed and started here as root for some minutes
 	timeout --foreground -s INT -k 60 720 $(BIN)/python -m pytest -q -m cluster tests/cluster
 
-test-cluster-whole: $(VENV)/.ok  ## the same with all of config/smoke.yaml, eight minutes or so
+test-cluster-whole: $(VENV)/.ok  ## the same with config/whole.yaml, eight minutes or so
 	timeout --foreground -s INT -k 60 1200 $(BIN)/python -m pytest -q -m whole tests/cluster
 
 test-faults: $(VENV)/.ok  ## runs that are killed and started again, ten minutes or so
 	$(BIN)/python -m pytest -q -m faults
+
+test-protections: $(VENV)/.ok  ## whether each test of a fault fails without the protection, ten minutes or so, as root
+	$(BIN)/python -m pytest -q -m protections
 
 test-load: $(VENV)/.ok  ## a plan of 5,000 cells
 	$(BIN)/python -m pytest -q -s -m load
@@ -55,7 +58,7 @@ docs: $(VENV)/.ok  ## write the generated pages, and the generated parts of READ
 bench: $(VENV)/.ok  ## time the engine against the plain loop
 	$(BIN)/python -m sifu bench
 
-smoke: $(VENV)/.ok  ## the default job's graph in a minute or two
+smoke: $(VENV)/.ok  ## every stage, in a minute
 	$(MAKE) run CONFIG=config/smoke.yaml
 
 mnist: $(VENV)/.ok  ## MNIST with the paper's settings, and docs/mnist (README's table where results/paper is not there); data from SIFU_DATA_ROOT
@@ -74,7 +77,7 @@ verify-paper: $(VENV)/.ok  ## run a few cells of results/paper again and compare
 	$(BIN)/python -m sifu verify-paper
 
 clean:  ## remove results and caches, keep the environment
-	rm -rf results/sweep results/request_sets results/partition results/train results/unlearn results/verify results/alpha results/alpha_sweep results/report results/smoke \
+	rm -rf results/sweep results/request_sets results/partition results/train results/unlearn results/verify results/alpha results/alpha_sweep results/report results/smoke results/whole \
 	  results/search results/scenario_search results/null_space results/mnist .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 help:  ## this list

@@ -1,7 +1,7 @@
 """The config files, read once and checked as a whole before any job starts.
 
-`config.yaml` (or `paper.yaml`, `smoke.yaml`) says what to run; `scenarios.yaml` and `variants.yaml` in config/ hold
-the named scenarios and method settings.
+`config.yaml` (or `paper.yaml`, `smoke.yaml`, `whole.yaml`) says what to run; `scenarios.yaml` and `variants.yaml` in
+config/ hold the named scenarios and method settings.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ def config_page() -> str:
         NOTE.format(source="sifu/run.py and sifu/scenario.py"),
         "# Settings\n",
         "A key that is not listed here, a wrong type or an impossible value is refused before any job starts.\n",
-        "## config.yaml, paper.yaml, smoke.yaml: what to run\n",
+        "## config.yaml, paper.yaml, smoke.yaml, whole.yaml: what to run\n",
         "Any of these can also be given on the command line: `snakemake --cores 4 --config num_seeds=10`.\n",
         *_sections(Run, ""),
         "## scenarios.yaml: a federation and its requests\n",

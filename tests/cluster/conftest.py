@@ -35,7 +35,7 @@ class Cluster:
     root: Path
     environment: dict[str, str]
 
-    def snakemake(self, *arguments: str, config: str = "cluster.yaml", seconds: int = 400) -> tuple[int, str]:
+    def snakemake(self, *arguments: str, config: str = "config/smoke.yaml", seconds: int = 400) -> tuple[int, str]:
         command = (sys.executable, SNAKEMAKE, *arguments, "--configfile", config)
         return limited(command, seconds, self.root, self.environment)
 
@@ -61,7 +61,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     for name in ("checkout", "temporary", "cache"):
         (folder / name).mkdir()
     copied(folder / "checkout")
-    shutil.copy(REPO / "tests" / "cluster" / "config.yaml", folder / "checkout" / "cluster.yaml")
     places = {
         "PYTHONPATH": folder / "checkout",
         "TMPDIR": folder / "temporary",

@@ -38,7 +38,7 @@ VALUES = st.recursive(
 def example(name: str) -> dict[str, Any]:
     """A valid one of each kind to start from."""
     if name == "run":
-        return dict(read_yaml(REPO / "config/smoke.yaml"))
+        return dict(read_yaml(REPO / "config/whole.yaml"))
     found = read_yaml(REPO / f"config/{name}s.yaml")
     return dict(found["smoke_cnn" if name == "scenario" else "dp_smoke"])
 

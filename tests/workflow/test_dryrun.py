@@ -23,12 +23,22 @@ def test_default_config(checkout: Checkout) -> None:
 
 
 def test_smoke_config(checkout: Checkout) -> None:
+    """A scenario with 3 variants, a block of 2 seeds; one variant has a search and its own training.
+
+    A setting of the scenario is searched with the same seed that is not reported.
+    """
+    plan = checkout.plan("--configfile", "config/smoke.yaml")
+    blocks = {"partition": 2, "train": 1, "unlearn": 3, "verify": 1, "alpha": 1, "sweep": 1, "request_sets": 1}
+    assert plan == ONCE | {"search": 1, "scenario_search": 1, "train_variant": 1, "alpha_sweep": 1} | blocks
+
+
+def test_whole_config(checkout: Checkout) -> None:
     """4 scenarios with 7, 3, 3 and 2 variants, a block of 2 seeds; one variant has a search and its own training.
 
     Another has a search that needs the scenario's training with the seed that is not reported; two settings of a
     scenario are searched, on another partition.
     """
-    plan = checkout.plan("--configfile", "config/smoke.yaml")
+    plan = checkout.plan("--configfile", "config/whole.yaml")
     blocks = {"partition": 6, "train": 5, "unlearn": 15, "verify": 4, "alpha": 4, "sweep": 1, "request_sets": 1}
     assert plan == ONCE | {"search": 2, "scenario_search": 2, "train_variant": 1, "alpha_sweep": 1} | blocks
 

@@ -1,4 +1,4 @@
-"""The smoke run: the whole graph, then what a change re-runs. The tests of this file build on one another."""
+"""The whole graph, then what a change re-runs. The tests of this file build on one another."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sifu.stages.search import chosen_values
 from sifu.store import read_stamp, read_table
 from tests.workflow.conftest import Checkout
 
-CONFIG = ("--configfile", "config/smoke.yaml")
+CONFIG = ("--configfile", "config/whole.yaml")
 SCENARIOS = ("smoke", "smoke_cnn", "smoke_convex", "smoke_backdoor")
 BLOCKS = ("s000-001",)
 READ = {"all": 1, "report": 1, "page": 1}
@@ -46,31 +46,31 @@ def append(checkout: Checkout, module: str, text: str) -> str:
 def test_every_planned_cell_has_its_files_and_rows(done: Checkout) -> None:
     for scenario in SCENARIOS:
         for block in BLOCKS:
-            folder = done.root / "results" / "smoke" / "train" / scenario / block
+            folder = done.root / "results" / "whole" / "train" / scenario / block
             assert all((folder / file).exists() for file in (*FILES["train"], "log.txt", "benchmark.tsv"))
     seeds = [
         seed
         for block in BLOCKS
-        for seed in read_table(Path(done.root, "results/smoke/train/smoke", block, "cells.parquet"), CELLS)["seed"]
+        for seed in read_table(Path(done.root, "results/whole/train/smoke", block, "cells.parquet"), CELLS)["seed"]
     ]
     assert seeds == [0, 1]
-    report = done.root / "results" / "smoke" / "report"
+    report = done.root / "results" / "whole" / "report"
     assert all((report / file).exists() for file in REPORT_FILES)
     assert all((report / "figures" / f"{name}.{kind}").exists() for name in FIGURES for kind in FIGURE_KINDS)
     page = (report / "report.html").read_text()
     assert "planned tables are missing" not in page
-    assert "snakemake --cores 4 --configfile config/smoke.yaml" in page
+    assert "snakemake --cores 4 --configfile config/whole.yaml" in page
 
 
 def found(done: Checkout, variant: str) -> dict[str, Any]:
     search = load_variant(done.root / "config" / "variants.yaml", variant).search
     assert search is not None
-    folder = done.root / "results" / "smoke" / "search" / "smoke" / variant / "s1000000-1000000"
+    folder = done.root / "results" / "whole" / "search" / "smoke" / variant / "s1000000-1000000"
     return chosen_values(folder / "search.parquet", search)
 
 
 def test_a_searched_value_is_the_one_that_is_used(done: Checkout) -> None:
-    root = done.root / "results" / "smoke"
+    root = done.root / "results" / "whole"
     clip = found(done, "dp_smoke")["clip"]
     assert clip in (0.01, 0.1)
     for stage in ("train", "unlearn"):
@@ -84,7 +84,7 @@ def test_a_searched_value_is_the_one_that_is_used(done: Checkout) -> None:
 
 
 def test_a_scenarios_searches_are_stored_and_shown(done: Checkout) -> None:
-    root = done.root / "results" / "smoke"
+    root = done.root / "results" / "whole"
     folder = root / "scenario_search" / "smoke_cnn"
     for name, value in (("clip", "5"), ("model", "cnn28")):
         table = read_table(folder / name / "s1000000-1000000" / "scenario_search.parquet", SCENARIO_SEARCH)
@@ -97,7 +97,7 @@ def test_a_scenarios_searches_are_stored_and_shown(done: Checkout) -> None:
 
 
 def test_a_method_that_does_not_apply_has_rows_that_say_so(done: Checkout) -> None:
-    root = done.root / "results" / "smoke"
+    root = done.root / "results" / "whole"
     refused = read_table(root / "unlearn" / "smoke" / "descent_to_delete" / "s000-001" / "cells.parquet", CELLS)
     assert set(refused["status"]) == {"refused"}
     assert len(refused) == 2 * 3 * 2  # seeds, requests, stop rules
@@ -180,7 +180,7 @@ def test_snakemakes_own_report_works(done: Checkout) -> None:
 
 def test_a_failed_stage_is_one_sentence_and_leaves_nothing(done: Checkout) -> None:
     """A partition that cannot be read: the job fails, says why in its log, and no table appears."""
-    folder = done.root / "results" / "smoke"
+    folder = done.root / "results" / "whole"
     (folder / "partition" / "smoke" / "s000-001" / "partition.parquet").write_text("junk")
     table = folder / "train" / "smoke" / "s000-001" / "cells.parquet"
     table.unlink()

@@ -1,4 +1,4 @@
-"""All of config/smoke.yaml on a real Slurm, each seed a block of its own: the tables of one machine."""
+"""All of config/whole.yaml on a real Slurm, each seed a block of its own: the tables of one machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.cluster.conftest import LOCAL, NODES, REMOTE, SLURM, Cluster
 
 pytestmark = pytest.mark.whole
 
-SMOKE = "config/smoke.yaml"
+WHOLE = "config/whole.yaml"
 # Stages of two seconds, for each of which a job of its own would start Snakemake twice: several share one, as
 # docs/cluster.md says. What a group needs must not need the group itself, so that searches stand alone.
 SHORT = (
@@ -22,11 +22,11 @@ SHORT = (
 )
 
 
-def test_the_whole_smoke_run_gives_the_tables_of_one_machine(cluster: Cluster) -> None:
+def test_the_whole_run_gives_the_tables_of_one_machine(cluster: Cluster) -> None:
     tables = ("--until", "report", "sweep", "request_sets")  # all but figures, which are no tables
-    status, output = cluster.snakemake("--cores", "2", *tables, *LOCAL, config=SMOKE)
+    status, output = cluster.snakemake("--cores", "2", *tables, *LOCAL, config=WHOLE)
     assert status == 0, output[-4000:]
-    status, output = cluster.snakemake(*SLURM, *SHORT, *REMOTE, config=SMOKE, seconds=600)
+    status, output = cluster.snakemake(*SLURM, *SHORT, *REMOTE, config=WHOLE, seconds=600)
     assert status == 0, output[-4000:]
     results = cluster.root / "results"
     assert (results / "cluster" / "report" / "report.html").exists()

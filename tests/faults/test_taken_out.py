@@ -1,0 +1,116 @@
+"""The tests of faults can fail: each does in a checkout that lacks the protection which it is about.
+
+Slow: `make test-protections` runs them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REPO
+from tests.workflow.conftest import PARTS
+
+pytestmark = pytest.mark.protections
+
+STAGES, WORKFLOW = "tests/faults/test_stage_faults.py", "tests/faults/test_workflow_faults.py"
+NODE = "tests/cluster/test_lost_node.py::test_a_job_of_a_dead_node_is_done_by_another"
+GOES_ON = ("sifu/engine.py", "self.checkpoints.resume(training)", "pass")
+
+
+@dataclass(frozen=True)
+class TakenOut:
+    """A protection: what stands for it in which file, what stands there without it, and the test that notices."""
+
+    file: str
+    text: str
+    without: str
+    test: str
+
+
+PROTECTIONS = {
+    "a killed stage goes on": TakenOut(*GOES_ON, f"{STAGES}::test_a_killed_stage_gives_the_same_bytes[command0]"),
+    "a cancelled job goes on": TakenOut(*GOES_ON, f"{WORKFLOW}::test_a_job_that_is_cancelled"),
+    "a killed run goes on": TakenOut(*GOES_ON, f"{WORKFLOW}::test_everything_killed_at_once"),
+    "draws go on where they were": TakenOut(
+        "sifu/training.py",
+        "self.number.fill_(self.count)",
+        "pass",
+        f"{STAGES}::test_a_killed_stage_gives_the_same_bytes[command0]",
+    ),
+    "a job waits for one that lives on": TakenOut(
+        "sifu/alone.py",
+        '_lock(stack.enter_context((folder / LOCK).open("ab+")), folder)',
+        "pass",
+        f"{WORKFLOW}::test_snakemake_killed_while_its_jobs_live_on",
+    ),
+    "a run holds its folder": TakenOut(
+        "profiles/default/config.yaml",
+        "keep-going: true",
+        "keep-going: true\nnolock: true",
+        f"{WORKFLOW}::test_two_runs_at_once",
+    ),
+    "results from the future get today's date": TakenOut(
+        "sifu/clock.py", "now + _SECONDS", "now + 1e9", f"{WORKFLOW}::test_a_clock_that_is_a_day_off"
+    ),
+    "a file has its name when it is whole": TakenOut(
+        "sifu/store.py",
+        'temporary = path.with_name(f".{path.name}.{_HOST}.{os.getpid()}.tmp")',
+        "temporary = path",
+        f"{STAGES}::test_a_process_killed_while_it_writes_a_table",
+    ),
+    "a full disk is one sentence": TakenOut(
+        "sifu/__main__.py",
+        "except (SifuError, OSError) as error:",
+        "except SifuError as error:",
+        f"{STAGES}::test_a_full_disk_is_one_sentence",
+    ),
+    "tables have checksums": TakenOut(
+        "sifu/store.py",
+        "write_page_checksum=True",
+        "write_page_checksum=False",
+        f"{STAGES}::test_a_damaged_input_says_what_to_delete",
+    ),
+    "weights have checksums": TakenOut(
+        "sifu/tensors.py",
+        'if header.get("checksum") != _checksum(tensors):',
+        "if False:",
+        f"{STAGES}::test_a_damaged_input_says_what_to_delete",
+    ),
+    "seeds that diverge are noticed": TakenOut(
+        "sifu/training.py",
+        "finite = result.weights.isfinite().all(1)",
+        "finite = torch.ones_like(active)",
+        f"{STAGES}::test_a_block_whose_seeds_diverge_ends_with_rows_that_say_so",
+    ),
+    "a job of a dead node is tried again": TakenOut("profiles/slurm/config.yaml", "retries: 2", "retries: 0", NODE),
+}
+
+
+@pytest.mark.parametrize("name", PROTECTIONS)
+def test_without_its_protection_a_test_fails(name: str, tmp_path: Path) -> None:
+    protection = PROTECTIONS[name]
+    for part in (*PARTS, "tests", "pyproject.toml"):
+        copy = shutil.copytree if (REPO / part).is_dir() else shutil.copy
+        copy(REPO / part, tmp_path / part)
+    path = tmp_path / protection.file
+    text = path.read_text()
+    assert text.count(protection.text) == 1, "the protection is no longer where this test looks for it"
+    path.write_text(text.replace(protection.text, protection.without))
+    result = run_test(tmp_path, protection.test)
+    output = result.stdout + result.stderr
+    assert result.returncode == 1, f"{protection.test} did not fail:\n{output[-3000:]}"
+    assert f"FAILED {protection.test}" in output, output[-3000:]
+
+
+def run_test(root: Path, test: str) -> subprocess.CompletedProcess[str]:
+    """One test of a checkout, with its own package."""
+    environment = os.environ | {"PYTHONPATH": str(root)}
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "", "-p", "no:cacheprovider", test]
+    return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=600)
