@@ -149,17 +149,13 @@ class History:
         past = Past.of(self.whole[0], 0, 0, self.kept[0])
         return self._train(self.start, past.only(remain)).weights
 
-    def updates(self, remain: Tensor) -> Iterator[tuple[Past, Tensor, Tensor]]:
-        """What the clients `remain` [S, C] sent in every round of the lineage: who did, to which model [S, P], and the
-        mean of their updates [S, P].
+    def updates(self, branch: int, remain: Tensor) -> Iterator[tuple[Past, Tensor, Tensor]]:
+        """What the clients `remain` [S, C] sent in every round that is left of a branch: who did, to which model
+        [S, P], and the mean of their updates [S, P].
 
         A server would have stored it; here it is trained once more, and kept while there is room. Where the next model
         is at hand as a snapshot, those who left are not even asked.
         """
-        for branch in range(len(self.whole)):
-            yield from self._updates_on(branch, remain)
-
-    def _updates_on(self, branch: int, remain: Tensor) -> Iterator[tuple[Past, Tensor, Tensor]]:
         self._read(Kept.UPDATES)
         self._read(Kept.COHORTS)
         segment, kept = self.whole[branch], self.kept[branch]
@@ -168,7 +164,7 @@ class History:
             past = Past.of(segment, branch, number, kept)
             snapshot = segment.snapshot_after(number)
             if snapshot is None:
-                result = self.sent.round(segment, past, partial(self._train, weights, past))
+                result = self.sent.round(segment, number, past.cohort, partial(self._train, weights, past))
             else:
                 result = self._train(weights, past.only(remain))
             mine = past.hide(~remain) if snapshot is None else past.only(remain)
@@ -178,19 +174,19 @@ class History:
             weights = result.weights if snapshot is None else torch.where(there, snapshot.to(weights.device), weights)
 
     def accumulated(self, remain: Tensor, every: int) -> Tensor:
-        """theta_0^0 plus the mean updates of `remain` [S, C] in one round in `every` of each branch. [S, P]"""
-        model = self.start
-        for branch in range(len(self.whole)):
-            kept = tuple(tuple(rounds.tolist()) for rounds in self.kept[: branch + 1])
-            which = (kept, remain.numpy().tobytes(), every)
-            model = self.sent.total(
-                self.whole[: branch + 1], which, partial(self._added_up, model, branch, remain, every)
-            )
+        """theta_0^0 plus the mean updates of `remain` [S, C] in one round in `every` of each branch. [S, P]
+
+        The sum over the training is made once: every stop rule begins with it.
+        """
+        which = (tuple(self.kept[0].tolist()), remain.numpy().tobytes(), every)
+        model = self.sent.total(self.whole[0], which, partial(self._added_up, self.start, 0, remain, every))
+        for branch in range(1, len(self.whole)):
+            model = self._added_up(model, branch, remain, every)
         return model
 
     def _added_up(self, model: Tensor, branch: int, remain: Tensor, every: int) -> Tensor:
-        for past, _, update in self._updates_on(branch, remain):
-            if past.number % every == 0:
+        for number, (_, _, update) in enumerate(self.updates(branch, remain)):
+            if number % every == 0:
                 model = model + update
         return model
 

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from sifu.engine import Round
 from sifu.history import Segment
-from sifu.past import Past
 
 _ROOM = 2**30  # bytes: a short training of a small model fits, and is then trained once more only once
 
@@ -19,37 +18,29 @@ class Sent:
 
     def __init__(self, room: int = _ROOM) -> None:
         self._left = room
-        self._rounds: dict[tuple[int, Hashable], tuple[Segment, Tensor, Round]] = {}
-        self._sums: dict[tuple[Hashable, ...], tuple[tuple[Segment, ...], Tensor]] = {}
+        self._rounds: dict[tuple[int, int], tuple[Segment, Tensor, Round]] = {}
+        self._sums: dict[tuple[int, Hashable], tuple[Segment, Tensor]] = {}
 
-    def round(self, segment: Segment, past: Past, train: Callable[[], Round]) -> Round:
-        """The round `past` of `segment`; `train` does it once more where it is not at hand."""
-        key = id(segment), past.number
+    def round(self, segment: Segment, number: int, cohort: Tensor, train: Callable[[], Round]) -> Round:
+        """Round `number` of `segment` with the clients `cohort` [S, m]; `train` does it where it is not at hand."""
+        key = id(segment), number
         if key in self._rounds:
-            _, cohort, known = self._rounds[key]
-            if torch.equal(cohort, past.cohort):
+            _, same, known = self._rounds[key]
+            if torch.equal(same, cohort):
                 return known
         result = train()
-        if key not in self._rounds and self._has_room(*result):
-            self._rounds[key] = segment, past.cohort, result  # the segment, too: its id must stay its own
+        size = sum(part.numel() * part.element_size() for part in result)
+        if key not in self._rounds and size <= self._left:
+            self._left -= size
+            self._rounds[key] = segment, cohort, result  # the segment, too: its id must stay its own
         return result
 
-    def total(self, segments: tuple[Segment, ...], which: tuple[Hashable, ...], add_up: Callable[[], Tensor]) -> Tensor:
-        """A sum over `segments`, and `which` one; `add_up` walks through the last of them where it is not at hand.
+    def total(self, segment: Segment, which: Hashable, add_up: Callable[[], Tensor]) -> Tensor:
+        """A sum over `segment`, and `which` one; `add_up` makes it where it is not at hand.
 
-        Every stop rule asks for the same sums over the training.
+        There is room for all: a sum is a model for each seed, and there are as few as requests.
         """
-        key = (*(id(segment) for segment in segments), *which)
-        if key in self._sums:
-            return self._sums[key][1]
-        result = add_up()
-        if self._has_room(result):
-            self._sums[key] = segments, result
-        return result
-
-    def _has_room(self, *tensors: Tensor) -> bool:
-        """Whether they fit; if so, their room is taken."""
-        size = sum(part.numel() * part.element_size() for part in tensors)
-        fits = size <= self._left
-        self._left -= size if fits else 0
-        return fits
+        key = id(segment), which
+        if key not in self._sums:
+            self._sums[key] = segment, add_up()
+        return self._sums[key][1]

@@ -68,8 +68,8 @@ those of the paper's code; where that differs from what a method's own paper say
 
 
 _LIMIT = """\
-A training or recovery that has not reached its target ends after the most rounds. The paper's limit is 10,000; where it
-is less here, nobody gains by going on: it is more than twice what training from scratch takes.
+A training or recovery that has not reached its target ends after the most rounds (the paper's limit is 10,000); what it
+would have taken is more.
 """
 
 

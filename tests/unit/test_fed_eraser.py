@@ -226,30 +226,33 @@ def test_fed_accum_as_released_in_a_training_that_ended_at_once() -> None:
 
 
 def test_a_sum_over_the_training_is_made_once_for_all_stop_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two branches grow from the same training: both begin with its sum, and only their own rounds are walked anew."""
+    """Two branches grow from the same training: both begin with its sum, and only their own rounds are walked anew.
+
+    Also where no round has room, as with networks.
+    """
     world = World.make()
+    world = replace(world, history=replace(world.history, sent=Sent(room=0)))
     remain = ~masks(7, 3)[1]
     engine, end, keys = world.history.engine, world.history.end, Keys.of(world.seeds)
     walked: list[int] = []
-    plain = History._updates_on
+    plain = History.updates
 
     def counted(self: History, branch: int, clients: Tensor) -> Iterator[tuple[Past, Tensor, Tensor]]:
         walked.append(branch)
         return plain(self, branch, clients)
 
-    monkeypatch.setattr(History, "_updates_on", counted)
+    monkeypatch.setattr(History, "updates", counted)
     for rounds in (2, 3):
         stop = Stop(None, 0, torch.full((3,), rounds))
         branch = engine.run(world.history.current, remain, keys.fold("branch", rounds), stop)
         grown = world.history.grow(end, branch)
-        alone = replace(grown, sent=Sent(room=0))
+        alone = replace(grown, sent=Sent())
         assert torch.equal(grown.accumulated(remain, 1), alone.accumulated(remain, 1))
         other = remain.clone()
         other[:, 1] = False
-        assert not torch.equal(grown.accumulated(other, 1), grown.accumulated(remain, 1))
-        assert not torch.equal(grown.accumulated(remain, 2), grown.accumulated(remain, 1))
-    shared = [0, 1, 0, 1, 0, 1, 0, 1]  # remain, alone, other, every second: the training and the first branch
-    assert walked == [*shared, 1, 0, 1, 1, 1]  # then the training only where nothing is kept
+        assert not torch.equal(grown.accumulated(other, 1), grown.accumulated(remain, 2))
+    first = [0, 1] * 4  # remain, alone, other, every second round: each walks the training and its branch
+    assert walked == [*first, 1, 0, 1, 1, 1]  # then the training only where nothing is shared
 
 
 def test_what_the_server_stores() -> None:
@@ -290,6 +293,6 @@ def test_updates_without_snapshots_are_those_with_them() -> None:
     bare = replace(segment, snapshots=segment.snapshots[:, :0], snapshot_every=1000)
     other = History.of(world.history.engine, bare)
     remain = ~masks(7, 3)[1]
-    for (a, _, one), (b, _, two) in zip(world.history.updates(remain), other.updates(remain), strict=True):
+    for (a, _, one), (b, _, two) in zip(world.history.updates(0, remain), other.updates(0, remain), strict=True):
         assert set(a.cohort[0].tolist()) == set(b.cohort[0].tolist())
         torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-6)
