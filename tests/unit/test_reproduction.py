@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from sifu.claims.tables import read_tables
 from sifu.docs.published import REPLICATION, changes, read_manifest
 from sifu.docs.reproduction import reproduction_page
 from sifu.errors import StoreError
+from sifu.report.tables import hyper_parameters
 from tests.claimed import BLOCK, Said, World, publish
 from tests.conftest import REPO
 
@@ -109,6 +111,18 @@ def test_the_page_is_that_of_the_stored_tables() -> None:
 def test_the_replication_is_that_of_todays_config() -> None:
     found = changes(read_manifest(REPO / REPLICATION), REPO / "config" / "paper.yaml")
     assert not found, f"results/paper is stale: run make paper ({'; '.join(found)})"
+
+
+@needs_replication
+def test_the_report_is_that_of_todays_figures_and_settings() -> None:
+    report, words = REPO / REPLICATION / "report", "stale: run make report CONFIG=config/paper.yaml"
+    page = (report / "report.html").read_text()
+    old = [p.name for p in report.glob("figures/*.png") if base64.b64encode(p.read_bytes()).decode() not in page]
+    assert old == [], f"report.html is {words}"
+    scenarios = read_manifest(REPO / REPLICATION)["scenarios"]
+    today = hyper_parameters({name: scenario["label"] for name, scenario in scenarios.items()}, scenarios)
+    stored = (report / "tables" / "settings.csv").read_text().splitlines()
+    assert set(stored) <= set(today.to_csv(index=False).splitlines()), f"settings.csv is {words}"
 
 
 def kept_in_git(root: Path) -> list[Path]:
