@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -37,6 +38,7 @@ def used_modules(*modules: str) -> set[str]:
     return found
 
 
+@cache
 def _file(module: str) -> Path | None:
     inside = _PACKAGE.joinpath(*module.split(".")[1:])
     for path in (inside.with_suffix(".py"), inside / "__init__.py"):
@@ -72,11 +74,19 @@ def _is_text(node: object) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """All statements at any depth; expressions, most of a tree, hold none."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+            yield child
+            yield from _statements(child)
+
+
 @cache
 def _imports(module: str) -> list[str]:
     """Modules of this package that `module` names in an import, anywhere in it, and its parent packages."""
     names = []
-    for node in ast.walk(_tree(module)):
+    for node in _statements(_tree(module)):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and (node.level or not node.module):

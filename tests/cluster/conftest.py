@@ -68,12 +68,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         "SIFU_DATA_ROOT": folder / "none",
     }
     try:
-        script("up", str(folder / "slurm"), seconds=60)
+        script("up", str(folder / "slurm-of-the-tests"), seconds=60)
         environment = os.environ | {name: str(path) for name, path in places.items()}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)  # each of a hundred processes would compile the package
         yield Cluster(folder / "checkout", environment)
     finally:
-        script("down", str(folder / "slurm"), seconds=60)
+        script("down", str(folder / "slurm-of-the-tests"), seconds=60)
         shutil.rmtree(folder)
         left = traces() - before
         assert not left, f"Slurm left behind: {sorted(left)}"

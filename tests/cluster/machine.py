@@ -23,9 +23,12 @@ _PLACES = (
 def limited(
     command: Iterable[str], seconds: int, folder: Path, environment: dict[str, str] | None = None
 ) -> tuple[int, str]:
-    """Exit status and output of a command; after `seconds` it and all that it started are killed."""
+    """Exit status and output of a command; after `seconds` it and all that it started are killed.
+
+    Where these tests are killed themselves, it goes with them: an orphan would give its jobs to the next test's Slurm.
+    """
     process = subprocess.Popen(
-        [*command],
+        ["setpriv", "--pdeathsig", "KILL", *command],
         cwd=folder,
         env=environment,
         stdin=subprocess.DEVNULL,

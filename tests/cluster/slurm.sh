@@ -3,11 +3,14 @@
 #   slurm.sh install     Debian's slurm-wlm and munge, where they are not there yet
 #   slurm.sh up DIR      munged, slurmctld and SLURM_NODES (4) times slurmd, all under DIR; waits until all nodes are idle
 #   slurm.sh down DIR    cancels its jobs, ends exactly what `up` started, removes DIR and the links in /etc/slurm
+#   slurm.sh clear       the same for what a killed test has left; `up` does so, too
+# DIR ends in slurm-of-the-tests: by that name a link that points nowhere is still known as ours.
 # Every daemon ends by itself after SLURM_LIMIT (900) seconds, whatever becomes of the test.
 set -euo pipefail
 nodes=${SLURM_NODES:-4}
 limit=${SLURM_LIMIT:-900}
-etc=/etc/slurm
+etc=${SLURM_ETC:-/etc/slurm} # elsewhere in tests of this script alone
+name=slurm-of-the-tests
 
 fail() {
   echo "test-cluster: $*" >&2
@@ -67,7 +70,7 @@ cancel_jobs() {
 }
 
 down() {
-  if ours slurm.conf; then cancel_jobs; fi
+  if ours slurm.conf && [ -s "$dir/slurmctld.pid" ] && running "$(cat "$dir/slurmctld.pid")"; then cancel_jobs; fi
   local file
   for file in "$dir"/n*.pid "$dir"/slurmctld.pid "$dir"/munged.pid; do
     if [ -s "$file" ]; then stop "$file"; fi
@@ -75,7 +78,22 @@ down() {
   for file in slurm.conf gres.conf; do
     if ours "$file"; then rm -f "$etc/$file"; fi
   done
-  if [ -e "$dir/.slurm-of-the-tests" ]; then rm -rf "$dir"; fi
+  if [ -e "$dir/owner" ]; then rm -rf "$dir"; fi
+}
+
+process() { # its number and when it started: numbers come again
+  echo "$1 $(sed 's/.*) //' "/proc/$1/stat" 2> /dev/null | cut -d ' ' -f 20)"
+}
+
+clear_leftovers() { # SIGKILL or a restart of the machine: nobody has called `down`
+  local file old owner
+  for file in slurm.conf gres.conf; do
+    old=$(dirname "$(readlink "$etc/$file" 2> /dev/null)")
+    [ "$(basename "$old")" = "$name" ] || continue
+    owner=$(cat "$old/owner" 2> /dev/null || true)
+    [ -z "$owner" ] || [ "$owner" != "$(process "${owner% *}")" ] || fail "process ${owner% *} is running these tests"
+    (dir=$old && down)
+  done
 }
 
 write_gres() { # stand-ins of GPUs: Slurm hands them out and counts them; nothing computes on them
@@ -157,12 +175,14 @@ wait_idle() {
 
 up() {
   local file node
+  [ "$(basename "$dir")" = "$name" ] || fail "$dir must be named $name"
+  clear_leftovers
   for file in slurm.conf gres.conf; do
     [ ! -e "$etc/$file" ] && [ ! -L "$etc/$file" ] || fail "$etc/$file exists: this machine has a Slurm of its own"
   done
   mkdir "$dir" || fail "$dir must not exist yet"
   trap 'down' ERR EXIT
-  : > "$dir/.slurm-of-the-tests"
+  process "$PPID" > "$dir/owner"
   chmod 755 "$dir"
   mkdir "$dir"/{state,spool,log,munge}
   start_munged
@@ -179,9 +199,10 @@ up() {
 [ "$(id -u)" = 0 ] || fail "Slurm is installed and started as root: use a container or a virtual machine"
 case "${1:-}" in
   install) install_slurm ;;
+  clear) clear_leftovers ;;
   up | down)
     dir=${2:?a folder}
     "$1"
     ;;
-  *) fail "slurm.sh install | up DIR | down DIR" ;;
+  *) fail "slurm.sh install | up DIR | down DIR | clear" ;;
 esac

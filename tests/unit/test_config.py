@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from tests.conftest import REPO
 
 CONFIG = REPO / "config"
 GOOD = read_yaml(CONFIG / "scenarios.yaml")["mnist_embedded"]
+DEFAULT = load_suite(read_yaml(CONFIG / "config.yaml"), CONFIG, {})
 
 
 @pytest.mark.parametrize("name", ["config", "smoke"])
@@ -254,9 +256,8 @@ def test_bad_block_names_are_refused(name: str) -> None:
 
 @given(st.integers(1, 50), st.integers(1, 12), st.integers(0, 30))
 def test_blocks_cover_every_seed_once(count: int, size: int, first: int) -> None:
-    change = {"num_seeds": count, "block_size": size, "first_seed": first}
-    suite = load_suite(read_yaml(CONFIG / "config.yaml") | change, CONFIG, {})
-    seeds = [seed for block in suite.blocks for seed in block_seeds(block)]
+    run = replace(DEFAULT.run, num_seeds=count, block_size=size, first_seed=first)
+    seeds = [seed for block in replace(DEFAULT, run=run).blocks for seed in block_seeds(block)]
     assert seeds == list(range(first, first + count))
 
 
