@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pandas as pd
 
-from sifu.claims.claim import EVERY_DATASET, Line, Measured, Verdict
+from sifu.claims.claim import EVERY_DATASET, Line, Measured, Verdict, unjudged
 from sifu.claims.tables import BESIDE, DATASETS, Tables
 
 WORDS = (
     "A point is a round and a client of a seed. A dataset holds where alpha <= Psi at every point, under the "
-    "scenario's own settings and all others; is in part where only under its own; and does not hold where a point "
-    f"under its own settings is above. {EVERY_DATASET}"
+    "scenario's own settings and all others; is in part where only under its own, or no others were run; and does not "
+    f"hold where a point under its own settings is above. {EVERY_DATASET} Strict Psi, beside it, takes the weights "
+    "that the aggregation really used."
 )
-_OWN, _OTHER = "points with alpha <= Psi, own settings", "points with alpha <= Psi, other settings"
-_STRICT = "points with alpha <= strict Psi, own settings"
+_OWN, _WORST = "points with alpha <= {}, own settings", "worst alpha / Psi of a seed, {} settings"
 
 
 def psi_bounds(tables: Tables) -> list[Line]:
@@ -26,13 +26,17 @@ def _lines(scenario: str, bounds: pd.DataFrame) -> list[Line]:
     rows, strict = (here[here["rule"] == rule] for rule in ("published", "strict"))
     changed = rows["change"] != ""
     own, other = Measured.of(_share(rows[~changed])), Measured.of(_share(rows[changed]))
-    lines = [Line(scenario, _OWN, own, None if scenario in BESIDE else _verdict(own, other))]
+    others = f"points with alpha <= {{}}, {rows.loc[changed, 'change'].nunique()} other settings"
+    unlike = strict["change"] != ""
     beside = [
-        Line(scenario, _OTHER, other),
-        Line(scenario, "worst alpha / Psi of a seed, own settings", Measured.of(_worst(rows[~changed])), None, "times"),
-        Line(scenario, _STRICT, Measured.of(_share(strict[strict["change"] == ""]))),
+        Line(scenario, others.format("Psi"), other),
+        Line(scenario, _WORST.format("own"), Measured.of(_worst(rows[~changed])), None, "times"),
+        Line(scenario, _WORST.format("other"), Measured.of(_worst(rows[changed])), None, "times"),
+        Line(scenario, _OWN.format("strict Psi"), Measured.of(_share(strict[~unlike]))),
+        Line(scenario, others.format("strict Psi"), Measured.of(_share(strict[unlike]))),
     ]
-    return [*lines, *(line for line in beside if line.value is not None)]
+    first = Line(scenario, _OWN.format("Psi"), own, None if scenario in BESIDE else _verdict(own, other))
+    return [first, *unjudged(beside)]
 
 
 def held_strictly(tables: Tables, scenario: str) -> bool:
@@ -56,4 +60,4 @@ def _verdict(own: Measured | None, other: Measured | None) -> Verdict:
         return Verdict.NOT_RUN
     if own.mean < 1:
         return Verdict.FAILS
-    return Verdict.IN_PART if other is not None and other.mean < 1 else Verdict.HOLDS
+    return Verdict.HOLDS if other is not None and other.mean == 1 else Verdict.IN_PART

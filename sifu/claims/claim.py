@@ -76,8 +76,8 @@ class Claim:
 
 
 EVERY_DATASET = (
-    "Holds: on all five datasets. Does not hold: on none of those that could be judged. Not testable: where none could "
-    "be. In part: otherwise, also where one is missing."
+    "Holds: on all five datasets. Does not hold: on none of those that could be judged, not even in part. Not "
+    "testable: where none could be. In part: otherwise, also where one is missing."
 )
 SOME_SEEDS = (
     "A dataset where a seed did not get there holds in part at best, and cannot be judged where fewer than half did."
@@ -115,13 +115,20 @@ def judged(value: Measured | None, ran: int, rule: Rule) -> Verdict:
 
 def average(lines: Iterable[Line], what: str, values: Callable[[str], pd.Series], unit: str = "share") -> Line:
     """The mean over the datasets that can be judged, seed by seed; seeds that one of them lacks are left out."""
-    run = [line.scenario for line in lines if line.scenario in DATASETS and _usable(line)]
+    run = {line.scenario: line.ran for line in lines if line.scenario in DATASETS and _usable(line)}
     table = pd.DataFrame({scenario: values(scenario) for scenario in run}).dropna()
-    return Line("", what, Measured.of(table.mean(axis=1)) if run else None, None, unit)
+    value = Measured.of(table.mean(axis=1)) if run else None
+    return Line("", what, value, None, unit, max(run.values(), default=0))
 
 
 def _usable(line: Line) -> bool:
     return line.value is not None and line.verdict is not Verdict.NOT_TESTABLE
+
+
+def something_missing(lines: Iterable[Line]) -> bool:
+    """Whether a dataset, or a seed of one, is left out of what a claim is judged by."""
+    counted = [line for line in lines if line.counts]
+    return any(not _usable(line) or (line.value is not None and line.value.seeds < line.ran) for line in counted)
 
 
 def all_of(lines: list[Line]) -> Verdict:
@@ -136,18 +143,18 @@ def all_of(lines: list[Line]) -> Verdict:
 
 
 def unjudged(lines: Iterable[Line]) -> list[Line]:
-    """To stand beside those that are judged."""
-    return [replace(line, verdict=None) for line in lines]
+    """Those with a number, to stand beside those that are judged."""
+    return [replace(line, verdict=None) for line in lines if line.value is not None]
 
 
 def on_average(rule: Rule) -> Callable[[list[Line]], Verdict]:
-    """Judged by the line of all datasets; at best in part where one of them was not run."""
+    """Judged by the line of all datasets; at best in part where one of them was not run, or not in every seed."""
 
     def judge(lines: list[Line]) -> Verdict:
         whole = next((line.value for line in lines if line.scenario == ""), None)
         if whole is None:
             return Verdict.NOT_TESTABLE
-        verdict, partial = rule(whole), any(line.counts and not _usable(line) for line in lines)
-        return Verdict.IN_PART if partial and verdict is Verdict.HOLDS else verdict
+        verdict = rule(whole)
+        return Verdict.IN_PART if verdict is Verdict.HOLDS and something_missing(lines) else verdict
 
     return judge

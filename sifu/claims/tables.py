@@ -33,6 +33,13 @@ class Tables:
         """How many seeds have cells, however they ended."""
         return int(_of(self.cells, scenario, variant, "target")["seed"].nunique())
 
+    def finished(self, scenario: str, *variants: str) -> pd.Index:
+        """The seeds in which each of `variants` reached the target after every request."""
+        rows = self.cells[(self.cells["scenario"] == scenario) & (self.cells["stop"] == "target")]
+        there = [(rows["status"] == "done")[rows["variant"] == name].groupby(rows["seed"]).all() for name in variants]
+        seeds = [set(reached.index[reached]) for reached in there]
+        return pd.Index(sorted(set.intersection(*seeds)))
+
     def totals(self, scenario: str, variant: str, column: str = "rounds") -> pd.Series:
         """A cost to the target, over all requests of a seed; a seed with a request that did not get there has none."""
         return _totals(_of(self.cells, scenario, variant, "target"), column)

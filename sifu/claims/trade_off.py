@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import pandas as pd
 
-from sifu.claims.claim import Line, Measure, Measured, Verdict, judged
+from sifu.claims.claim import Line, Measure, Measured, Verdict, judged, unjudged
 from sifu.claims.tables import BESIDE, DATASETS, REFERENCE, Tables
 
 WANTED = 4
 RELEASED = ("fine_tuning", "last", "fed_eraser_released_searched", "fed_accum_released")  # the paper's figure has no DP
 CORRECTED = ("fine_tuning", "last", "fed_eraser_searched", "fed_accum")
+AT_TARGET, SAME_LIMIT = "gap_to_scratch", "gap_to_scratch_same_stop"
 WORDS = (
-    "Trade-off: absolute gaps of accuracy to scratch on retain and on forget, added, the mean over time limits and "
-    "requests. SIFU wins a dataset where the interval of its best rival's minus its own, seed by seed, lies above 0; "
-    "it loses where the interval lies below 0; between, nobody wins (in part). "
+    "Trade-off: absolute gaps of accuracy to scratch at the target, on retain and on forget, added, the mean over time "
+    "limits and requests. SIFU wins a dataset where the interval of its best rival's minus its own, seed by seed, lies "
+    "above 0; it loses where the interval lies below 0; between, nobody wins (in part). "
     f"Holds: SIFU wins {WANTED} datasets. In part: it wins some, and {WANTED} with those that nobody won or that were "
-    "not run. Not testable: it wins none, and too few were run. Does not hold: otherwise. Beside it SIFU's own gaps, "
-    "and those of scratch, which is cut off by the same limits."
+    "not run. Not testable: it wins none, and too few were run. Does not hold: otherwise. The paper's four are those "
+    "with a network: MNIST is its exception. Beside it the same with gaps to scratch under the same limit, SIFU's own "
+    "gaps, and those of scratch, which is cut off by the same limits."
 )
 
 
-def trade_off(tables: Tables, scenario: str, variant: str) -> pd.Series:
+def trade_off(tables: Tables, scenario: str, variant: str, gap: str = AT_TARGET) -> pd.Series:
     """Both gaps together by seed: lower is better."""
     gaps = [
-        tables.values(scenario, variant, "gap_to_scratch", subset, stop)
+        tables.values(scenario, variant, gap, subset, stop)
         for stop in tables.budgets(scenario)
         for subset in ("retain", "forget")
     ]
@@ -41,16 +43,21 @@ def best_trade_off(rivals: tuple[str, ...]) -> Measure:
     """On each dataset the best rival by its mean, minus SIFU."""
 
     def measure(tables: Tables) -> list[Line]:
-        lines = []
-        for scenario in (*DATASETS, *BESIDE):
-            name, value = _against_best(tables, scenario, rivals)
-            what = f"gaps of the best rival ({name}) minus SIFU's" if name else "gaps of the best rival minus SIFU's"
-            ran = tables.ran(scenario, "sifu")
-            verdict = None if scenario in BESIDE else judged(value, ran, wins)
-            lines.append(Line(scenario, what, value, verdict, "number", ran))
-        return [*lines, *_own(tables)]
+        everywhere = (*DATASETS, *BESIDE)
+        lines = [_line(tables, scenario, rivals, AT_TARGET) for scenario in everywhere]
+        same_limit = [_line(tables, scenario, rivals, SAME_LIMIT) for scenario in everywhere]
+        return [*lines, *unjudged(same_limit), *_own(tables)]
 
     return measure
+
+
+def _line(tables: Tables, scenario: str, rivals: tuple[str, ...], gap: str) -> Line:
+    name, value = _against_best(tables, scenario, rivals, gap)
+    what = f"gaps of the best rival{f' ({name})' if name else ''} minus SIFU's"
+    words = {AT_TARGET: what, SAME_LIMIT: f"{what}, to scratch under the same limit"}
+    ran = tables.ran(scenario, "sifu")
+    verdict = None if scenario in BESIDE else judged(value, ran, wins)
+    return Line(scenario, words[gap], value, verdict, "number", ran)
 
 
 def _own(tables: Tables) -> list[Line]:
@@ -60,10 +67,10 @@ def _own(tables: Tables) -> list[Line]:
     return [Line(scenario, f"gaps of {name}", value, None, "number") for scenario, name, value in found if value]
 
 
-def _against_best(tables: Tables, scenario: str, rivals: tuple[str, ...]) -> tuple[str, Measured | None]:
+def _against_best(tables: Tables, scenario: str, rivals: tuple[str, ...], gap: str) -> tuple[str, Measured | None]:
     """All rivals must have been run: a dataset is not won against those who were there."""
-    found = {name: trade_off(tables, scenario, name) for name in rivals}
-    own = trade_off(tables, scenario, "sifu")
+    found = {name: trade_off(tables, scenario, name, gap) for name in rivals}
+    own = trade_off(tables, scenario, "sifu", gap)
     if not len(own) or not all(len(values) for values in found.values()):
         return "", None
     name = min(found, key=lambda rival: float(found[rival].mean()))

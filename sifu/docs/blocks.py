@@ -48,15 +48,15 @@ def without(text: str) -> str:
 
 
 def setting(root: Path) -> str:
-    """What the README's table is of: the first scenario of the published run and its first request."""
+    """What the README's table is of: the first scenario of the published run and its last request."""
     run = quoted(root)
     manifest = read_manifest(run.folder)
     scenario = first_scenario(run)
-    partition, leavers = scenario.partition, (request_lists(scenario) or ((),))[0]
+    partition, requests = scenario.partition, request_lists(scenario) or ((),)
     classes = ", one class each" if partition.kind == "one_class" else ""
     return (
         f"{scenario.label} with the paper's settings: {partition.num_clients} clients{classes}; "
-        f"{len(leavers)} of them leave with the first request.\n"
+        f"{sum(map(len, requests))} of them leave, in {len(requests)} requests, and this is the last.\n"
         f"Recovery to {scenario.stop.accuracy:.0%} accuracy on the data of those who remain: mean over "
         f"{len(manifest['seeds'])} seeds and its {level()} bootstrap interval.\n"
         f"`SIFU_DATA_ROOT=... {run.command}` makes it again."
@@ -76,10 +76,11 @@ def first_scenario(run: Published) -> Scenario:
 
 
 def headline(root: Path) -> str:
-    """The first request's rows of the published run's first scenario."""
+    """The last request's rows of the published run's first scenario: by then methods have drifted apart."""
     run = quoted(root)
     table = read_csv(run.tables / "headline.csv")
-    rows = table[(table["scenario"] == first_name(run)) & (table["request"] == "1")]
+    here = table[table["scenario"] == first_name(run)]
+    rows = here[here["request"] == max(here["request"], key=int)]
     return markdown(rows.drop(columns=[name for name in _LEFT_OUT if name in rows]), "").strip()
 
 

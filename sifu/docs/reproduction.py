@@ -156,7 +156,9 @@ def _by_dataset(found: dict[str, list[Line]], titles: dict[str, str]) -> str:
 def _mean(line: Line | None) -> str:
     if line is None:
         return ""
-    return _judged(line) if line.value is None else _number(line.value.mean, line.unit)
+    if line.value is None or line.verdict is Verdict.NOT_TESTABLE:
+        return _judged(line)
+    return _number(line.value.mean, line.unit)
 
 
 def _section(claim: Claim, lines: list[Line], titles: dict[str, str]) -> str:
@@ -178,13 +180,15 @@ def _judged(line: Line) -> str:
     """A scenario that stands beside, and a number that is only shown, have no verdict."""
     if line.verdict is not None:
         return line.verdict.value
-    return Verdict.NOT_RUN.value if line.value is None else "-"
+    if line.value is not None:
+        return "-"
+    return (Verdict.NOT_TESTABLE if line.ran else Verdict.NOT_RUN).value
 
 
 def _interval(line: Line) -> list[str]:
     value: Measured | None = line.value
     if value is None:
-        return ["-", "0"]
+        return ["-", f"0 of {line.ran}" if line.ran else "0"]
     ends = f"{_number(value.low, line.unit)}, {_number(value.high, line.unit)}"
     seeds = f"{value.seeds} of {line.ran}" if value.seeds < line.ran else str(value.seeds)
     return [f"{_number(value.mean, line.unit)} [{ends}]", seeds]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sifu.claims import bound, certificate, forgetting, last, rounds, sigma, trade_off
+from sifu.claims import bound, certificate, forgetting, last, rounds, sigma, trade_off, watermark
 from sifu.claims.claim import Line, Measured, Verdict, all_of, judged, on_average
 from sifu.claims.tables import DATASETS
 from tests.claimed import World
@@ -48,12 +48,18 @@ def between(low: float, high: float) -> Measured:
         (trade_off.wins, 0.1, 0.2, HOLDS),
         (trade_off.wins, -0.1, 0.2, IN_PART),
         (trade_off.wins, -0.2, -0.1, FAILS),
-        (last.recovers, 0.9, 0.9, HOLDS),
-        (last.recovers, 0.5, 0.5, IN_PART),
-        (last.recovers, 0.1, 0.1, FAILS),
-        (last.breaks, 0.9, 0.9, FAILS),
-        (last.breaks, 0.5, 0.5, IN_PART),
-        (last.breaks, 0.1, 0.1, HOLDS),
+        (last.does_well, -0.1, 0.1, HOLDS),
+        (last.does_well, 0.05, 0.2, IN_PART),
+        (last.does_well, 0.11, 0.2, FAILS),
+        (last.breaks, -0.1, 0.1, FAILS),
+        (last.breaks, 0.05, 0.2, IN_PART),
+        (last.breaks, 0.11, 0.2, HOLDS),
+        (last.never_recovers, 0.9, 0.9, FAILS),
+        (last.never_recovers, 0.5, 0.5, IN_PART),
+        (last.never_recovers, 0.1, 0.1, HOLDS),
+        (watermark.unmatched, 0.9, 0.9, HOLDS),
+        (watermark.unmatched, 0.5, 0.5, IN_PART),
+        (watermark.unmatched, 0.1, 0.1, FAILS),
         (sigma.between, 1.5, 2.0, HOLDS),
         (sigma.between, 4.9, 7.0, HOLDS),
         (sigma.between, 5.1, 7.0, IN_PART),
@@ -72,7 +78,7 @@ def test_a_better_number_never_makes_a_claim_worse(low: float, width: float) -> 
     """Where more is better: fails, in part, holds, in this order."""
     order = [FAILS, IN_PART, HOLDS]
     worse, better = between(low, low + width), between(low + 0.5, low + 0.5 + width)
-    for rule in (rounds.saves_as_claimed, forgetting.poor, trade_off.wins, last.recovers):
+    for rule in (rounds.saves_as_claimed, forgetting.poor, trade_off.wins, last.breaks, watermark.unmatched):
         assert order.index(rule(worse)) <= order.index(rule(better))
 
 
@@ -168,7 +174,7 @@ def test_a_claim_about_the_average(
     ("own", "other", "wanted"),
     [
         (1.0, 1.0, HOLDS),
-        (1.0, None, HOLDS),
+        (1.0, None, IN_PART),  # nobody tried others
         (1.0, 0.99, IN_PART),
         (0.99, 1.0, FAILS),
         (None, None, NOT_RUN),
@@ -181,4 +187,4 @@ def test_a_bound(own: float | None, other: float | None, wanted: Verdict) -> Non
     assert found[0].verdict is wanted
     strict = [line for line in found if "strict" in line.what]
     assert all(line.value is not None and line.value.mean == 0 and line.verdict is None for line in strict)
-    assert len(strict) == (own is not None)
+    assert len(strict) == (own is not None) + (other is not None)

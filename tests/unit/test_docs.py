@@ -100,20 +100,20 @@ def test_a_setting_that_is_new_changes_nothing_at_its_default() -> None:
 
 
 def test_the_readme_follows_the_published_run(tmp_path: Path) -> None:
-    """Another run, other sentences: 3 seeds, 80%, another row."""
+    """Another run, other sentences: 3 seeds, 80%, the row of its last request, the tenth."""
     folder = tmp_path / PUBLISHED
     folder.mkdir(parents=True)
     manifest = edited(0.8, "scenarios", "mnist", "stop", "accuracy") | {"seeds": [0, 1, 2]}
     (folder / "manifest.json").write_text(json.dumps(manifest))
     (folder / "headline.csv").write_text(
-        "scenario,method,request,rounds\nmnist,SIFU,1,7\nmnist,SIFU,2,8\nother,SIFU,1,9\n"
+        "scenario,method,request,rounds\nmnist,SIFU,1,7\nmnist,SIFU,2,8\nmnist,SIFU,10,6\nother,SIFU,11,9\n"
     )
     page = "Of:\n<!-- docs: setting -->\nold\n<!-- end -->\n<!-- docs: headline -->\n<!-- end -->\n"
     text = filled(page, tmp_path)
     assert "Recovery to 80% accuracy" in text
     assert "mean over 3 seeds" in text
     assert "old" not in text
-    assert "<!-- docs: headline -->\n| method | rounds |\n| --- | --- |\n| SIFU | 7 |\n<!-- end -->\n" in text
+    assert "<!-- docs: headline -->\n| method | rounds |\n| --- | --- |\n| SIFU | 6 |\n<!-- end -->\n" in text
     assert filled(text, tmp_path) == text
 
 
