@@ -206,8 +206,9 @@ class History:
 
     def _train(self, weights: Tensor, past: Past) -> Round:
         """A round of the past once more, or a part of its clients: they must move as far as they did."""
-        result = train_again(self.engine, weights, past)
-        refuse_other_updates(weights, result.local, past.norm.where(past.cohort >= 0, 0.0))
+        result, rows = train_again(self.engine, weights, past), past.rows  # weights of others may not even be numbers
+        at = rows.to(weights.device)
+        refuse_other_updates(weights[at], result.local[at], past.norm.where(past.cohort >= 0, 0.0)[rows])
         return result
 
     def last_at_most(self, values: Psi, limit: Tensor | float) -> Node:
@@ -247,7 +248,8 @@ class History:
         size = self.engine.clients.size.cpu()
         if rules.sets == "max":
             alone = client_increments(segment, size, rules.weight)
-            return spread_clients(alone, segment.trace.cohort, size.shape[1]) * leavers.unsqueeze(1)
+            spread = spread_clients(alone, segment.trace.cohort, size.shape[1])  # [S, T, C]
+            return spread.masked_fill(~leavers.unsqueeze(1), 0.0)  # a product would make NaN of inf
         if rules.sets == "bound":
             return set_increments(segment, size, leavers, rules.weight)
         self._read(Kept.UPDATES)
@@ -281,5 +283,5 @@ def _blank(segment: Segment, keeps: frozenset[Kept]) -> Segment:
     if Kept.COHORTS not in keeps:
         trace = replace(trace, cohort=torch.full_like(trace.cohort, -1))
     if Kept.MODELS not in keeps:
-        segment = replace(segment, snapshots=torch.full_like(segment.snapshots, nan))
+        segment = replace(segment, snapshots=segment.snapshots.new_full((), nan).expand_as(segment.snapshots))
     return replace(segment, trace=trace, key_state=segment.key_state * 0)

@@ -63,13 +63,25 @@ class Past:
         """How many clients took part. [S]"""
         return (self.cohort >= 0).sum(1)
 
+    @property
+    def rows(self) -> Tensor:
+        """The seeds in which somebody took part. [R]"""
+        return torch.nonzero(self.visits > 0).flatten()
+
 
 def train_again(engine: Engine, weights: Tensor, past: Past, local_steps: int | None = None) -> Round:
     """The clients of a round of the past train once more, from `weights` [S, P], with the batches of then.
 
-    A seed where nobody took part stands still.
+    A seed where nobody took part stands still, and costs nothing.
     """
-    seeds = torch.arange(len(weights))
-    parts = (seeds, torch.zeros_like(seeds) + past.number, past.cohort, past.key_state)
-    rows, numbers, cohort, state = (part.to(weights.device) for part in parts)
-    return engine.train_cohort(weights, rows, numbers, cohort, Keys(state), local_steps)
+    rows, numbers = past.rows, torch.zeros(len(weights), dtype=torch.int64) + past.number
+    parts = (rows, numbers[rows], past.cohort[rows], past.key_state[rows])
+    at, numbers, cohort, state = (part.to(weights.device) for part in parts)
+    if len(rows) == len(weights):
+        return engine.train_cohort(weights, at, numbers, cohort, Keys(state), local_steps)
+    whole = past.cohort.to(weights.device)
+    local, average = weights.unsqueeze(1).repeat(1, whole.shape[1], 1), weights.clone()  # [S, m, P], [S, P]
+    if len(rows):
+        result = engine.train_cohort(weights[at], at, numbers, cohort, Keys(state), local_steps)
+        local[at], average[at] = result.local, result.weights
+    return Round(whole, local, average)
