@@ -56,7 +56,7 @@ def _metrics(block: Block, engine: Engine, variants: dict[str, Path]) -> list[di
 
 
 def _models(engine: Engine, test: Clients | None, weights: Tensor, forget: Tensor, forgotten: Tensor) -> Models:
-    correct = engine.evaluator.correct(*_there(engine, weights, torch.arange(len(weights)))).cpu()
+    correct = _correct(engine, engine.evaluator, weights, torch.arange(len(weights)))
     return Models(engine, weights, correct, forget, forgotten, _on_test(engine, test, weights))
 
 
@@ -90,7 +90,7 @@ def _verification(block: Block, engine: Engine, variants: dict[str, Path]) -> li
             if left_at is None or cell.request == 1:
                 left_at = torch.zeros_like(forget, dtype=torch.int64)
             left_at = left_at.masked_fill(forget, cell.request)
-            successes = evaluator.correct(*_there(engine, weights, torch.arange(len(weights)))).cpu()
+            successes = _correct(engine, evaluator, weights, torch.arange(len(weights)))
             found[cell] = Check(successes, left_at.where(forgotten, 0))
     return [row for cell, check in found.items() for row in _check_rows(cell, check, found, block.scenario.backdoor)]
 
@@ -114,9 +114,13 @@ def _check_rows(cell: Cell, check: Check, found: dict[Cell, Check], backdoor: Ba
     return rows
 
 
-def _there(engine: Engine, *tensors: Tensor) -> tuple[Tensor, ...]:
-    """On the engine's device."""
-    return tuple(tensor.to(engine.clients.images.device) for tensor in tensors)
+def _correct(engine: Engine, evaluator: Evaluator, weights: Tensor, rows: Tensor) -> Tensor:
+    """Right answers on each client's data, `rows` [S] of it. A model of infinite weights has none: that it would always
+    answer with the first class is no knowledge of it. [S, C]
+    """
+    device = engine.clients.images.device
+    correct = evaluator.correct(weights.to(device), rows.to(device)).cpu()
+    return correct.where(weights.isfinite().all(1)[:, None], 0)
 
 
 def _answers(block: Block, variant: str, path: Path) -> Iterator[tuple[Cell, Tensor, Tensor, Tensor]]:
@@ -154,7 +158,7 @@ def _on_test(engine: Engine, test: Clients | None, weights: Tensor) -> Tensor | 
     if test is None:
         return None
     same = torch.zeros(len(weights), dtype=torch.int64)  # all seeds see the same data
-    correct = Evaluator(engine.model, test, engine.workers).correct(*_there(engine, weights, same)).cpu()
+    correct = _correct(engine, Evaluator(engine.model, test, engine.workers), weights, same)
     return correct.sum(1).double() / int(test.size.sum())
 
 
