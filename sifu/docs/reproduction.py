@@ -120,19 +120,19 @@ def _time(seconds: float) -> str:
 
 
 def _verdicts(found: dict[str, list[Line]]) -> str:
-    rows = [[_link(claim), f"**{claim.judge(lines).value}**", _judged_on(lines)] for claim, lines in _pairs(found)]
-    return _table(rows, "claim", "verdict", "datasets")
+    rows = [[_link(claim), f"**{claim.judge(lines).value}**", *_judged_on(lines)] for claim, lines in _pairs(found)]
+    return _table(rows, "claim", "verdict", "datasets judged", "holds on", "in part on", "not on")
 
 
 def _pairs(found: dict[str, list[Line]]) -> list[tuple[Claim, list[Line]]]:
     return [(claim, found[claim.name]) for claim in CLAIMS]
 
 
-def _judged_on(lines: list[Line]) -> str:
-    """On how many of the paper's datasets the verdict stands."""
-    counted = [line for line in lines if line.counts]
-    without = (Verdict.NOT_RUN, Verdict.NOT_TESTABLE)
-    return f"{sum(line.verdict not in without for line in counted)} of {len(counted)}"
+def _judged_on(lines: list[Line]) -> list[str]:
+    """On how many of the paper's datasets the verdict stands, and what it is on how many of them."""
+    counted = [line.verdict for line in lines if line.counts]
+    judged = [counted.count(verdict) for verdict in (Verdict.HOLDS, Verdict.IN_PART, Verdict.FAILS)]
+    return [f"{sum(judged)} of {len(counted)}", *map(str, judged)]
 
 
 def _link(claim: Claim) -> str:
