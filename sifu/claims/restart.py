@@ -28,13 +28,13 @@ def history_saves(tables: Tables) -> list[Line]:
     lines = each_dataset(
         "rounds saved by a blurred restart",
         lambda name: _restarts(tables, name),
-        _nothing,
+        saves_nothing,
         ran=lambda name: tables.ran(name, "sifu_strict"),
     )
-    beside = [*saved("sifu", "SIFU")(tables), *saved("exact_rollback", "exact roll-back")(tables)]
-    whole = {line.scenario: line.value for line in beside[: len(lines)]}
-    judged = [_half(line, whole.get(line.scenario)) for line in lines]
-    return [*judged, *unjudged(line for line in beside if line.scenario)]
+    own, exact = (saved(*named)(tables) for named in (("sifu", "SIFU"), ("exact_rollback", "exact roll-back")))
+    whole = {line.scenario: line.value for line in own}
+    judged = [_half(line, whole[line.scenario]) for line in lines]
+    return [*judged, *unjudged(line for line in (*own, *exact) if line.scenario)]
 
 
 def _restarts(tables: Tables, scenario: str) -> pd.Series:
@@ -46,7 +46,7 @@ def _restarts(tables: Tables, scenario: str) -> pd.Series:
     return share[share.index.isin(near.index[near])]
 
 
-def _nothing(value: Measured) -> Verdict:
+def saves_nothing(value: Measured) -> Verdict:
     return Verdict.HOLDS if value.low <= 0 else Verdict.IN_PART
 
 

@@ -52,8 +52,13 @@ def _marked(scenario: str) -> str:
 
 
 def _alone(tables: Tables, scenario: str) -> pd.Series:
-    """1 where nobody matches SIFU, 0 where somebody does; of the seeds in which SIFU reached the target."""
+    """1 where nobody matches SIFU, 0 where somebody does; of the seeds in which SIFU reached the target.
+
+    All rivals must have been run: nobody outperforms those who were not there.
+    """
     marked = _marked(scenario)
+    if not all(tables.ran(marked, rival) for rival in RIVALS):
+        return pd.Series(dtype=float)
     rounds, forgot = share_of_scratch(tables, marked, "sifu"), beyond_scratch(tables, marked, "sifu")
     own = pd.DataFrame({"rounds": rounds, "forgot": forgot}).dropna()
     matched = pd.Series(data=False, index=own.index)

@@ -271,3 +271,10 @@ def test_a_rival_that_never_recovers_matches_nobody() -> None:
     assert verdict("With watermarks", lost) is HOLDS
     found = claim("With watermarks").measure(lost.tables())
     assert [line.scenario for line in found if line.counts] == list(DATASETS[1:]), "MNIST has no CNN"
+
+
+def test_watermarks_need_all_rivals() -> None:
+    tables = World().tables()
+    there = tables.cells["variant"] != "fed_accum"
+    lines = claim("With watermarks").measure(replace(tables, cells=tables.cells[there]))
+    assert {line.verdict for line in lines if line.counts} == {NOT_TESTABLE}
