@@ -103,6 +103,12 @@ def each_dataset(
     return lines
 
 
+def shown(what: str, values: Callable[[str], pd.Series], unit: str = "share") -> list[Line]:
+    """A line for every scenario that has a number, to stand beside those that are judged."""
+    found = {scenario: Measured.of(values(scenario)) for scenario in (*DATASETS, *BESIDE)}
+    return [Line(scenario, what, value, None, unit) for scenario, value in found.items() if value is not None]
+
+
 def judged(value: Measured | None, ran: int, rule: Rule) -> Verdict:
     """By `rule`, and by how many of the seeds that were run have a value."""
     if value is None:

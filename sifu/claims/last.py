@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from sifu.claims.claim import EVERY_DATASET, Line, Measured, Verdict, each_dataset, unjudged
+from sifu.claims.claim import EVERY_DATASET, Line, Measured, Verdict, each_dataset, judged, unjudged
 from sifu.claims.tables import DATASETS, REFERENCE, Tables
 
 SHORT = 0.1  # of accuracy on those who stay, below scratch's: up to here well
@@ -78,7 +78,7 @@ def _where_scratch_did(tables: Tables, scenario: str, values: pd.Series) -> pd.S
 
 
 def _as_claimed(line: Line) -> Line:
-    if line.scenario in BREAKS and line.verdict in (Verdict.HOLDS, Verdict.FAILS) and line.value is not None:
-        return replace(line, verdict=breaks(line.value))
+    if line.scenario in BREAKS:
+        return replace(line, verdict=judged(line.value, line.ran, breaks))
     spoken_of = line.scenario in (*STANDS, *BREAKS) or line.scenario not in DATASETS
     return line if spoken_of else replace(line, verdict=None)

@@ -39,11 +39,9 @@ def history_saves(tables: Tables) -> list[Line]:
 
 def _restarts(tables: Tables, scenario: str) -> pd.Series:
     """What strict SIFU saves in seeds where it never kept more than the first rounds."""
-    rows = tables.cells[(tables.cells["scenario"] == scenario) & (tables.cells["stop"] == "target")]
-    rows = rows[rows["variant"] == "sifu_strict"]
-    near = (rows["cut_round"] <= START).groupby(rows["seed"]).all()
+    kept = tables.went_back_to(scenario, "sifu_strict")
     share = 1 - share_of_scratch(tables, scenario, "sifu_strict")
-    return share[share.index.isin(near.index[near])]
+    return share[share.index.isin(kept.index[kept <= START])]
 
 
 def saves_nothing(value: Measured) -> Verdict:

@@ -40,6 +40,10 @@ class Tables:
         seeds = [set(reached.index[reached]) for reached in there]
         return pd.Index(sorted(set.intersection(*seeds)))
 
+    def went_back_to(self, scenario: str, variant: str) -> pd.Series:
+        """The latest round that a seed's answers to the target kept, over all requests."""
+        return _of(self.cells, scenario, variant, "target").groupby("seed")["cut_round"].max()
+
     def totals(self, scenario: str, variant: str, column: str = "rounds") -> pd.Series:
         """A cost to the target, over all requests of a seed; a seed with a request that did not get there has none."""
         return _totals(_of(self.cells, scenario, variant, "target"), column)

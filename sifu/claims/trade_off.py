@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pandas as pd
 
-from sifu.claims.claim import Line, Measure, Measured, Verdict, judged, unjudged
+from sifu.claims.claim import Line, Measure, Measured, Verdict, judged, shown, unjudged
 from sifu.claims.tables import BESIDE, DATASETS, REFERENCE, Tables
 
 WANTED = 4
@@ -62,9 +64,10 @@ def _line(tables: Tables, scenario: str, rivals: tuple[str, ...], gap: str) -> L
 
 def _own(tables: Tables) -> list[Line]:
     """SIFU's and scratch's own gaps, where there are any."""
-    named = [(scenario, name) for name in ("sifu", REFERENCE) for scenario in (*DATASETS, *BESIDE)]
-    found = [(scenario, name, Measured.of(trade_off(tables, scenario, name))) for scenario, name in named]
-    return [Line(scenario, f"gaps of {name}", value, None, "number") for scenario, name, value in found if value]
+    sifu, scratch = (
+        shown(f"gaps of {name}", partial(trade_off, tables, variant=name), "number") for name in ("sifu", REFERENCE)
+    )
+    return [*sifu, *scratch]
 
 
 def _against_best(tables: Tables, scenario: str, rivals: tuple[str, ...], gap: str) -> tuple[str, Measured | None]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 
-from sifu.claims.claim import EVERY_DATASET, Line, Measured, Verdict, each_dataset, unjudged
+from sifu.claims.claim import EVERY_DATASET, Line, Measured, Verdict, each_dataset, shown, unjudged
 from sifu.claims.forgetting import beyond_scratch
 from sifu.claims.rounds import share_of_scratch
-from sifu.claims.tables import DATASETS, Tables
+from sifu.claims.tables import Tables
 
 NETWORKS = ("fashionmnist", "cifar10", "cifar100", "celeba")  # trained with a CNN
 RIVALS = ("scratch", "fine_tuning", "last", "fed_eraser_searched", "fed_accum", "dp_released")
@@ -35,16 +35,16 @@ def outperforms(tables: Tables) -> list[Line]:
         return tables.ran(_marked(name), "sifu")
 
     lines = each_dataset("seeds in which no other method matches SIFU", lambda n: _alone(tables, n), unmatched, ran=ran)
-    saved = each_dataset("rounds saved by SIFU", lambda n: 1 - share_of_scratch(tables, _marked(n), "sifu"), unmatched)
-    forgot = each_dataset(
-        "accuracy of SIFU on those who left, minus scratch's",
-        lambda name: beyond_scratch(tables, _marked(name), "sifu"),
-        unmatched,
-        "number",
-    )
-    judged = [line for line in lines if line.scenario in NETWORKS]
-    shown = [line for line in lines if line.scenario in DATASETS and line.scenario not in NETWORKS]
-    return [*judged, *unjudged([*shown, *saved, *forgot])]
+    return [
+        *(line for line in lines if line.scenario in NETWORKS),
+        *unjudged(line for line in lines if line.scenario not in NETWORKS),
+        *shown("rounds saved by SIFU", lambda name: 1 - share_of_scratch(tables, _marked(name), "sifu")),
+        *shown(
+            "accuracy of SIFU on those who left, minus scratch's",
+            lambda name: beyond_scratch(tables, _marked(name), "sifu"),
+            "number",
+        ),
+    ]
 
 
 def _marked(scenario: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,9 @@ from tests.cluster.conftest import SCRIPT
 from tests.cluster.machine import limited
 from tests.conftest import REPO
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="tests/cluster/slurm.sh is for root")
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("setpriv") is None, reason="tests/cluster/slurm.sh is for root, with util-linux"
+)
 
 CONFS = ("slurm.conf", "gres.conf")
 
