@@ -30,8 +30,8 @@ FEWER_WORDS = (
 )
 MORE_WORDS = (
     f"Does not hold: the interval of the average reaches 0. Holds: it contains {MORE:.0%}, and no dataset is missing. "
-    f"In part: otherwise, also where a seed is. {_DATASET} A round of FedEraser's calibration is shorter than one of "
-    "training: client steps stand beside."
+    f"In part: otherwise, also where a seed is. {_DATASET} A round of FedEraser's calibration may be shorter than "
+    "one of training (r): client steps stand beside."
 )
 STILL_MORE_WORDS = (
     f"Does not hold: the interval of the average reaches 0. Holds: it does not, and no dataset is missing. In part: "

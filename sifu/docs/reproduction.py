@@ -121,7 +121,8 @@ def _time(seconds: float) -> str:
 
 def _verdicts(found: dict[str, list[Line]]) -> str:
     rows = [[_link(claim), f"**{claim.judge(lines).value}**", *_judged_on(lines)] for claim, lines in _pairs(found)]
-    return _table(rows, "claim", "verdict", "datasets judged", "holds on", "in part on", "not on")
+    text = "What holding means on one dataset is said with each claim; of a claim about an average it is only the sign."
+    return f"{text}\n\n" + _table(rows, "claim", "verdict", "datasets judged", "holds on", "in part on", "not on")
 
 
 def _pairs(found: dict[str, list[Line]]) -> list[tuple[Claim, list[Line]]]:
