@@ -46,7 +46,7 @@ CELLS = Table(
         Column("comm_floats", _INT, "floats moved between server and clients, down and up"),
         Column("server_floats", _INT, "floats that the server must have stored for the method", nullable=True),
         Column("cut_round", _INT, "round that the method went back to", nullable=True),
-        Column("branch", _INT, "request whose branch that round lies on", nullable=True),
+        Column("branch", _INT, "request whose branch it lies on; 0: the training, -1: before it", nullable=True),
         Column("sigma", _REAL, "standard deviation of the noise on each weight", nullable=True),
         Column("psi", _REAL, "sensitivity of the model that was perturbed, as the method counts it", nullable=True),
         Column("strict_psi", _REAL, "the same strictly: all leavers together, with real weights", nullable=True),
@@ -274,6 +274,8 @@ BOUNDS = Table(
         Column("points", _INT, "rounds and clients that were measured and moved the training at all"),
         Column("held", _INT, "those of them with alpha <= Psi, but for rounding"),
         Column("worst", _REAL, "largest alpha / Psi"),
+        Column("leavers", _INT, "clients, each as the only one to leave; null: no SIFU, or changed", nullable=True),
+        Column("hidden", _INT, "those whose alpha the noise hides at the round SIFU goes back to", nullable=True),
     ),
 )
 

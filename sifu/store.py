@@ -1,4 +1,4 @@
-"""Reads and writes results: Parquet tables, texts and figures. Weights and histories: sifu/tensors.py."""
+"""Reads and writes results: Parquet tables and texts. Weights and histories: sifu/tensors.py; figures: sifu/report."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 import pyarrow as pa
@@ -18,9 +17,6 @@ from sifu import RULES_VERSION
 from sifu.errors import StoreError
 from sifu.provenance import Provenance
 from sifu.table import Table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _PREFIX = b"sifu."
 _HOST = socket.gethostname()
@@ -148,10 +144,3 @@ def _readable(path: Path) -> Iterator[None]:
 def write_text(path: Path, text: str) -> None:
     with atomic(path) as temporary:
         temporary.write_text(text)
-
-
-def write_figure(path: Path, figure: Figure) -> None:
-    """A figure as `path`.pdf and `path`.png, without the time of its making."""
-    for kind, metadata in (("pdf", {"CreationDate": None}), ("png", {})):
-        with atomic(path.with_suffix(f".{kind}")) as temporary:
-            figure.savefig(temporary, format=kind, dpi=200, metadata=metadata)

@@ -13,7 +13,7 @@ import pandas as pd
 
 from sifu.claims.tables import DATASETS, Tables
 from sifu.provenance import provenance
-from sifu.schemas import BOUNDS, CELLS, METRICS, SCENARIO_SEARCH, SEARCH, SWEEP
+from sifu.schemas import BOUNDS, CELLS, METRICS, SCENARIO_SEARCH, SEARCH, SWEEP, VERIFICATION
 from sifu.store import write_table
 from sifu.table import Table
 from tests.conftest import REPO
@@ -34,12 +34,14 @@ class Said:
     spread: float = 0.0  # of rounds
     retain: float = 0.9  # accuracy on those who stay, under a budget; 0.9 at the target
     cut: int = 200  # the round that it goes back to
+    triggers: int = 1  # of 100 that it answers with the label of their client
 
 
 # every claim of the paper is true: SIFU saves 60%, FedEraser takes 12% more, and so on
 AS_CLAIMED = {
     "scratch": Said(),
-    "fine_tuning": Said(50, 0.6),
+    "original": Said(0, 0.6, status="not_reached"),
+    "fine_tuning": Said(50, 0.6, triggers=80),
     "sifu": Said(40, 0.02, gap=0.1, delta=0.005),
     "sifu_released": Said(40, 0.02, gap=0.1, delta=0.005),
     "sifu_strict": Said(40, 0.02, gap=0.1, delta=0.005),
@@ -62,6 +64,7 @@ class World:
     sweep: Mapping[float, tuple[float, str]] = field(default_factory=lambda: {0.1: (40.0, "done"), 1.0: (5.0, "lost")})
     held: Mapping[str, float] = field(default_factory=lambda: {"": 1.0, "one_step": 1.0})  # change -> share of 100
     strict: float = 1.0  # share of the points that strict Psi bounds
+    hidden: float = 1.0  # share of the clients whom the noise hides
 
     def said(self, scenario: str) -> dict[str, Said]:
         breaks = {"last": Said(30, status="not_reached", retain=0.5)} if scenario.startswith("cifar") else {}
@@ -70,13 +73,14 @@ class World:
 
     @property
     def places(self) -> tuple[str, ...]:
-        """All scenarios: each dataset, and the same with watermarks."""
-        return (*self.scenarios, *(f"{name}_watermark" for name in self.scenarios))
+        """All scenarios: each dataset, and the same with watermarks and with backdoors."""
+        return tuple(f"{name}{mark}" for mark in ("", "_watermark", "_backdoor") for name in self.scenarios)
 
     def tables(self) -> Tables:
         return Tables(
             _frame(CELLS, [row for name in self.places for row in self._cells(name)]),
             _frame(METRICS, [row for name in self.places for row in self._metrics(name)]),
+            _frame(VERIFICATION, [row for name in self.places for row in self._checks(name)]),
             _frame(SWEEP, [row for name in self.scenarios for row in self._sweep(name)]),
             _frame(SEARCH, [_trial(name, value) for name in self.scenarios for value in (0.2, 0.5)]),
             _frame(SCENARIO_SEARCH, []),
@@ -103,6 +107,7 @@ class World:
             for seed in SEEDS:
                 for key in _keys(scenario, variant, seed):
                     rows.append(key | {"metric": "accuracy", "subset": "forgotten", "value": said.forgotten})
+                    rows.append(key | {"metric": "accuracy", "subset": "test", "value": said.retain - 0.1})
                     for subset in ("retain", "forget"):
                         rows.append(key | {"metric": "gap_to_scratch", "subset": subset, "value": said.gap})
                         same = {"metric": "gap_to_scratch_same_stop", "subset": subset, "value": said.gap / 2}
@@ -110,6 +115,18 @@ class World:
                         accuracy = 0.9 if key["stop"] == "target" else said.retain
                         rows.append(key | {"metric": "accuracy", "subset": subset, "value": accuracy})
         return rows
+
+    def _checks(self, scenario: str) -> list[dict[str, Any]]:
+        """Two clients with triggers; nobody has any elsewhere."""
+        test = {"left_at": 1, "examples": 100, "alpha": 0.001, "chance": 0.02, "threshold": 8, "accused": False}
+        return [
+            key | test | {"client": client, "successes": said.triggers, "type_1": 0.0, "type_2": 0.0}
+            for variant, said in self.said(scenario).items()
+            for seed in SEEDS
+            for key in _keys(scenario, variant, seed)
+            for client in (1, 2)
+            if scenario.endswith("_backdoor")
+        ]
 
     def _sweep(self, scenario: str) -> list[dict[str, Any]]:
         ended = {"cut_round": 0, "retain_accuracy": 0.9, "forget_accuracy": 0.1}
@@ -126,6 +143,7 @@ class World:
         return [
             {"scenario": scenario, "change": change, "rule": rule, "seed": seed}
             | {"points": 100, "held": round(100 * held), "worst": 2 - held}
+            | {"leavers": None if change else 100, "hidden": None if change else round(100 * self.hidden)}
             for change, share in self.held.items()
             for rule, held in (("published", share), ("strict", self.strict))
             for seed in SEEDS
@@ -140,6 +158,7 @@ class World:
                 part = tables.cells[(tables.cells["scenario"] == name) & (tables.cells["variant"] == variant)]
                 _write(folder / "unlearn" / name / variant / BLOCK / "cells.parquet", CELLS, part)
             _write(folder / "verify" / name / BLOCK / "metrics.parquet", METRICS, _part(tables.metrics, name))
+            _write(folder / "verify" / name / BLOCK / "verification.parquet", VERIFICATION, _part(tables.checks, name))
         for name in self.scenarios:
             _write(folder / "sweep" / name / BLOCK / "sweep.parquet", SWEEP, _part(tables.sweep, name))
             found = folder / "search" / name / "dp_released" / "s1000000-1000000" / "search.parquet"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sifu.claims import bound, certificate, forgetting, last, restart, rounds, sigma, trade_off, watermark
+from sifu.claims import backdoor, bound, certificate, forgetting, last, restart, rounds, sigma, trade_off, watermark
 from sifu.claims.again import cell_again, table_again
 from sifu.claims.claim import Claim, all_of, on_average
 
@@ -154,7 +154,7 @@ UNCHECKED = (
         "-",
         "The promise of SIFU as published, counted strictly: does the claimed delta hold?",
         _OURS,
-        certificate.promise("sifu", "SIFU"),
+        certificate.promise("sifu", "SIFU", "published"),
         certificate.WORDS,
         all_of,
         cell_again("mnist", "sifu"),
@@ -168,6 +168,16 @@ UNCHECKED = (
         certificate.STRICT_WORDS,
         all_of,
         cell_again("mnist", "sifu_strict"),
+    ),
+    Claim(
+        "Clients with backdoors do not notice SIFU",
+        "-",
+        "Whether those who have left can tell SIFU's model from one that was trained without them, by their triggers.",
+        _OURS,
+        backdoor.goes_unnoticed,
+        backdoor.WORDS,
+        all_of,
+        cell_again("mnist_backdoor", "sifu"),
     ),
     Claim(
         "SIFU's speed-up survives strict accounting",

@@ -13,7 +13,8 @@ WORDS = (
     f"hold where a point under its own settings is above. {EVERY_DATASET} Strict Psi, beside it, takes the weights "
     "that the aggregation really used."
 )
-_OWN, _WORST = "points with alpha <= {}, own settings", "worst alpha / Psi of a seed, {} settings"
+_OWN = "points with alpha <= {}, own settings"
+_WORST = "worst alpha / Psi of a seed, {} settings (median [least, most] of the seeds)"
 
 
 def psi_bounds(tables: Tables) -> list[Line]:
@@ -30,8 +31,8 @@ def _lines(scenario: str, bounds: pd.DataFrame) -> list[Line]:
     unlike = strict["change"] != ""
     beside = [
         Line(scenario, others.format("Psi"), other),
-        Line(scenario, _WORST.format("own"), Measured.of(_worst(rows[~changed])), None, "times"),
-        Line(scenario, _WORST.format("other"), Measured.of(_worst(rows[changed])), None, "times"),
+        Line(scenario, _WORST.format("own"), _worst(rows[~changed]), None, "times"),
+        Line(scenario, _WORST.format("other"), _worst(rows[changed]), None, "times"),
         Line(scenario, _OWN.format("strict Psi"), Measured.of(_share(strict[~unlike]))),
         Line(scenario, others.format("strict Psi"), Measured.of(_share(strict[unlike]))),
     ]
@@ -46,13 +47,22 @@ def held_strictly(tables: Tables, scenario: str) -> bool:
     return len(own) > 0 and bool((own["held"] == own["points"]).all())
 
 
+def hidden(tables: Tables, scenario: str, rule: str) -> pd.Series:
+    """The share of a seed's clients who, were they the only one to leave, SIFU's noise would really hide."""
+    rows = tables.bounds[(tables.bounds["scenario"] == scenario) & (tables.bounds["rule"] == rule)]
+    rows = rows[(rows["change"] == "") & rows["leavers"].notna()].set_index("seed")
+    return (rows["hidden"] / rows["leavers"]).astype(float)
+
+
 def _share(rows: pd.DataFrame) -> pd.Series:
     sums = rows.groupby("seed")[["held", "points"]].sum()
     return sums["held"] / sums["points"]
 
 
-def _worst(rows: pd.DataFrame) -> pd.Series:
-    return rows.groupby("seed")["worst"].max()
+def _worst(rows: pd.DataFrame) -> Measured | None:
+    """The median over seeds: one model that explodes would be all that a mean tells."""
+    worst = rows.groupby("seed")["worst"].max()
+    return Measured(float(worst.median()), float(worst.min()), float(worst.max()), len(worst)) if len(worst) else None
 
 
 def _verdict(own: Measured | None, other: Measured | None) -> Verdict:

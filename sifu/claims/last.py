@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from sifu.claims.claim import EVERY_DATASET, Line, Measured, Verdict, each_dataset, judged, unjudged
+from sifu.claims.claim import EVERY_DATASET, Line, Measured, Verdict, each_dataset, judged, shown, unjudged
 from sifu.claims.tables import DATASETS, REFERENCE, Tables
 
 SHORT = 0.1  # of accuracy on those who stay, below scratch's: up to here well
@@ -23,7 +23,8 @@ LIMITS_WORDS = (
 )
 TARGET_WORDS = (
     f"A dataset holds where at most {BADLY:.0%} of the requests recover to the target, does not where at least "
-    f"{WELL:.0%} do, and is in part between. {EVERY_DATASET} Seeds in which scratch did not get there do not count."
+    f"{WELL:.0%} do, and is in part between. {EVERY_DATASET} Seeds in which scratch did not get there do not "
+    "count. A later request starts from what the one before has left, even if that has diverged."
 )
 
 
@@ -48,14 +49,26 @@ def under_limits(tables: Tables) -> list[Line]:
     """How far below scratch's Last's accuracy stays; beside it, how often it recovers when it has the time."""
     what = "accuracy of Last on those who stay, below scratch's"
     lines = each_dataset(what, _short(tables), does_well, "number", lambda name: tables.ran(name, "last"))
-    return [*(_as_claimed(line) for line in lines), *unjudged(to_the_target(tables))]
+    return [*(_as_claimed(line) for line in lines), *unjudged(_recoveries(tables)), *_diverging(tables)]
 
 
 def to_the_target(tables: Tables) -> list[Line]:
+    """How often Last recovers, judged; beside it how often it diverges, which is no local optimum."""
+    return [*_recoveries(tables), *_diverging(tables)]
+
+
+def _diverging(tables: Tables) -> list[Line]:
+    def diverged(scenario: str) -> pd.Series:
+        return _where_scratch_did(tables, scenario, tables.ended(scenario, "last", "diverged"))
+
+    return shown("requests after which Last diverges", diverged)
+
+
+def _recoveries(tables: Tables) -> list[Line]:
     """The share of requests after which Last reached the target, where scratch did."""
 
     def recovered(scenario: str) -> pd.Series:
-        return _where_scratch_did(tables, scenario, tables.met(scenario, "last"))
+        return _where_scratch_did(tables, scenario, tables.ended(scenario, "last", "done"))
 
     what = "requests after which Last recovers to the target"
     return each_dataset(what, recovered, never_recovers, ran=lambda name: tables.ran(name, "last"))

@@ -19,7 +19,8 @@ WORDS = (
     f"A restart: strict SIFU in seeds where it goes back to round {START} or before at every request, so that little "
     "but noise tells it from scratch. A dataset holds where the interval of the share of scratch's rounds that a "
     "restart saves reaches 0, does not where a restart saves at least half of what SIFU saves (their means), and is in "
-    f"part between. {SOME_SEEDS} {EVERY_DATASET} Beside it SIFU, and exact roll-back, which adds no noise."
+    f"part between. Seeds that it keeps more in do not count. {SOME_SEEDS} {EVERY_DATASET} "
+    "Beside it SIFU, and exact roll-back, which adds no noise."
 )
 
 

@@ -31,15 +31,17 @@ FEWER_WORDS = (
 MORE_WORDS = (
     f"Does not hold: the interval of the average reaches 0. Holds: it contains {MORE:.0%}, and no dataset is missing. "
     f"In part: otherwise, also where a seed is. {_DATASET} A round of FedEraser's calibration may be shorter than "
-    "one of training (r): client steps stand beside."
+    "one of training (r): client steps stand beside. dt and r are those that a search chose (below), where the "
+    "paper has 2 and 0.5; with dt = 1 the training is gone through again, round by round, before recovery begins."
 )
 STILL_MORE_WORDS = (
-    f"Does not hold: the interval of the average reaches 0. Holds: it does not, and no dataset is missing. In part: "
-    f"otherwise. {_DATASET}"
+    "Does not hold: the interval of the average reaches 0. Holds: it lies above 0, and no dataset is missing. In "
+    f"part: otherwise. {_DATASET}"
 )
 SURVIVES_WORDS = (
-    "Does not hold: the interval of the average reaches 0. Holds: it does not, the interval of what is lost against "
-    f"SIFU as published, seed by seed, reaches 0, and no dataset is missing. In part: otherwise. {_DATASET} Whether "
+    "Does not hold: the interval of the average reaches 0. Holds: the average lies above 0, nothing is lost against "
+    "SIFU as published (the interval of the difference, seed by seed, reaches 0), and no dataset is missing. In part: "
+    f"otherwise. {_DATASET} Whether "
     "that is owed to what SIFU keeps of a training, the next claim says."
 )
 ALIKE_WORDS = (

@@ -9,7 +9,7 @@ import pandas as pd
 
 from sifu.errors import StoreError
 from sifu.report.statistics import FINISHED
-from sifu.schemas import BOUNDS, CELLS, METRICS, SCENARIO_SEARCH, SEARCH, SWEEP
+from sifu.schemas import BOUNDS, CELLS, METRICS, SCENARIO_SEARCH, SEARCH, SWEEP, VERIFICATION
 from sifu.store import read_table
 from sifu.table import Table
 
@@ -24,6 +24,7 @@ class Tables:
 
     cells: pd.DataFrame
     metrics: pd.DataFrame
+    checks: pd.DataFrame
     sweep: pd.DataFrame
     trials: pd.DataFrame
     scenario_trials: pd.DataFrame
@@ -68,10 +69,10 @@ class Tables:
         rows = rows[rows["status"].isin(FINISHED)].set_index("seed")
         return (rows[f"actual_{of}"] / rows[f"claimed_{of}"]).dropna()
 
-    def met(self, scenario: str, variant: str) -> pd.Series:
-        """The share of a seed's requests whose recovery reached the target."""
+    def ended(self, scenario: str, variant: str, status: str) -> pd.Series:
+        """The share of a seed's requests whose recovery to the target ended so: done | not_reached | diverged."""
         rows = _of(self.cells, scenario, variant, "target")
-        return (rows["status"] == "done").groupby(rows["seed"]).mean()
+        return (rows["status"] == status).groupby(rows["seed"]).mean()
 
     def budgets(self, scenario: str) -> list[str]:
         """The limits on recovery that a scenario was run under."""
@@ -98,6 +99,7 @@ def read_tables(folder: Path) -> Tables:
     return Tables(
         cells=_read(folder, "unlearn/*/*/*/cells.parquet", CELLS),
         metrics=_read(folder, "verify/*/*/metrics.parquet", METRICS),
+        checks=_read(folder, "verify/*/*/verification.parquet", VERIFICATION),
         sweep=_read(folder, "sweep/*/*/sweep.parquet", SWEEP),
         trials=_read(folder, "search/*/*/*/search.parquet", SEARCH),
         scenario_trials=_read(folder, "scenario_search/*/*/*/scenario_search.parquet", SCENARIO_SEARCH),

@@ -11,6 +11,7 @@ from pathlib import Path
 from sifu.config import read_yaml
 from sifu.docs import performance
 from sifu.docs.citation import bibtex
+from sifu.docs.datasets import datasets
 from sifu.docs.published import Published, described, quoted, read_csv, read_manifest
 from sifu.errors import SifuError
 from sifu.report import statistics
@@ -156,6 +157,7 @@ def cite(root: Path) -> str:
 BLOCKS: dict[str, Callable[..., str]] = {
     "setting": setting,
     "headline": headline,
+    "datasets": datasets,
     "promise": promise,
     "figure": figure,
     "tables": tables,

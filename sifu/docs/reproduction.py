@@ -10,14 +10,17 @@ import pandas as pd
 from sifu.claims import CLAIMS, PAPER, UNCHECKED
 from sifu.claims.claim import Claim, Line, Measured, Verdict
 from sifu.claims.tables import BESIDE, DATASETS, Tables, read_tables
+from sifu.docs.datasets import CONFIG
+from sifu.docs.parts import parts_table
 from sifu.docs.published import REPLICATION as RESULTS
 from sifu.docs.published import described, read_manifest
 from sifu.docs.settings import NOTE
 from sifu.report.tables import markdown, scenario_searches, searches
 
-CONFIG = Path("config", "paper.yaml")
 _CLIP = {"mnist": 0.5, "fashionmnist": 0.5, "cifar10": 0.2, "cifar100": 0.2, "celeba": 0.5}  # C of the paper's Table 2
+_ERASER = "2, 0.5"  # its dt and r
 _SHORT = {"share": "{:.1%}", "number": "{:.3f}", "times": "{:.3g}"}
+_ENDLESS = 1e7  # as many times as that have an exponent
 
 
 def published(folder: Path) -> bool:
@@ -39,6 +42,7 @@ def reproduction_page(root: Path) -> str:
         _INTRODUCTION,
         "## What was run\n",
         _what_was_run(read_manifest(folder) if there else None, tables, titles),
+        *([parts_table(root / CONFIG, folder, tables, titles, labels)] if there else []),
         "## Verdicts\n",
         _verdicts(found),
         "## Datasets side by side\n",
@@ -196,8 +200,9 @@ def _interval(line: Line) -> list[str]:
 
 
 def _number(value: float, unit: str) -> str:
-    """Never minus nothing, never with an exponent where it is large."""
-    text = f"{value:,.0f}" if unit == "times" and abs(value) >= 1000 else _SHORT[unit].format(value)
+    """Never minus nothing; a large number has an exponent only where nobody would count its digits."""
+    large = unit == "times" and 999.5 <= abs(value) < _ENDLESS
+    text = f"{value:,.0f}" if large else _SHORT[unit].format(value)
     return text.removeprefix("-") if not text.strip("-0.%") else text
 
 
@@ -205,9 +210,10 @@ def _searches(tables: Tables, labels: dict[str, str]) -> str:
     """Settings of methods, then of scenarios."""
     methods = (
         "Settings of methods (C of DP-FedAvg; FedEraser's dt and r, `every` and `calibration`), on seeds that are not "
-        "reported, each value with the same budget of rounds. Of the values with which no seed diverges, the one that "
-        "reaches the target on most seeds, then in the fewest client steps, is used; what was forgotten does not "
-        "count. Scenarios with marks take the values of their dataset.\n"
+        "reported, each value with the same budget of rounds to recover in (FedEraser's calibration comes before, and "
+        "is longer the smaller dt is). Of the values with which no seed diverges, the one that reaches the target on "
+        "most seeds, then in the fewest client steps, is used, and where none reaches it the most accurate one; what "
+        "was forgotten does not count. Scenarios with marks take the values of their dataset.\n"
     )
     scenarios = (
         "Settings of scenarios (clipping, nets) in the same way: a training and SIFU's answer to the first request. "
@@ -227,5 +233,9 @@ def _tried(trials: pd.DataFrame, labels: dict[str, str]) -> str:
         return _NOT
     table = searches(trials, labels)
     rows = zip(table["scenario"], table["setting"], table["value"], strict=True)
-    mark = ["yes" if setting == "clip" and float(value) == _CLIP.get(name) else "" for name, setting, value in rows]
+    mark = ["yes" if _of_the_paper(*row) else "" for row in rows]
     return markdown(table.assign(**{"the paper's": mark}), "").lstrip()
+
+
+def _of_the_paper(scenario: str, setting: str, value: str) -> bool:
+    return float(value) == _CLIP.get(scenario) if setting == "clip" else value == _ERASER

@@ -13,11 +13,11 @@ import yaml
 from sifu.report import tables
 from sifu.report.figures import FIGURES
 from sifu.report.findings import findings
+from sifu.report.image import DPI
 from sifu.report.missing import missing_names, missing_words
 from sifu.report.plan import Source
 from sifu.report.verification import verification
 
-_DPI = 200  # of the figures (store.write_figure)
 _TEMPLATE = Path(__file__).with_name("page.html")
 
 
@@ -121,7 +121,7 @@ def _figures(folder: Path, command: str) -> str:
 
 def _image(png: bytes, title: str) -> str:
     """An image as large as it was drawn, where there is room."""
-    width = round(int.from_bytes(png[16:20]) * 96 / _DPI)  # from the PNG's header; a page has 96 dots an inch
+    width = round(int.from_bytes(png[16:20]) * 96 / DPI)  # from the PNG's header; a page has 96 dots an inch
     kind = ' class="wide"' if width > 700 else ""
     data = base64.b64encode(png).decode()
     tag = f'<img alt="{escape(title)}"{kind} width="{width}" src="data:image/png;base64,{data}">'

@@ -26,7 +26,6 @@ _NUMBERS = (
 _RESAMPLES, _AT_ONCE = 10_000, 64  # of a sample; samples at a time: memory
 _FEW = 32  # seeds
 REFERENCE = "scratch"
-ROUNDING = 1e-4  # of float32 sums: a client alone in a first round has alpha = Psi
 FINISHED = ("done", "not_reached")  # cells whose cost and certificate mean something
 _RATIOS = ("rounds_to_scratch", "steps_to_scratch", "speed_up", "no_cost")
 
@@ -148,41 +147,3 @@ def intervals(rows: pd.DataFrame, by: list[str], column: str) -> pd.DataFrame:
             short = bool((group["status"] != "done").any())
             found.append([*key, values.mean(), low, high, short])
     return pd.DataFrame(found, columns=[*by, "mean", "low", "high", "short"])
-
-
-def bounds_that_hold(alpha: pd.DataFrame, changes: dict[str, str]) -> pd.DataFrame:
-    """How often Psi is a bound in fact: the share of points with alpha <= Psi, and the worst alpha / Psi.
-
-    A row a scenario, change (`changes` are their names for people) and rule that differs from those before it.
-    """
-    rows = []
-    for (scenario, change), group in alpha[alpha["alpha"] > 0].groupby(["scenario", "change"]):
-        key = {"scenario": scenario, "settings": changes.get(str(change), change) if change else "its own"}
-        for rule in rules_that_differ(group):
-            ratio = group["alpha"] / group[f"psi_{rule}"]
-            values = {"alpha <= Psi": f"{share_held(group, rule):.1%}", "worst alpha / Psi": f"{ratio.max():.2f}"}
-            rows.append(key | {"rule": rule} | values | {"points": len(ratio)})
-    return pd.DataFrame(rows, columns=["scenario", "settings", "rule", "alpha <= Psi", "worst alpha / Psi", "points"])
-
-
-def bounds_by_seed(alpha: pd.DataFrame) -> pd.DataFrame:
-    """The same as numbers, a row a seed (table `bounds`)."""
-    rows = []
-    for (scenario, change), group in alpha[alpha["alpha"] > 0].groupby(["scenario", "change"]):
-        for rule in rules_that_differ(group):
-            for seed, points in group.groupby("seed"):
-                held = round(share_held(points, rule) * len(points))
-                worst = float((points["alpha"] / points[f"psi_{rule}"]).max())
-                rows.append([scenario, change, rule, seed, len(points), held, worst])
-    return pd.DataFrame(rows, columns=["scenario", "change", "rule", "seed", "points", "held", "worst"])
-
-
-def share_held(alpha: pd.DataFrame, rule: str) -> float:
-    """The share of points whose Psi by a rule is a bound in fact; nan without a point."""
-    return float((alpha["alpha"] <= alpha[f"psi_{rule}"] * (1 + ROUNDING)).mean())
-
-
-def rules_that_differ(alpha: pd.DataFrame) -> list[str]:
-    """`published`, `released` where that is something else (after requests it is), `strict`."""
-    same = (alpha["psi_released"] == alpha["psi_published"]).all()
-    return ["published", "strict"] if same else ["published", "released", "strict"]

@@ -6,9 +6,10 @@ from importlib import import_module
 from pathlib import Path
 
 from sifu.report.figures import FIGURES
+from sifu.report.image import write_figure
 from sifu.report.missing import missing_names, missing_words
 from sifu.report.plan import Plan, Source
-from sifu.store import write_figure, write_text
+from sifu.store import write_text
 
 
 def run_figure(plan: Plan, name: str, folder: Path) -> None:

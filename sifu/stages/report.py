@@ -8,7 +8,7 @@ import pandas as pd
 
 from sifu.codehash import code_hash
 from sifu.provenance import provenance
-from sifu.report import statistics, tables
+from sifu.report import bounds, tables
 from sifu.report.methods import methods_csv, methods_latex, methods_page
 from sifu.report.missing import missing_names, missing_words
 from sifu.report.plan import Plan, Source
@@ -63,7 +63,8 @@ def run_report(plan: Plan, folder: Path) -> None:
     stamp = provenance("report", names, code_hash("sifu.stages.report"), "cpu")
     write_table(out / "statistics.parquet", STATISTICS, numbers, stamp)
     write_text(out / "statistics.csv", numbers.to_csv(index=False))
-    write_table(out / "bounds.parquet", BOUNDS, statistics.bounds_by_seed(source.alpha), stamp)
+    limits = bounds.psi_limits(source.cells)
+    write_table(out / "bounds.parquet", BOUNDS, bounds.bounds_by_seed(source.alpha, limits), stamp)
     found = {
         "headline": tables.headline(numbers, labels),
         "budgets": tables.budgets(numbers, labels),
@@ -71,7 +72,7 @@ def run_report(plan: Plan, folder: Path) -> None:
         "search": tables.searches(source.trials, labels),
         "scenario_search": tables.scenario_searches(source.scenario_trials),
         "verification": verification(source.verification, labels),
-        "bounds": statistics.bounds_that_hold(source.alpha, plan.changes),
+        "bounds": bounds.bounds_that_hold(source.alpha, plan.changes),
         "settings": tables.hyper_parameters(plan.titles, plan.settings),
     }
     for name, table in found.items():

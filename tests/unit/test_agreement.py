@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pandas as pd
 import pytest
@@ -27,8 +27,8 @@ def tables(rounds: list[int], accuracy: list[float], status: str = "done") -> Ta
         pd.DataFrame(rows, columns=[column.name for column in table.columns])
         for rows, table in ((cells, CELLS), (values, METRICS))
     ]
-    empty = pd.DataFrame()
-    return Tables(*frames, empty, empty, empty, empty)
+    nothing = {field.name: pd.DataFrame() for field in fields(Tables)}
+    return Tables(**nothing | dict(zip(("cells", "metrics"), frames, strict=True)))
 
 
 def verdicts(stored: Tables, again: Tables, *, elsewhere: bool = True) -> list[str]:

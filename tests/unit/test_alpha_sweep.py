@@ -11,9 +11,9 @@ import pytest
 
 from sifu.__main__ import main
 from sifu.config import load_scenario
+from sifu.report.bounds import bounds_that_hold, rules_that_differ, share_held
 from sifu.report.figures.alpha import layout
 from sifu.report.plan import Plan
-from sifu.report.statistics import bounds_that_hold, rules_that_differ, share_held
 from sifu.run import changed_scenario
 from sifu.schemas import ALPHA
 from sifu.stages.alpha import run_alpha

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sifu.claims import bound, certificate, forgetting, last, rounds, sigma, trade_off, watermark
+from sifu.claims import backdoor, bound, certificate, forgetting, last, rounds, sigma, trade_off, watermark
 from sifu.claims.claim import Line, Measured, Verdict, all_of, judged, on_average
 from sifu.claims.tables import DATASETS
 from tests.claimed import World
@@ -57,9 +57,12 @@ def between(low: float, high: float) -> Measured:
         (last.never_recovers, 0.9, 0.9, FAILS),
         (last.never_recovers, 0.5, 0.5, IN_PART),
         (last.never_recovers, 0.1, 0.1, HOLDS),
-        (watermark.unmatched, 0.9, 0.9, HOLDS),
-        (watermark.unmatched, 0.5, 0.5, IN_PART),
-        (watermark.unmatched, 0.1, 0.1, FAILS),
+        (backdoor.unnoticed, 0.1, 0.1, HOLDS),
+        (backdoor.unnoticed, 0.2, 0.8, IN_PART),
+        (backdoor.unnoticed, 0.9, 0.9, FAILS),
+        (watermark.fastest, 0.9, 0.9, HOLDS),
+        (watermark.fastest, 0.5, 0.5, IN_PART),
+        (watermark.fastest, 0.1, 0.1, FAILS),
         (sigma.between, 1.5, 2.0, HOLDS),
         (sigma.between, 4.9, 7.0, HOLDS),
         (sigma.between, 5.1, 7.0, IN_PART),
@@ -78,7 +81,7 @@ def test_a_better_number_never_makes_a_claim_worse(low: float, width: float) -> 
     """Where more is better: fails, in part, holds, in this order."""
     order = [FAILS, IN_PART, HOLDS]
     worse, better = between(low, low + width), between(low + 0.5, low + 0.5 + width)
-    for rule in (rounds.saves_as_claimed, forgetting.poor, trade_off.wins, last.breaks, watermark.unmatched):
+    for rule in (rounds.saves_as_claimed, forgetting.poor, trade_off.wins, last.breaks, watermark.fastest):
         assert order.index(rule(worse)) <= order.index(rule(better))
 
 

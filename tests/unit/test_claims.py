@@ -74,6 +74,7 @@ def test_without_celeba_a_claim_holds_in_part(name: str) -> None:
         ("DP", World(changes={("*", "dp_released"): Said(30, 0.01)})),
         ("SIFU's certificate", World(changes={("*", "sifu"): Said(40, delta=1.0)})),
         ("Strict SIFU's certificate", World(changes={("*", "sifu_strict"): Said(40, delta=0.011)})),
+        ("Clients with backdoors", World(changes={("*", "sifu"): Said(40, triggers=60)})),
         ("SIFU's speed-up survives", World(changes={("*", "sifu_strict"): Said(100)})),
         ("SIFU's speed-up is that", World(changes={("*", "sifu_released"): Said(120)})),
         ("FedEraser, corrected", World(changes={("*", "fed_eraser_searched"): Said(80)})),
@@ -169,6 +170,9 @@ def test_one_broken_promise_is_one_too_many() -> None:
 def test_strict_psi_must_be_a_bound_for_its_certificate() -> None:
     assert verdict("Strict SIFU's certificate", World(strict=1.0)) is HOLDS
     assert verdict("Strict SIFU's certificate", World(strict=0.99)) is IN_PART
+    assert verdict("Strict SIFU's certificate", World(strict=0.99, hidden=0.5)) is IN_PART
+    assert verdict("Strict SIFU's certificate", World(strict=0.99, hidden=0.49)) is FAILS
+    assert measured("Strict SIFU's certificate", World(hidden=0.3), "mnist", 1).mean == pytest.approx(0.3)
 
 
 def test_what_the_released_code_saves_stands_beside_what_is_claimed() -> None:
@@ -276,17 +280,3 @@ def test_a_seed_that_is_missing_is_said_of_the_average() -> None:
     assert whole.value is not None
     assert (whole.value.seeds, whole.ran) == (2, 3)
     assert claim("SIFU takes").judge(lines) is IN_PART
-
-
-def test_a_rival_that_never_recovers_matches_nobody() -> None:
-    lost = World(changes={("*", "fine_tuning"): Said(10, 0.0, status="not_reached")})
-    assert verdict("With watermarks", lost) is HOLDS
-    found = claim("With watermarks").measure(lost.tables())
-    assert [line.scenario for line in found if line.counts] == list(DATASETS[1:]), "MNIST has no CNN"
-
-
-def test_watermarks_need_all_rivals() -> None:
-    tables = World().tables()
-    there = tables.cells["variant"] != "fed_accum"
-    lines = claim("With watermarks").measure(replace(tables, cells=tables.cells[there]))
-    assert {line.verdict for line in lines if line.counts} == {NOT_TESTABLE}

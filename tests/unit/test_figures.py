@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
+from PIL import Image
 
 from sifu.methods import METHODS
-from sifu.report.figures import sigma
+from sifu.report.figures import requests, sigma
+from sifu.report.figures.alpha import _points
 from sifu.report.figures.board import Board
-from sifu.report.figures.style import grid, legend, lines, log_ticks, whole_range
+from sifu.report.figures.style import colours, grid, legend, lines, log_ticks, whole_range
+from sifu.report.image import DPI, write_figure
 from sifu.report.plan import Plan, Source
 from sifu.report.statistics import intervals
 
@@ -74,6 +80,47 @@ def test_marks_of_what_did_not_get_there_are_hollow() -> None:
         "SIFU",
         "hollow: target not met on\nevery seed",
     ]
+
+
+def test_what_diverged_on_every_seed_has_a_cross_at_the_top() -> None:
+    """Last has rounds at its first request; at the second no seed was left, whatever accuracy it ended with."""
+    plan = Plan("", {"s": "S"}, [], {"last": "Last"}, {"last": "last"}, ["last"], {}, {"s": "plain"}, {}, *[[]] * 5, {})
+    source = Source(plan)
+    key = {"scenario": "s", "variant": "last", "stop": "target"}
+    rows = [(1, "done", 0.5), (1, "rounds", 70.0), (1, "accuracy", 0.2), (2, "done", 0.0), (2, "accuracy", 0.1)]
+    found = [key | {"request": at, "quantity": name, "mean": value, "low": value} for at, name, value in rows]
+    table = pd.DataFrame(found).assign(subset="")
+    table.loc[table["quantity"] == "accuracy", "subset"] = "forgotten"
+    source.__dict__["statistics"] = table.assign(high=table["mean"], std=0.0, seeds=2)
+    figure = requests.draw(source)
+    marked = [[line.get_xydata().tolist() for line in axis.lines if line.get_marker() == "x"] for axis in figure.axes]
+    assert [[points for points in panel if points] for panel in marked] == [[[[2.0, 0.97]]], []]
+    words = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert words == ["Last", "hollow: target not met on\nevery seed", "cross: every seed diverged"]
+
+
+def test_a_model_that_explodes_does_not_press_the_others_together() -> None:
+    """1 to 2 but for the last of 1,000 points; 100 times the 99th percentile, about 2, is the most that is drawn."""
+    rows = pd.DataFrame({"alpha": [*np.linspace(1.0, 2.0, 999), 1e15]})
+    axis = axis_of()
+    _points(axis, rows.assign(psi_published=1.0, psi_released=1.0, psi_strict=2.0))
+    assert max(axis.get_xlim()) < 4
+    assert axis.lines[-1].get_xydata().tolist() == [[1.0, 1.0], [2.0, 2.0]], "the line ends where points do"
+
+
+def test_a_png_has_a_palette_and_the_colours_of_the_pdf(tmp_path: Path) -> None:
+    """White and the ten of the methods, each its own: the nearest of the palette is a step of 256 away at most."""
+    figure, axes = grid(1, 1, width=4)
+    for place, colour in enumerate(colours()):
+        axes[0, 0].bar(place, 1, color=colour)
+    write_figure(tmp_path / "bars", figure)
+    assert {path.name for path in tmp_path.iterdir()} == {"bars.pdf", "bars.png"}
+    image = Image.open(tmp_path / "bars.png")
+    assert (image.mode, image.size, round(image.info["dpi"][0])) == ("P", (800, 500), DPI)
+    pixels = np.asarray(image.convert("RGB")).reshape(-1, 3).astype(int)
+    for wanted in [(1.0, 1.0, 1.0), *colours()]:
+        near = np.abs(pixels - np.round(255 * np.array(wanted))).max(1) <= 1
+        assert near.sum() > 1000, wanted
 
 
 def test_short_is_a_mean_with_a_seed_that_did_not_get_there() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pandas as pd
+import pytest
 
-from sifu.report.statistics import bounds_by_seed, long_form, over_seeds
+from sifu.report.bounds import bounds_by_seed, psi_limits
+from sifu.report.statistics import long_form, over_seeds
 from sifu.report.tables import headline, latex, markdown, scenario_searches, searches
 from sifu.schemas import CELLS, METRICS
 
@@ -115,10 +117,48 @@ def test_bounds_are_counted_seed_by_seed() -> None:
     points = [(0, 1.0), (0, 3.0), (1, 2.0), (1, 0.0)]
     alpha = pd.DataFrame([{"scenario": "s", "change": "", "seed": seed, "alpha": value} for seed, value in points])
     alpha = alpha.assign(psi_published=2.0, psi_released=2.0, psi_strict=4.0)
-    found = bounds_by_seed(alpha).set_index(["rule", "seed"])[["points", "held", "worst"]]
+    found = bounds_by_seed(alpha, {}).set_index(["rule", "seed"])[["points", "held", "worst"]]
     assert found.to_dict("index") == {
         ("published", 0): {"points": 2, "held": 1, "worst": 1.5},
         ("published", 1): {"points": 1, "held": 1, "worst": 1.0},
         ("strict", 0): {"points": 2, "held": 2, "worst": 0.75},
         ("strict", 1): {"points": 1, "held": 1, "worst": 0.5},
     }
+
+
+def test_a_client_is_hidden_by_its_distance_where_psi_is_last_within_the_limit() -> None:
+    """Psi* = 1. Client 1 is within it up to round 2, where it is 0.9 away: hidden. Client 2 up to round 1, where it is
+    1.5 away: not. Client 3 had done nothing by then. Strict Psi, twice as large, goes back to rounds 1, 0 and 1, where
+    the distances are 0.5, 0.2 and 0.
+    """
+    psi = {1: (0.2, 0.4, 0.9, 1.5), 2: (0.5, 1.0, 1.1, 1.2), 3: (0.0, 0.0, 2.0, 2.0)}
+    away = {1: (0.1, 0.5, 0.9, 3.0), 2: (0.2, 1.5, 1.6, 1.7), 3: (0.0, 0.0, 9.0, 9.0)}
+    rows = [
+        {"scenario": "s", "change": change, "seed": 0, "client": client, "round": n}
+        | {"alpha": away[client][n], "psi_published": psi[client][n], "psi_released": psi[client][n]}
+        for change in ("", "one_step")
+        for client in psi
+        for n in range(4)
+    ]
+    alpha = pd.DataFrame(rows).assign(psi_strict=lambda table: 2 * table["psi_published"])
+    limits = {("s", rule): (1.0, 1.0) for rule in ("published", "strict")}
+    found = bounds_by_seed(alpha, limits).set_index(["change", "rule"])[["leavers", "hidden"]]
+    assert found.loc[""].to_dict("index") == {
+        "published": {"leavers": 3, "hidden": 2},
+        "strict": {"leavers": 3, "hidden": 3},
+    }
+    assert found.loc["one_step"].isna().all(axis=None), "the certificate is of the scenario's own settings"
+    less = bounds_by_seed(alpha, {("s", "published"): (1.0, 0.89)}).set_index(["change", "rule"])["hidden"]
+    assert less["", "published"] == 1, "what the noise hides may be less than what SIFU goes by"
+
+
+def test_noise_hides_less_than_the_classical_formula_says() -> None:
+    """epsilon 10, delta 0.01: 10 / sqrt(2 ln 125) = 3.218 sigma by the paper's equation 9, 2.856 sigma in truth. A
+    recovery that was lost has no Psi*, and Last's is not SIFU's.
+    """
+    cells = pd.DataFrame({"variant": ["sifu", "sifu", "sifu_strict", "last"], "psi_star": [None, 0.161, 0.143, 7.0]})
+    cells = cells.assign(scenario="s", sigma=0.05, claimed_epsilon=10.0, claimed_delta=0.01)
+    found = psi_limits(cells)
+    assert set(found) == {("s", "published"), ("s", "strict")}
+    assert found["s", "published"] == (0.161, pytest.approx(0.05 * 2.856, rel=1e-3))
+    assert found["s", "strict"] == (0.143, pytest.approx(0.05 * 2.856, rel=1e-3))

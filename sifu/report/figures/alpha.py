@@ -7,9 +7,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from sifu.report.bounds import rules_that_differ, share_held
 from sifu.report.figures.style import colours, finish, grid, legend, log_ticks
 from sifu.report.plan import Plan, Source
-from sifu.report.statistics import rules_that_differ, share_held
 
 TITLE = "Is Psi a bound?"
 CAPTION = (
@@ -17,10 +17,12 @@ CAPTION = (
     "Psi(n, c) as published and strictly counted (the released code differs after a request only). Curves: medians "
     "over clients and seeds, under the scenario's own settings. Points: every round, client and seed, under its own "
     "settings and under less adapted ones, some of which do not converge; a bound holds where its points lie above "
-    "the line, and the titles say for how many that is so (paper, figure of alpha and Psi)."
+    "the line, and the titles say for how many that is so. The last steps of models that explode lie outside (paper, "
+    "figure of alpha and Psi)."
 )
 _RULES = ("published", "released", "strict")
 _MOST_POINTS = 4000  # of a panel: more only make a larger file
+_EXPLODED = 100  # times the 99th percentile of alpha: such points would press all others together
 _CURVES = None  # in place of a change: the panel of medians
 Panel = tuple[str, str | None]  # scenario, change (empty: its own settings)
 
@@ -99,10 +101,11 @@ def _points(axis: Axes, part: pd.DataFrame) -> None:
     if not len(part):
         finish(axis, empty=True)
         return
-    shown = part.iloc[:: max(1, len(part) // _MOST_POINTS)]
+    inside = part[part["alpha"] <= _EXPLODED * part["alpha"].quantile(0.99)]
+    shown = inside.iloc[:: max(1, len(inside) // _MOST_POINTS)]
     for rule in rules_that_differ(part):
         axis.plot(shown["alpha"], shown[f"psi_{rule}"], ".", ms=2, alpha=0.4, color=_look(rule), rasterized=True)
-    ends = [part["alpha"].min(), part["alpha"].max()]
+    ends = [inside["alpha"].min(), inside["alpha"].max()]
     axis.plot(ends, ends, color="black", linewidth=0.8)
     axis.set(xscale="log", yscale="log")
     axis.set_xlabel("measured alpha(n, c)", fontsize=8)

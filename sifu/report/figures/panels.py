@@ -21,10 +21,20 @@ def panels(source: Source, rows: tuple[Row, ...], part: pd.DataFrame, x: str, x_
         chosen = part[(part["quantity"] == quantity) & (part["subset"] == subset)]
         for name in board.names:
             axis, own = board.at(i, name), chosen[chosen["scenario"] == name]
-            lines(axis, source, own, x)
+            lost = _lost(part[part["scenario"] == name], own, x) if quantity == "rounds" else None
+            lines(axis, source, own, x, lost)
+            places = set(own[x]) | set(lost[x] if lost is not None else ())
+            if places:
+                axis.set_xticks(sorted(places))
             if len(own):
-                axis.set_xticks(sorted(own[x].unique()))
                 whole_range(axis, rounds=quantity == "rounds")
             board.dress(source, i, name, x=x_title, y=title)
     legend(board.figure)
     return board.figure
+
+
+def _lost(part: pd.DataFrame, own: pd.DataFrame, x: str) -> pd.DataFrame:
+    """What was run and has no rounds, as no seed was left to count them."""
+    ran = part[part["quantity"] == "done"]
+    there = pd.MultiIndex.from_frame(own[["variant", x]])
+    return ran[~pd.MultiIndex.from_frame(ran[["variant", x]]).isin(there)]

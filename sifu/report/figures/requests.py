@@ -13,7 +13,8 @@ CAPTION = (
     "Aggregation rounds until the target accuracy, and accuracy on all who have left so far, after each of the "
     "requests. Mean over seeds and its 95% bootstrap interval; lower is better, but forgetting is perfect at "
     "scratch's accuracy, not at 0. A hollow mark: some seeds had not reached the target when they were stopped, and "
-    "count with the rounds they had: what they would take is more (paper, figure 3)."
+    "count with the rounds they had: what they would take is more. Seeds that diverged have no rounds, and a cross "
+    "stands where all of them did (paper, figure 3)."
 )
 ROWS: tuple[Row, ...] = (("rounds", "", "aggregation rounds"), ("accuracy", "forgotten", "accuracy on the forgotten"))
 

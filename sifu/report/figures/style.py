@@ -24,6 +24,7 @@ _MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*", "<", ">", "h", "p", "d", "8"
 _LEGEND_LINE = 26  # letters of a line in a legend
 _WIDE = 30  # times the fewest rounds: more have a logarithmic axis
 _SHORT = "hollow: target not met on every seed"
+_LOST = "cross: every seed diverged"
 _LINES = {"released": "--", "strict": ":"}  # by the last word of a variant's name; another word: "-."
 
 
@@ -57,10 +58,15 @@ def drawn(source: Source, part: pd.DataFrame) -> set[str]:
     return set(part["variant"]) & set(source.plan.shown)
 
 
-def lines(axis: Axes, source: Source, part: pd.DataFrame, x: str) -> None:
-    """A line a method with its 95% interval; the methods stand a little apart, so that bars do not hide each other."""
-    present = [variant for variant in source.plan.labels if variant in drawn(source, part)]
-    step = _step(part[x], len(present))
+def lines(axis: Axes, source: Source, part: pd.DataFrame, x: str, lost: pd.DataFrame | None = None) -> None:
+    """A line a method with its 95% interval; the methods stand a little apart, so that bars do not hide each other.
+
+    `lost`: variants and places that have no mean, as every seed diverged; they have a cross at the top.
+    """
+    lost = part.iloc[:0] if lost is None else lost
+    wanted = drawn(source, part) | drawn(source, lost)
+    present = [variant for variant in source.plan.labels if variant in wanted]
+    step = _step(pd.concat([part[x], lost[x]]), len(present))
     for place, variant in enumerate(present):
         group = part[part["variant"] == variant].sort_values(x)
         error = [group["mean"] - group["low"], group["high"] - group["mean"]]
@@ -68,6 +74,7 @@ def lines(axis: Axes, source: Source, part: pd.DataFrame, x: str) -> None:
         look = style(source, variant)
         axis.errorbar(group[x] + shift, group["mean"], error, capsize=2, linewidth=1.2, **look)
         hollow(axis, group, group[x] + shift, look)
+        crosses(axis, lost.loc[lost["variant"] == variant, x] + shift, look["color"])
     finish(axis, empty=not present)
 
 
@@ -85,6 +92,15 @@ def hollow(axis: Axes, group: pd.DataFrame, x: pd.Series, look: dict[str, Any]) 
     shape = {key: look[key] for key in ("color", "marker", "markersize")} | {"markerfacecolor": "white"}
     axis.plot(x[group["short"]], group.loc[group["short"], "mean"], linestyle="", zorder=5, **shape)
     axis.plot([], [], "o", color="black", markersize=5, markerfacecolor="white", label=_SHORT)
+
+
+def crosses(axis: Axes, x: pd.Series, colour: Any) -> None:
+    """Marks at the top of a panel, whatever its scale: what diverged never arrives."""
+    if not len(x):
+        return
+    look: dict[str, Any] = {"marker": "x", "linestyle": "", "markersize": 5, "transform": axis.get_xaxis_transform()}
+    axis.plot(x, [0.97] * len(x), color=colour, **look)
+    axis.plot([], [], "x", color="black", markersize=5, label=_LOST)
 
 
 def log_ticks(axis: Axes, which: str) -> None:
@@ -127,7 +143,7 @@ def legend(figure: Figure, *, below: bool = False) -> None:
     for axis in figure.axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    handles = dict(sorted(handles.items(), key=lambda entry: entry[0] == _SHORT))  # last: it is no method
+    handles = dict(sorted(handles.items(), key=lambda entry: entry[0] in (_SHORT, _LOST)))  # last: they are no methods
     if not handles:
         return
     labels = [fill(label, _LEGEND_LINE) for label in handles]

@@ -13,8 +13,8 @@ TITLE = "Cost and forgetting of marked data"
 CAPTION = (
     "As the figure without marks, for clients whose images carry a watermark (ten pixels at the maximum) or, "
     "beyond the paper, a trigger with a label of their own: aggregation rounds, and accuracy on the marked data "
-    "of all who have left so far. A hollow mark: some seeds did not reach the target. Mean over seeds and its 95% "
-    "bootstrap interval (paper, figure 2)."
+    "of all who have left so far. A hollow mark: some seeds did not reach the target; a cross: all of them diverged. "
+    "Mean over seeds and its 95% bootstrap interval (paper, figure 2)."
 )
 
 

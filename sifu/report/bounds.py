@@ -1,0 +1,76 @@
+"""Is Psi a bound in fact, and does SIFU's noise hide what a client did? By the trainings without single clients."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+ROUNDING = 1e-4  # of float32 sums: a client alone in a first round has alpha = Psi
+_SIFU = {"sifu": "published", "sifu_released": "released", "sifu_strict": "strict"}  # variant -> how it counts Psi
+Limits = dict[tuple[str, str], tuple[float, float]]  # (scenario, rule) -> Psi* that SIFU goes by, what its noise hides
+
+
+def bounds_that_hold(alpha: pd.DataFrame, changes: dict[str, str]) -> pd.DataFrame:
+    """How often Psi is a bound in fact: the share of points with alpha <= Psi, and the worst alpha / Psi.
+
+    A row a scenario, change (`changes` are their names for people) and rule that differs from those before it.
+    """
+    rows = []
+    for (scenario, change), group in alpha[alpha["alpha"] > 0].groupby(["scenario", "change"]):
+        key = {"scenario": scenario, "settings": changes.get(str(change), change) if change else "its own"}
+        for rule in rules_that_differ(group):
+            ratio = group["alpha"] / group[f"psi_{rule}"]
+            values = {"alpha <= Psi": f"{share_held(group, rule):.1%}", "worst alpha / Psi": f"{ratio.max():.2f}"}
+            rows.append(key | {"rule": rule} | values | {"points": len(ratio)})
+    return pd.DataFrame(rows, columns=["scenario", "settings", "rule", "alpha <= Psi", "worst alpha / Psi", "points"])
+
+
+def psi_limits(cells: pd.DataFrame) -> Limits:
+    """By scenario and rule of counting, where SIFU was run. The classical mechanism's Psi* is more than is hidden."""
+    from sifu.certificate.gaussian import largest_ratio  # only here: figures need no torch
+
+    rows = cells[cells["variant"].isin(_SIFU)].dropna(subset="psi_star").drop_duplicates(["scenario", "variant"])
+    found: Limits = {}
+    for row in rows.to_dict("records"):
+        ratio = largest_ratio(float(row["claimed_epsilon"]), float(row["claimed_delta"]), "analytic")
+        found[row["scenario"], _SIFU[row["variant"]]] = float(row["psi_star"]), float(row["sigma"]) * ratio
+    return found
+
+
+def bounds_by_seed(alpha: pd.DataFrame, limits: Limits) -> pd.DataFrame:
+    """The same as numbers, a row a seed (table `bounds`)."""
+    rows = []
+    for (scenario, change), group in alpha[alpha["alpha"] > 0].groupby(["scenario", "change"]):
+        for rule in rules_that_differ(group):
+            for seed, points in group.groupby("seed"):
+                held = round(share_held(points, rule) * len(points))
+                worst = float((points["alpha"] / points[f"psi_{rule}"]).max())
+                row = {"scenario": scenario, "change": change, "rule": rule, "seed": seed}
+                rows.append(row | {"points": len(points), "held": held, "worst": worst})
+    table = pd.DataFrame(rows, columns=["scenario", "change", "rule", "seed", "points", "held", "worst"])
+    return table.merge(_hidden(alpha, limits), how="left", on=["scenario", "change", "rule", "seed"])
+
+
+def _hidden(alpha: pd.DataFrame, limits: Limits) -> pd.DataFrame:
+    """Of whom, were they the only one to leave, SIFU's noise hides what they did: alpha where Psi last is within Psi*.
+
+    A client that had done nothing by then (alpha = 0) has nothing to hide.
+    """
+    rows = []
+    for (scenario, rule), (limit, most) in limits.items():
+        within = alpha[(alpha["scenario"] == scenario) & (alpha["change"] == "") & (alpha[f"psi_{rule}"] <= limit)]
+        last = within.loc[within.groupby(["seed", "client"])["round"].idxmax()]
+        for seed, clients in (last["alpha"] <= most * (1 + ROUNDING)).groupby(last["seed"]):
+            rows.append([scenario, "", rule, seed, len(clients), int(clients.sum())])
+    found = pd.DataFrame(rows, columns=["scenario", "change", "rule", "seed", "leavers", "hidden"])
+    return found.astype({"leavers": "Int64", "hidden": "Int64"})
+
+
+def share_held(alpha: pd.DataFrame, rule: str) -> float:
+    """The share of points whose Psi by a rule is a bound in fact; nan without a point."""
+    return float((alpha["alpha"] <= alpha[f"psi_{rule}"] * (1 + ROUNDING)).mean())
+
+
+def rules_that_differ(alpha: pd.DataFrame) -> list[str]:
+    """`published`, `released` where that is something else (after requests it is), `strict`."""
+    same = (alpha["psi_released"] == alpha["psi_published"]).all()
+    return ["published", "strict"] if same else ["published", "released", "strict"]

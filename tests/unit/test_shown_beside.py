@@ -1,0 +1,67 @@
+"""Numbers that stand beside those a claim is judged by: each on a world where it is on paper."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sifu.claims.claim import Line
+from tests.claimed import Said, World
+from tests.unit.test_claims import claim
+
+
+def beside(name: str, what: str, world: World, scenario: str = "mnist") -> float:
+    """The mean of the one line that begins so."""
+    lines = claim(name).measure(world.tables())
+    (found,) = [line for line in lines if line.scenario == scenario and line.what.startswith(what)]
+    assert found.value is not None
+    assert found.verdict is None
+    return found.value.mean
+
+
+def test_trade_offs_of_dp_and_of_doing_nothing() -> None:
+    """DP 0.3 + 0.3 minus SIFU's 0.1 + 0.1; the original model 0.4 + 0.4."""
+    world = World(("mnist",), {("mnist", "dp_released"): Said(gap=0.3), ("mnist", "original"): Said(gap=0.4)})
+    assert beside("SIFU has", "gaps of DP-FedAvg", world) == pytest.approx(0.4)
+    assert beside("SIFU has", "gaps of original", world) == pytest.approx(0.8)
+
+
+def test_how_often_last_diverges_where_scratch_got_there() -> None:
+    world = World(changes={("cifar10", "last"): Said(30, status="diverged")})
+    for name in ("Last does well", "Last never"):
+        assert beside(name, "requests after which Last diverges", world, "cifar10") == 1
+        assert beside(name, "requests after which Last diverges", world, "cifar100") == 0
+    lost = replace(world, changes=world.changes | {("cifar10", "scratch"): Said(status="not_reached")})
+    found = [line for line in claim("Last never").measure(lost.tables()) if line.scenario == "cifar10"]
+    assert [line.value for line in found] == [None], "without scratch nothing is counted"
+
+
+def test_accuracy_on_test_data() -> None:
+    """Scratch 0.8 (0.9 - 0.1), SIFU 0.75."""
+    world = World(("mnist",), {("mnist", "sifu"): Said(40, 0.02, retain=0.85)})
+    assert beside("SIFU's forget accuracy", "accuracy of SIFU on test data", world) == pytest.approx(-0.05)
+
+
+def test_clients_that_are_hidden_are_counted_by_the_rule_of_each() -> None:
+    tables = World(("mnist",)).tables()
+    strict = tables.bounds["rule"] == "strict"
+    own = tables.bounds["change"] == ""
+    bounds = tables.bounds.assign(hidden=tables.bounds["hidden"].mask(strict & own, 30).mask(~strict & own, 70))
+
+    def mean(name: str) -> Line:
+        lines = claim(name).measure(replace(tables, bounds=bounds))
+        return next(line for line in lines if line.scenario == "mnist" and line.what.startswith("single clients"))
+
+    found = [mean(name).value for name in ("SIFU's certificate", "Strict SIFU's certificate")]
+    assert [value.mean for value in found if value] == [pytest.approx(0.7), pytest.approx(0.3)]
+
+
+def test_the_worst_ratio_is_a_median() -> None:
+    """1, 2 and an explosion: the median is 2, and the largest is said."""
+    tables = World(("mnist",), held={"": 0.5}).tables()
+    worst = tables.bounds["seed"].map({0: 1.0, 1: 2.0, 2: 1e15})
+    lines = claim("alpha").measure(replace(tables, bounds=tables.bounds.assign(worst=worst)))
+    (found,) = [line.value for line in lines if line.scenario == "mnist" and line.what.startswith("worst")]
+    assert found is not None
+    assert (found.mean, found.low, found.high, found.seeds) == (2.0, 1.0, 1e15, 3)
