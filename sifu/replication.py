@@ -1,12 +1,13 @@
-"""The commands of the replication: its manifest, and cells of it run again."""
+"""The commands of the replication: what is missing, its manifest, and cells of it run again."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifu.config import default_data_root, read_yaml
+from sifu.config import default_data_root, load_suite, read_yaml
 from sifu.errors import ConfigError
 from sifu.run import PRECISIONS, Run
 from sifu.settings import build
@@ -22,6 +23,10 @@ def add_replication(commands: Commands) -> None:
     parser = commands.add_parser("manifest", help=text, description=text)
     parser.add_argument("--config", type=Path, default=_PAPER, help="what was run (default: %(default)s)")
     parser.set_defaults(command=_manifest)
+    text = "Print the tables that a config plans and that are not there, of the datasets that are: what to ask Snakemake for."
+    parser = commands.add_parser("missing", help=text, description=text)
+    parser.add_argument("--config", type=Path, default=_PAPER, help="what is planned (default: %(default)s)")
+    parser.set_defaults(command=_missing)
     _add_verify(commands)
 
 
@@ -46,6 +51,16 @@ def _manifest(parsed: argparse.Namespace) -> None:
     from sifu.manifest import write_manifest
 
     print(f"wrote {write_manifest(parsed.config)}")
+
+
+def _missing(parsed: argparse.Namespace) -> None:
+    from sifu.report.plan import Plan, Source
+
+    suite = load_suite(read_yaml(parsed.config), parsed.config.parent)
+    for reason in suite.skipped_words():
+        print(reason, file=sys.stderr)
+    for path in Source(Plan.read(suite.report_plan())).all_missing():
+        print(path)
 
 
 def _verify(parsed: argparse.Namespace) -> int:

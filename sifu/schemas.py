@@ -7,6 +7,7 @@ import pyarrow as pa
 from sifu.table import Column, Table
 
 _TEXT, _INT, _REAL = pa.string(), pa.int64(), pa.float64()
+_SHORT = pa.float32()  # of tables with many rows, as trained weights are
 
 _SCENARIO = Column("scenario", _TEXT, "name in config/scenarios.yaml")
 _SEED = Column("seed", _INT, "seed of the federation")
@@ -219,10 +220,10 @@ ALPHA = Table(
         _SEED,
         _CLIENT,
         Column("round", _INT, "rounds done: n of alpha(n, c)"),
-        Column("alpha", _REAL, "||theta^n with the client - theta^n without it||, other draws the same"),
-        Column("psi_published", _REAL, "Psi(n, c) with the client's share of all clients"),
-        Column("psi_released", _REAL, "the same: the released code differs after a request only"),
-        Column("psi_strict", _REAL, "Psi(n, c) with the client's weight in each round's cohort"),
+        Column("alpha", _SHORT, "||theta^n with the client - theta^n without it||, other draws the same"),
+        Column("psi_published", _SHORT, "Psi(n, c) with the client's share of all clients"),
+        Column("psi_released", _SHORT, "the same: the released code differs after a request only"),
+        Column("psi_strict", _SHORT, "Psi(n, c) with the client's weight in each round's cohort"),
     ),
 )
 

@@ -32,7 +32,7 @@ class Suite:
 
     def notices(self) -> list[str]:
         """What is left out, a sentence for each reason: scenarios without their dataset stand together."""
-        return self._skipped_words() + self._published_words()
+        return self.skipped_words() + self._published_words()
 
     def _published_words(self) -> list[str]:
         """Published tables without their trainings, as a clone has them, look finished to Snakemake."""
@@ -44,7 +44,8 @@ class Suite:
             "remove it, or name another folder with --config results=..."
         ]
 
-    def _skipped_words(self) -> list[str]:
+    def skipped_words(self) -> list[str]:
+        """Scenarios whose datasets are not there."""
         reasons: dict[str, list[str]] = {}
         for name, reason in self.skipped.items():
             reasons.setdefault(reason, []).append(name)

@@ -1,0 +1,59 @@
+"""What git keeps of results/paper: all that its report is made of, so that a clone can make it again."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from sifu.config import load_suite, read_yaml
+from sifu.docs.published import REPLICATION
+from sifu.report.plan import Plan, Source
+from sifu.stages.report import run_report
+from tests.conftest import REPO
+
+OF_ALPHA = "bounds"  # made of tables that results/paper may lack
+
+
+def plan() -> Plan:
+    config = REPO / "config" / "paper.yaml"
+    made = Plan.read(load_suite(read_yaml(config), config.parent, reports=True).report_plan())
+    return replace(made, results=str(REPO / REPLICATION))
+
+
+def test_git_keeps_every_table_that_the_report_reads() -> None:
+    paths = [str(path) for paths in Source(plan()).planned.values() for path in paths]
+    asked = ["git", "check-ignore", "--no-index", "--stdin"]
+    found = subprocess.run(asked, cwd=REPO, input="\n".join(paths), capture_output=True, text=True, check=False)
+    if found.returncode == 128:
+        pytest.skip("this is no checkout of git")
+    assert found.stdout == "", "git would lose these"
+
+
+@pytest.fixture(scope="module")
+def again(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tables for people, made of those that are kept."""
+    if not (REPO / REPLICATION / "manifest.json").exists():
+        pytest.skip("results/paper is not in this checkout")
+    folder = tmp_path_factory.mktemp("again")
+    run_report(plan(), folder)
+    return folder / "tables"
+
+
+def test_the_stored_tables_are_made_of_the_kept_ones(again: Path) -> None:
+    made = sorted(path for path in again.glob("*.csv") if path.stem not in (OF_ALPHA, "statistics"))
+    assert len(made) == 8, [path.name for path in made]
+    for path in made:
+        assert path.read_text() == (REPO / REPLICATION / "report" / "tables" / path.name).read_text(), path.name
+
+
+def test_the_stored_bounds_are_those_of_the_kept_points(again: Path) -> None:
+    """Row by row, where the points are kept."""
+    stored = (REPO / REPLICATION / "report" / "tables" / f"{OF_ALPHA}.csv").read_text().splitlines()
+    assert set((again / f"{OF_ALPHA}.csv").read_text().splitlines()) <= set(stored)
+    points = Source(plan()).alpha
+    there = points[points["alpha"] > 0][["scenario", "change"]].drop_duplicates()
+    assert len(pd.read_csv(again / f"{OF_ALPHA}.csv")[["scenario", "settings"]].drop_duplicates()) == len(there)

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Packs Snakemake and what else the suite needs for a machine that can reach no package index: some 12 MB.
+# torch, NumPy, SciPy, pandas, PyArrow, seaborn, PyYAML, safetensors, rich and Pillow must be there already.
+#   pack.sh OUT.tar.xz        PACK_PYTHON=3.12: the version of Python there
+set -euo pipefail
+test $# = 1 || { sed -n '2,4s/^# //p' "$0" >&2; exit 2; }
+out=$(realpath -m "$1") checkout=$(realpath "$(dirname "$0")/../..")
+python=${PYTHON:-python3}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mapfile -t wanted < <(grep -oE '"(snakemake|dp-accounting)==[0-9.]+"' "$checkout/pyproject.toml" | tr -d '"')
+$python -m pip wheel -q --no-deps -w "$work/wheels" "connection_pool>=0.0.3" # has no wheel on the index
+$python -m pip install -q --target "$work/site" --python-version "${PACK_PYTHON:-3.12}" --only-binary=:all: --no-compile \
+  --find-links "$work/wheels" "${wanted[@]}"
+cd "$work/site"
+rm -rf bin pulp/solverdir # the solver: `--scheduler greedy` does without
+rm -rf {numpy,scipy,pandas,pyarrow,yaml,PyYAML,pyyaml,_yaml}{,.*,-*}
+mkdir -p "$(dirname "$out")"
+tar -cJf "$out" .
+du -h "$out"

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Runs what is missing of a grid on one GPU, on a machine that can reach no package index, in a copy of this checkout.
+#   run.sh -w FOLDER -d DATA [-p PACK.tar.xz] [-c CONFIG] [-j JOBS] [-t SECONDS] [-m] [-a ARGUMENTS] [FILE ...]
+# -w  the copy: made where it is not there. Started again with the same one, a run goes on where it was.
+# -d  the folder of the datasets: scenarios of others are left out
+# -p  what pack.sh made; without it, Snakemake must be there
+# -c  the grid (config/paper.yaml)
+# -j  jobs that share the GPU (4)
+# -t  stop after so many seconds; what is finished stays (no limit)
+# -m  share the GPU by NVIDIA's MPS: kernels of several jobs then run at once
+# -a  more arguments of snakemake, such as -a "--prioritize FILE" or -a -n
+# FILEs are what to make: without any, all that `python -m sifu missing` names. collect.sh packs what came out. Two runs
+# at once, of other datasets, need two folders.
+set -euo pipefail
+config=config/paper.yaml jobs=4 seconds=0 folder='' data='' pack='' mps='' more=()
+usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+while getopts w:d:p:c:j:t:ma: flag; do
+  case $flag in
+    w) folder=$OPTARG ;; d) data=$OPTARG ;; p) pack=$OPTARG ;; c) config=$OPTARG ;;
+    j) jobs=$OPTARG ;; t) seconds=$OPTARG ;; m) mps=yes ;; a) read -ra more <<< "$OPTARG" ;; *) usage ;;
+  esac
+done
+shift $((OPTIND - 1))
+test -n "$folder" && test -n "$data" || usage
+test -d "$data" || { echo "error: -d $data: there is no such folder" >&2; exit 2; }
+checkout=$(realpath "$(dirname "$0")/../..")
+mkdir -p "$folder"
+folder=$(realpath "$folder") python=$(command -v "${PYTHON:-python3}")
+export SIFU_DATA_ROOT; SIFU_DATA_ROOT=$(realpath "$data")
+export SIFU_COMMIT=${SIFU_COMMIT:-$(git -C "$checkout" describe --always --dirty --abbrev=12 2> /dev/null || echo unknown)}
+export PYTHONPATH=$folder:$folder/.site
+
+if ! test -e "$folder/.began"; then
+  mkdir -p "$folder/.site"
+  if test -n "$pack"; then tar -xf "$pack" -C "$folder/.site"; fi
+  # of the results only searches: everything else is made here, from its training on
+  (shopt -s nullglob && cd "$checkout" && tar --exclude='*.pyc' -cf - Snakefile pyproject.toml config profiles sifu \
+    workflow results/*/search) | tar -xf - -C "$folder"
+  touch "$folder/.began"
+fi
+if test -n "$mps"; then
+  export CUDA_MPS_PIPE_DIRECTORY=/tmp/sifu-mps CUDA_MPS_LOG_DIRECTORY=/tmp/sifu-mps
+  mkdir -p "$CUDA_MPS_PIPE_DIRECTORY"
+  echo get_server_list | nvidia-cuda-mps-control > /dev/null 2>&1 || nvidia-cuda-mps-control -d
+fi
+if test $# = 0; then # asked in the checkout, whose results are what has been run before
+  mapfile -t wanted < <(cd "$checkout" && PYTHONDONTWRITEBYTECODE=1 $python -m sifu missing --config "$config")
+  set -- "${wanted[@]}"
+  test $# -gt 0 || { echo "nothing is missing of $config, of the datasets in $data"; exit 0; }
+fi
+cd "$folder"
+exec timeout -s INT -k 30 "$seconds" $python -m snakemake --scheduler greedy --workflow-profile profiles/gpu \
+  --configfile "$config" --cores $((2 * jobs)) --resources gpu="$jobs" "${more[@]}" -- "$@"
