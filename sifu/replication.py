@@ -23,7 +23,7 @@ def add_replication(commands: Commands) -> None:
     parser = commands.add_parser("manifest", help=text, description=text)
     parser.add_argument("--config", type=Path, default=_PAPER, help="what was run (default: %(default)s)")
     parser.set_defaults(command=_manifest)
-    text = "Print the tables that a config plans and that are not there, of the datasets that are: what to ask Snakemake for."
+    text = "Print the tables that a config plans and that are not there, of the datasets that are."
     parser = commands.add_parser("missing", help=text, description=text)
     parser.add_argument("--config", type=Path, default=_PAPER, help="what is planned (default: %(default)s)")
     parser.set_defaults(command=_missing)

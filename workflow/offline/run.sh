@@ -34,7 +34,7 @@ if ! test -e "$folder/.began"; then
   mkdir -p "$folder/.site"
   if test -n "$pack"; then tar -xf "$pack" -C "$folder/.site"; fi
   # of the results only searches: everything else is made here, from its training on
-  (shopt -s nullglob && cd "$checkout" && tar --exclude='*.pyc' -cf - Snakefile pyproject.toml config profiles sifu \
+  (shopt -s nullglob && cd "$checkout" && tar --exclude='*.pyc' -cf - Snakefile config profiles sifu \
     workflow results/*/search) | tar -xf - -C "$folder"
   touch "$folder/.began"
 fi
@@ -43,10 +43,15 @@ if test -n "$mps"; then
   mkdir -p "$CUDA_MPS_PIPE_DIRECTORY"
   echo get_server_list | nvidia-cuda-mps-control > /dev/null 2>&1 || nvidia-cuda-mps-control -d
 fi
-if test $# = 0; then # asked in the checkout, whose results are what has been run before
-  mapfile -t wanted < <(cd "$checkout" && PYTHONDONTWRITEBYTECODE=1 $python -m sifu missing --config "$config")
+# asked in the checkout, whose results are what has been run before
+missing=$(cd "$checkout" && PYTHONDONTWRITEBYTECODE=1 $python -m sifu missing --config "$config")
+if test $# = 0; then
+  mapfile -t wanted <<< "$missing"
   set -- "${wanted[@]}"
-  test $# -gt 0 || { echo "nothing is missing of $config, of the datasets in $data"; exit 0; }
+  test -n "$missing" || { echo "nothing is missing of $config, of the datasets in $data"; exit 0; }
+fi
+if ! grep -q '/search/' <<< "$missing"; then # all have been made: as good as given, however new their partitions are
+  more+=(--allowed-rules partition scenario_search train train_variant unlearn verify sweep request_sets alpha alpha_sweep null_space)
 fi
 cd "$folder"
 exec timeout -s INT -k 30 "$seconds" $python -m snakemake --scheduler greedy --workflow-profile profiles/gpu \

@@ -1,0 +1,114 @@
+"""A run in a copy of the checkout, as on a machine without a package index, and what comes back of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sifu.__main__ import main
+from sifu.schemas import ALPHA
+from sifu.store import read_stamp, read_table
+from tests.conftest import REPO
+from tests.workflow.conftest import Checkout, parse_plan
+
+ALPHA_FILE = "results/smoke/alpha/smoke/s000-001/alpha.parquet"
+
+
+def script(
+    name: str, *arguments: str, python: str = sys.executable, checkout: Path = REPO
+) -> subprocess.CompletedProcess[str]:
+    command = ["bash", str(checkout / "workflow" / "offline" / name), *arguments]
+    environment = os.environ | {"PYTHON": python, "SIFU_COMMIT": "abc"}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+
+
+def run(folder: Path, *arguments: str, **where: Any) -> subprocess.CompletedProcess[str]:
+    usual = ["-w", str(folder / "copy"), "-d", str(folder), "-c", "config/smoke.yaml", "-j", "1"]
+    return script("run.sh", *usual, *arguments, **where)
+
+
+def test_a_file_that_is_asked_for_comes_back(tmp_path: Path) -> None:
+    """With its training's cells and the times of all jobs, but without history and partition."""
+    done = run(tmp_path, ALPHA_FILE)
+    assert done.returncode == 0, done.stdout + done.stderr
+    packed = script("collect.sh", str(tmp_path / "copy"), str(tmp_path / "out"))
+    assert packed.returncode == 0, packed.stderr
+    (part,) = (tmp_path / "out").iterdir()
+    with tarfile.open(part) as archive:
+        archive.extractall(tmp_path / "back", filter="data")
+    back = tmp_path / "back"
+    found = {str(path.relative_to(back / "results" / "smoke")) for path in back.rglob("*") if path.is_file()}
+    alpha, train = "alpha/smoke/s000-001", "train/smoke/s000-001"
+    times = {f"{folder}/time.json" for folder in (alpha, train, "partition/smoke/s000-001")}
+    assert found == {f"{alpha}/alpha.parquet", f"{train}/cells.parquet"} | times
+    assert len(read_table(back / ALPHA_FILE, ALPHA)) > 0
+    assert read_stamp(back / ALPHA_FILE)["commit"] == "abc"
+
+
+def test_without_files_it_makes_what_is_missing(tmp_path: Path) -> None:
+    """The smoke config is planned whole: nobody keeps its results."""
+    planned = run(tmp_path, "-a", "-n")
+    assert planned.returncode == 0, planned.stdout + planned.stderr
+    counts = parse_plan(planned.stdout + planned.stderr)
+    assert counts["unlearn"] == 3  # scratch, sifu, dp_smoke
+    assert counts["search"] == counts["sweep"] == counts["request_sets"] == counts["null_space"] == 1
+    assert "report" not in counts
+
+
+def test_searches_of_before_are_not_made_again(tmp_path: Path, checkout: Checkout) -> None:
+    """A scenario's search has seeds, and so a partition, of its own, which those of methods depend on, too."""
+    folder = checkout.root / "results" / "smoke" / "search" / "smoke" / "dp_smoke" / "s1000000-1000000"
+    folder.mkdir(parents=True)
+    (folder / "search.parquet").touch()
+    wanted = [
+        "results/smoke/train/smoke/dp_smoke/s000-001/cells.parquet",
+        "results/smoke/scenario_search/smoke/clip/s1000000-1000000/scenario_search.parquet",
+    ]
+    planned = run(tmp_path, "-a", "-n", *wanted, checkout=checkout.root)
+    assert planned.returncode == 0, planned.stdout + planned.stderr
+    assert "search" not in parse_plan(planned.stdout + planned.stderr)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("run.sh", ["-w", "somewhere"], "run.sh -w FOLDER -d DATA"),
+        ("run.sh", ["-w", "somewhere", "-d", "/nowhere"], "error: -d /nowhere: there is no such folder"),
+        ("collect.sh", ["/", "out"], "error: / is no folder of run.sh"),
+        ("pack.sh", [], "pack.sh OUT.tar.xz"),
+    ],
+)
+def test_wrong_arguments(name: str, arguments: list[str], words: str) -> None:
+    refused = script(name, *arguments)
+    assert refused.returncode == 2
+    assert words in refused.stderr
+
+
+def test_a_python_without_packages_is_no_finished_run(tmp_path: Path) -> None:
+    bare = tmp_path / "python"
+    bare.write_text("#!/bin/sh\necho no module >&2\nexit 1\n")
+    bare.chmod(0o755)
+    refused = run(tmp_path, python=str(bare))
+    assert refused.returncode != 0
+    assert "nothing is missing" not in refused.stdout
+
+
+def test_missing_tables_are_listed_a_line_each(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SIFU_DATA_ROOT", str(tmp_path))
+    assert main(["missing", "--config", str(REPO / "config" / "smoke.yaml")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert ALPHA_FILE in lines
+    for line in lines:
+        (tmp_path / line).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / line).touch()
+    assert main(["missing", "--config", str(REPO / "config" / "smoke.yaml")]) == 0
+    assert capsys.readouterr().out == ""
