@@ -207,6 +207,9 @@ KEPT = (
     "verify/mnist/s000-009/verification.parquet",
     "sweep/mnist/s000-009/sweep.parquet",
     "request_sets/mnist/s000-009/request_sets.parquet",
+    "alpha/mnist/s000-009/alpha.parquet",
+    "alpha_sweep/mnist/one_step/s000-009/alpha.parquet",
+    "null_space/null_space.parquet",
 )
 IGNORED = (
     "partition/mnist/s000-009/partition.parquet",
@@ -216,7 +219,6 @@ IGNORED = (
     "train/mnist/s000-009/log.txt",
     "unlearn/mnist/sifu/s000-009/weights.safetensors",
     "unlearn/mnist/sifu/s000-009/curves.parquet",
-    "alpha/mnist/s000-009/alpha.parquet",
     "report/tables/statistics.csv",
     "report/figures/requests.pdf",
 )
