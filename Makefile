@@ -21,7 +21,7 @@ report: $(VENV)/.ok  ## tables, figures and the HTML report of what has been run
 	$(BIN)/python -m sifu page --config $(CONFIG) --command "snakemake --cores $(CORES) --configfile $(CONFIG)"
 
 test: $(VENV)/.ok  ## set up, then run all tests
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
 test-cluster: $(VENV)/.ok  ## the suite on a real Slurm of four nodes, installed and started here as root for some minutes
 	timeout --foreground -s INT -k 60 720 $(BIN)/python -m pytest -q -m cluster tests/cluster

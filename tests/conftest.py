@@ -29,6 +29,14 @@ if _ROOT:  # tests change folders: a relative path would lose its way
     os.environ["SIFU_DATA_ROOT"] = str(Path(_ROOT).resolve())
 
 
+LONGEST = ("test_whole.py", "test_adding.py", "test_reproduction.py", "test_missing.py", "test_scenario_search.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of the two processes none shall wait at the end for the other's longest file."""
+    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
+
+
 @pytest.fixture(scope="session")
 def data_root() -> Path:
     """The folder of the real datasets; without it a test skips, or fails where SIFU_REQUIRE_DATA is set (CI)."""

@@ -57,9 +57,9 @@ def _checks(tables: Tables, scenario: str, *variants: str) -> pd.DataFrame:
 
 def _accused(tables: Tables, variant: str, scenario: str) -> pd.Series:
     """1 where all who have left accuse a model together after the last request, by seed."""
-    found = verdicts(_checks(tables, scenario, variant, REFERENCE))
-    last = found[(found["variant"] == variant) & (found["request"] == found["request"].max())]
-    return last.set_index("seed")["together"].astype(float)
+    rows = _checks(tables, scenario, variant, REFERENCE)
+    found = verdicts(rows[rows["request"] == rows["request"].max()])
+    return found[found["variant"] == variant].set_index("seed")["together"].astype(float)
 
 
 def _answered(tables: Tables, variant: str, scenario: str) -> pd.Series:

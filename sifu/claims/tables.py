@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
@@ -32,7 +34,7 @@ class Tables:
 
     def ran(self, scenario: str, variant: str) -> int:
         """How many seeds have cells, however they ended."""
-        return int(_of(self.cells, scenario, variant, "target")["seed"].nunique())
+        return int(self._to_target(scenario, variant)["seed"].nunique())
 
     def finished(self, scenario: str, *variants: str) -> pd.Index:
         """The seeds in which each of `variants` reached the target after every request."""
@@ -43,11 +45,11 @@ class Tables:
 
     def went_back_to(self, scenario: str, variant: str) -> pd.Series:
         """The latest round that a seed's answers to the target kept, over all requests."""
-        return _of(self.cells, scenario, variant, "target").groupby("seed")["cut_round"].max()
+        return self._to_target(scenario, variant).groupby("seed")["cut_round"].max()
 
     def totals(self, scenario: str, variant: str, column: str = "rounds") -> pd.Series:
         """A cost to the target, over all requests of a seed; a seed with a request that did not get there has none."""
-        return _totals(_of(self.cells, scenario, variant, "target"), column)
+        return _totals(self._to_target(scenario, variant), column)
 
     def swept(self, scenario: str) -> dict[float, pd.DataFrame]:
         """The sigma sweep's rows of a scenario, sigma by sigma."""
@@ -56,22 +58,21 @@ class Tables:
 
     def values(self, scenario: str, variant: str, metric: str, subset: str, stop: str = "target") -> pd.Series:
         """A metric by seed, the mean over its requests."""
-        rows = _of(self.metrics, scenario, variant, stop)
-        rows = rows[(rows["metric"] == metric) & (rows["subset"] == subset)]
-        return rows.groupby("seed")["value"].mean()
+        found = self._values.get((scenario, variant, stop, metric, subset), self.metrics.iloc[:0])
+        return found.groupby("seed")["value"].mean()
 
     def promises(self, scenario: str, variant: str, of: str) -> pd.Series:
         """Actual over claimed `of` (delta | epsilon) of every request that has a certificate, with its seed as index.
 
         A recovery that does not get there has one all the same: it is about the model that recovery starts from.
         """
-        rows = _of(self.cells, scenario, variant, "target")
+        rows = self._to_target(scenario, variant)
         rows = rows[rows["status"].isin(FINISHED)].set_index("seed")
         return (rows[f"actual_{of}"] / rows[f"claimed_{of}"]).dropna()
 
     def ended(self, scenario: str, variant: str, status: str) -> pd.Series:
         """The share of a seed's requests whose recovery to the target ended so: done | not_reached | diverged."""
-        rows = _of(self.cells, scenario, variant, "target")
+        rows = self._to_target(scenario, variant)
         return (rows["status"] == status).groupby(rows["seed"]).mean()
 
     def budgets(self, scenario: str) -> list[str]:
@@ -79,9 +80,18 @@ class Tables:
         stops = self.cells.loc[self.cells["scenario"] == scenario, "stop"]
         return sorted(set(stops) - {"target"})
 
+    def _to_target(self, scenario: str, variant: str) -> pd.DataFrame:
+        return self._answers.get((scenario, variant), self.cells.iloc[:0])
 
-def _of(rows: pd.DataFrame, scenario: str, variant: str, stop: str) -> pd.DataFrame:
-    return rows[(rows["scenario"] == scenario) & (rows["variant"] == variant) & (rows["stop"] == stop)]
+    # found once for all claims, which ask a thousand times
+    @cached_property
+    def _answers(self) -> dict[Hashable, pd.DataFrame]:
+        rows = self.cells[self.cells["stop"] == "target"]
+        return dict(iter(rows.groupby(["scenario", "variant"])))
+
+    @cached_property
+    def _values(self) -> dict[Hashable, pd.DataFrame]:
+        return dict(iter(self.metrics.groupby(["scenario", "variant", "stop", "metric", "subset"])))
 
 
 def _totals(rows: pd.DataFrame, column: str) -> pd.Series:

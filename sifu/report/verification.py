@@ -32,24 +32,23 @@ def verdicts(checks: pd.DataFrame) -> pd.DataFrame:
     """A row a seed and request to the target: how many `clients` there are and `accuse`, each alone (`type_1`, and the
     mean `type_2`), and whether they do `together`.
     """
-    to_target = checks[checks["stop"] == "target"]
-    scratch = to_target[to_target["variant"] == REFERENCE]
-    rows = [
-        dict(zip(_CELL, key, strict=True)) | _verdict(group, _others(scratch, group))
-        for key, group in to_target.groupby(_CELL)
-    ]
+    rows = []
+    for (scenario, request), group in checks[checks["stop"] == "target"].groupby(["scenario", "request"]):
+        scratch = group[group["variant"] == REFERENCE]
+        for seed, answers in group.groupby("seed"):
+            others = _others(scratch, int(str(seed)))
+            for variant, own in answers.groupby("variant"):
+                rows.append([scenario, variant, request, seed, *_verdict(own, others).values()])
     columns = ["clients", "rate", "accuse", "type_1", "type_2", "together", "together_type_2"]
-    return pd.DataFrame(rows, columns=[*_CELL, *columns])
+    return pd.DataFrame(rows, columns=[*_CELL, *columns]).sort_values(_CELL, ignore_index=True)
 
 
-def _others(scratch: pd.DataFrame, group: pd.DataFrame) -> pd.DataFrame:
-    """Scratch's answers after the same request in all other seeds: nobody is judged by an answer of its own. With a
-    single seed there are no others, and it must do.
+def _others(scratch: pd.DataFrame, seed: int) -> pd.DataFrame:
+    """Scratch's answers in all other seeds: nobody is judged by an answer of its own. With a single seed there are no
+    others, and it must do.
     """
-    cell = group.iloc[0]
-    same = scratch[(scratch["scenario"] == cell["scenario"]) & (scratch["request"] == cell["request"])]
-    others = same[same["seed"] != cell["seed"]]
-    return others if len(others) else same
+    others = scratch[scratch["seed"] != seed]
+    return others if len(others) else scratch
 
 
 def _verdict(group: pd.DataFrame, scratch: pd.DataFrame) -> dict[str, float]:

@@ -26,7 +26,7 @@ def test_generated_pages_are_current() -> None:
     wanted = pages(REPO)
     stale = [str(path.relative_to(REPO)) for path, text in wanted.items() if path.read_text() != text]
     assert not stale, f"out of date: {', '.join(stale)}; run `make docs`"
-    assert {"README.md", "design.md", "headline.md", "results.md"} <= {path.name for path in wanted}
+    assert {"README.md", "design.md", "headline.md", "results.md", "reproduction.md"} <= {path.name for path in wanted}
 
 
 def test_words_on_settings_are_not_shown_as_code() -> None:

@@ -153,12 +153,6 @@ def test_links_lead_to_sections(tmp_path: Path) -> None:
 
 
 @needs_replication
-def test_the_page_is_that_of_the_stored_tables() -> None:
-    page = REPO / "docs" / "reproduction.md"
-    assert page.read_text() == reproduction_page(REPO), "docs/reproduction.md is stale: run make docs"
-
-
-@needs_replication
 def test_the_replication_is_that_of_todays_config() -> None:
     found = changes(read_manifest(REPO / REPLICATION), REPO / "config" / "paper.yaml")
     assert not found, f"results/paper is stale: run make paper ({'; '.join(found)})"

@@ -47,6 +47,7 @@ def searched(block: Block, folder: Path, **changes: Any) -> pd.DataFrame:
 def test_the_scenarios_own_value_costs_what_its_stages_count(tmp_path: Path) -> None:
     """Training and request 1 of stages `train` and `unlearn`, which know nothing of a search."""
     block = block_of(tmp_path)
+    block = replace(block, scenario=replace(block.scenario, budgets=()))
     table = searched(block, tmp_path)
     assert table["value"].tolist() == ["null", "null", "5", "5"]
     assert table["used"].tolist() == [False, False, True, True]
