@@ -86,13 +86,13 @@ def test_a_searched_value_is_the_one_that_is_used(done: Checkout) -> None:
 def test_a_scenarios_searches_are_stored_and_shown(done: Checkout) -> None:
     root = done.root / "results" / "whole"
     folder = root / "scenario_search" / "smoke_cnn"
-    for name, value in (("clip", "5"), ("model", "cnn28")):
+    for name, value in (("clip", "5"), ("model", "cnn28_narrow")):
         table = read_table(folder / name / "s1000000-1000000" / "scenario_search.parquet", SCENARIO_SEARCH)
         assert table.loc[table["used"], "value"].tolist() == [value]
         assert table["chosen"].sum() == 1
     shown = (root / "report" / "tables" / "scenario_search.md").read_text()
     assert "| smoke_cnn | federation.clip | null |" in shown
-    assert "| smoke_cnn | model | cnn28_narrow |" in shown
+    assert "| smoke_cnn | model | logistic |" in shown
     assert "What was tried for settings of scenarios" in (root / "report" / "report.html").read_text()
 
 
