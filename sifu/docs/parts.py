@@ -24,7 +24,7 @@ def parts_table(config: Path, folder: Path, tables: Tables, titles: dict[str, st
     table = markdown(pd.DataFrame(rows, columns=["side experiment", "run on", "missing"]), "").lstrip() if rows else ""
     absent = [f"{labels[variant]} on {titles[name]}" for name, variant in _methods(run, tables)]
     words = f"\nMethods that are missing where others were run: {'; '.join(absent)}.\n" if absent else ""
-    return table + words + _unkept(folder, tables)
+    return table + words
 
 
 def _sweeps(run: Run, folder: Path) -> Planned:
@@ -60,19 +60,6 @@ def _methods(run: Run, tables: Tables) -> list[tuple[str, str]]:
     there = [name for name in run.scenarios if tables.ran(name, REFERENCE)]
     planned = [(name, variant) for name in there for variant in only.get(name, run.variants)]
     return [(name, variant) for name, variant in planned if not tables.ran(name, variant)]
-
-
-def _unkept(folder: Path, tables: Tables) -> str:
-    """Says of which measurements only the table `bounds` is left."""
-    measured = set(zip(tables.bounds["scenario"], tables.bounds["change"], strict=True))
-    places = [Path("alpha_sweep", name, change) if change else Path("alpha", name) for name, change in measured]
-    lost = sum(not _there(folder / place) for place in places)
-    if not lost:
-        return ""
-    return (
-        f"\nOf {lost} of {len(places)} measurements of alpha the points were not kept: table `bounds` and the figure "
-        "were made of them, and cannot be made again until they are (`python -m sifu missing`).\n"
-    )
 
 
 def _there(folder: Path) -> bool:

@@ -137,13 +137,20 @@ def _resampled_mean(size: int) -> Callable[[NDArray[np.float64]], NDArray[np.flo
 
 def intervals(rows: pd.DataFrame, by: list[str], column: str) -> pd.DataFrame:
     """Mean over seeds of a column and its 95% bootstrap interval (mean, low, high), for each value of `by`; `short`:
-    some seed did not reach its target.
+    some seed did not reach its target. A seed that diverged has no rounds: the few before it broke would look fast.
     """
     found = []
-    for key, group in rows.groupby(by):
-        values = group[column].dropna().to_numpy(float)
+    values_of = rows[column].where(rows["status"].isin(FINISHED)) if column == "rounds" else rows[column]
+    for key, group in rows.assign(value=values_of).groupby(by):
+        values = group["value"].dropna().to_numpy(float)
         if len(values):
             ((low, high),) = bootstrap_intervals([values])
             short = bool((group["status"] != "done").any())
             found.append([*key, values.mean(), low, high, short])
     return pd.DataFrame(found, columns=[*by, "mean", "low", "high", "short"])
+
+
+def lost(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """The values of `by` where every seed diverged."""
+    every = (rows["status"] == "diverged").groupby([rows[key] for key in by]).all()
+    return every[every].reset_index()[by]

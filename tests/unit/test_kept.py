@@ -6,7 +6,6 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from sifu.config import load_suite, read_yaml
@@ -14,8 +13,6 @@ from sifu.docs.published import REPLICATION
 from sifu.report.plan import Plan, Source
 from sifu.stages.report import run_report
 from tests.conftest import REPO
-
-OF_ALPHA = "bounds"  # made of tables that results/paper may lack
 
 
 def plan() -> Plan:
@@ -44,16 +41,7 @@ def again(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_stored_tables_are_made_of_the_kept_ones(again: Path) -> None:
-    made = sorted(path for path in again.glob("*.csv") if path.stem not in (OF_ALPHA, "statistics"))
-    assert len(made) == 8, [path.name for path in made]
+    made = sorted(path for path in again.glob("*.csv") if path.stem != "statistics")
+    assert len(made) == 9, [path.name for path in made]
     for path in made:
         assert path.read_text() == (REPO / REPLICATION / "report" / "tables" / path.name).read_text(), path.name
-
-
-def test_the_stored_bounds_are_those_of_the_kept_points(again: Path) -> None:
-    """Row by row, where the points are kept."""
-    stored = (REPO / REPLICATION / "report" / "tables" / f"{OF_ALPHA}.csv").read_text().splitlines()
-    assert set((again / f"{OF_ALPHA}.csv").read_text().splitlines()) <= set(stored)
-    points = Source(plan()).alpha
-    there = points[points["alpha"] > 0][["scenario", "change"]].drop_duplicates()
-    assert len(pd.read_csv(again / f"{OF_ALPHA}.csv")[["scenario", "settings"]].drop_duplicates()) == len(there)

@@ -96,19 +96,6 @@ def test_the_page_says_which_side_experiments_are_missing(tmp_path: Path) -> Non
     assert "FedEraser, a length a layer, dt and r searched on MNIST; DP-FedAvg, accounted on MNIST." in page
 
 
-def test_the_page_says_which_points_were_not_kept(tmp_path: Path) -> None:
-    """Bounds of MNIST under its own settings and with K = 1: first neither has its points, then one, then both."""
-    folder = World(("mnist",)).write(tmp_path)
-    publish(folder)
-    words = "Of {} of 2 measurements of alpha the points were not kept"
-    assert words.format(2) in reproduction_page(tmp_path)
-    for place, left in (("alpha/mnist", 1), ("alpha_sweep/mnist/one_step", 0)):
-        (folder / place / BLOCK).mkdir(parents=True)
-        (folder / place / BLOCK / "alpha.parquet").touch()
-        assert (words.format(left) in reproduction_page(tmp_path)) is (left > 0)
-    assert "were not kept" not in reproduction_page(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("value", "text"),
     [(0.0, "0"), (18.64, "18.6"), (999.7, "1,000"), (4817.2, "4,817"), (9_999_999.0, "9,999,999"), (2.2e15, "2.2e+15")],

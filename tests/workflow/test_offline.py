@@ -34,7 +34,7 @@ def run(folder: Path, *arguments: str, **where: Any) -> subprocess.CompletedProc
 
 
 def test_a_file_that_is_asked_for_comes_back(tmp_path: Path) -> None:
-    """With its training's cells and the times of all jobs, but without history and partition."""
+    """With its training's cells and the times of both, but without history and partition."""
     done = run(tmp_path, ALPHA_FILE)
     assert done.returncode == 0, done.stdout + done.stderr
     packed = script("collect.sh", str(tmp_path / "copy"), str(tmp_path / "out"))
@@ -45,7 +45,7 @@ def test_a_file_that_is_asked_for_comes_back(tmp_path: Path) -> None:
     back = tmp_path / "back"
     found = {str(path.relative_to(back / "results" / "smoke")) for path in back.rglob("*") if path.is_file()}
     alpha, train = "alpha/smoke/s000-001", "train/smoke/s000-001"
-    times = {f"{folder}/time.json" for folder in (alpha, train, "partition/smoke/s000-001")}
+    times = {f"{folder}/time.json" for folder in (alpha, train)}
     assert found == {f"{alpha}/alpha.parquet", f"{train}/cells.parquet"} | times
     assert len(read_table(back / ALPHA_FILE, ALPHA)) > 0
     assert read_stamp(back / ALPHA_FILE)["commit"] == "abc"

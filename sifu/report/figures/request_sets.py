@@ -7,14 +7,15 @@ from matplotlib.figure import Figure
 from sifu.report.figures.board import Board
 from sifu.report.figures.style import legend, lines, whole_range
 from sifu.report.plan import Source
-from sifu.report.statistics import intervals
+from sifu.report.statistics import intervals, lost
 
 TITLE = "Which clients are forgotten"
 CAPTION = (
     "One request after the training, for each of several sets of clients: each class in turn where clients hold "
     "one, random sets elsewhere. Aggregation rounds and accuracy on those who left. Mean over seeds and its 95% "
     "bootstrap interval. A hollow mark: some seeds had not reached the target when they were stopped, and count with "
-    "the rounds they had. The training of DP-FedAvg is not counted (paper, figure 5)."
+    "the rounds they had. Seeds that diverged have no rounds, and a cross stands where all of them did. The training "
+    "of DP-FedAvg is not counted (paper, figure 5)."
 )
 _ROWS = (("rounds", "aggregation rounds"), ("forget_accuracy", "accuracy on the forgotten"))
 
@@ -24,8 +25,9 @@ def draw(source: Source) -> Figure:
     board = Board.of([name for name in source.plan.titles if name in set(rows["scenario"])], 2, most=3, width=4.2)
     for i, (column, title) in enumerate(_ROWS):
         for name in board.names:
-            axis, part = board.at(i, name), intervals(rows[rows["scenario"] == name], ["variant", "set"], column)
-            lines(axis, source, part, "set")
+            axis, own = board.at(i, name), rows[rows["scenario"] == name]
+            part = intervals(own, ["variant", "set"], column)
+            lines(axis, source, part, "set", lost(own, ["variant", "set"]) if column == "rounds" else None)
             if len(part):
                 axis.set_xticks(sorted(part["set"].unique()))
                 whole_range(axis, rounds=column == "rounds")

@@ -7,9 +7,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sifu.report.figures.board import Board
-from sifu.report.figures.style import finish, hollow, legend, log_ticks, steps, style, whole_range
+from sifu.report.figures.style import crosses, finish, hollow, legend, log_ticks, steps, style, whole_range
 from sifu.report.plan import Source
-from sifu.report.statistics import intervals, to_target
+from sifu.report.statistics import intervals, lost, to_target
 
 TITLE = "Impact of sigma"
 CAPTION = (
@@ -17,7 +17,8 @@ CAPTION = (
     "accuracy on all who have left so far. Little noise hides nothing, so that SIFU goes back to the start, as "
     "scratch does; much noise hides everything, and nothing is left to go back from, as with Last; both are drawn"
     " as horizontal lines for the first request. A hollow mark: some seeds had not reached the target when they were"
-    " stopped, and count with the rounds they had. Mean over seeds and its 95% bootstrap interval (paper, figure 4)."
+    " stopped, and count with the rounds they had. Seeds that diverged have no rounds, and a cross stands where all of"
+    " them did. Mean over seeds and its 95% bootstrap interval (paper, figure 4)."
 )
 _ROWS = (("rounds", "aggregation rounds"), ("forget_accuracy", "accuracy on the forgotten"))
 _LIMITS = {"rounds": ("rounds", ""), "forget_accuracy": ("accuracy", "forgotten")}
@@ -39,15 +40,19 @@ def draw(source: Source) -> Figure:
 
 
 def _panel(axis: Axes, rows: pd.DataFrame, column: str) -> None:
-    """A line a request; hollow marks where it did not get there."""
-    over = intervals(rows, ["request", "sigma"], column)
-    for colour, (request, group) in zip(steps(over["request"].nunique()), over.groupby("request"), strict=True):
+    """A line a request; hollow marks where it did not get there, crosses where it never will."""
+    over, broken = intervals(rows, ["request", "sigma"], column), lost(rows, ["request", "sigma"])
+    colour_of = dict(zip(sorted(rows["request"].unique()), steps(rows["request"].nunique()), strict=True))
+    for request, group in over.groupby("request"):
+        colour = colour_of[request]
         error = [group["mean"] - group["low"], group["high"] - group["mean"]]
         x, y, label = group["sigma"], group["mean"], f"request {request}"
         axis.errorbar(x, y, error, capsize=2, marker="o", markersize=4, color=colour, label=label)
         hollow(axis, group, group["sigma"], {"color": colour, "marker": "o", "markersize": 4})
     axis.set_xscale("log")
     if column == "rounds":  # those that were stopped are so many that a linear axis would hide all others
+        for request, group in broken.groupby("request"):
+            crosses(axis, group["sigma"], colour_of[request])
         axis.set_yscale("log")
         log_ticks(axis, "y")
     else:

@@ -104,11 +104,12 @@ def crosses(axis: Axes, x: pd.Series, colour: Any) -> None:
 
 
 def log_ticks(axis: Axes, which: str) -> None:
-    """Ticks of a logarithmic `x` or `y` axis: powers of ten, and 2 and 5 between them where there are few."""
+    """Ticks of a logarithmic `x` or `y` axis: powers of ten, and others between them where there are few."""
     low, high = sorted(getattr(axis, f"get_{which}lim")())
     one = getattr(axis, f"{which}axis")
     decades = math.log10(high / low)
-    one.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if decades < 2 else (1.0,), numticks=6))
+    between = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0) if decades < 0.8 else (2.0, 5.0) if decades < 2 else ()
+    one.set_major_locator(LogLocator(subs=(1.0, *between), numticks=6))
     if decades < 2:
         one.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     one.set_minor_formatter(NullFormatter())
