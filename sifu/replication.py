@@ -38,7 +38,7 @@ def _add_verify(commands: Commands) -> None:
     words = "scenario/variant/seed, to the target, or scenario/variant/seed/stop (budget_25): this one, no sample"
     parser.add_argument("--cell", action="append", default=[], help=words)
     parser.add_argument("--cells", type=int, default=5, help="size of the sample (default: %(default)s)")
-    parser.add_argument("--minutes", type=float, default=10.0, help="of two CPU cores, roughly (default: %(default)s)")
+    parser.add_argument("--minutes", type=float, default=10.0, help="on this device, roughly (default: %(default)s)")
     parser.add_argument("--sample-seed", type=int, default=0, help="another one, other cells (default: %(default)s)")
     parser.add_argument("--data-root", type=Path, help="folder of the datasets; default: SIFU_DATA_ROOT, else data")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: %(default)s")

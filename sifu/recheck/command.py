@@ -14,6 +14,7 @@ from rich.table import Table
 
 from sifu.cell import Wanted, cells_file
 from sifu.claims.tables import read_tables
+from sifu.device import choose_device
 from sifu.recheck.agreement import Compared, Verdict, compare, text, worst
 from sifu.recheck.rerun import Machine, rerun
 from sifu.recheck.sample import sample_cells
@@ -35,7 +36,8 @@ class Chosen:
     def cells(self, stored: Stored, machine: Machine) -> list[Wanted]:
         if self.names:
             return [named_cell(name, stored) for name in self.names]
-        pace = partial(pace_of, machine.config, data_root=machine.data_root)
+        kind = choose_device(machine.device).type
+        pace = partial(pace_of, machine.config, data_root=machine.data_root, kind=kind)
         return sample_cells(stored, self.count, self.minutes, self.sample_seed, pace)
 
 

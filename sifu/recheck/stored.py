@@ -19,7 +19,10 @@ from sifu.recheck.rerun import run_beside
 from sifu.schemas import CELLS
 from sifu.store import read_table
 
-_FLOPS = 5e10  # a second, of two CPU cores: the slowest network of docs/performance.md
+# Of a single seed, by docs/performance.md: of two CPU cores the slowest network's; of a GPU, which a seed does not
+# fill, a tenth of what ten seeds have, and no round takes less than its launches and its part of a look.
+_FLOPS = {"cpu": 5e10, "cuda": 3e12}  # a second
+_LEAST = {"cpu": 0.0, "cuda": 2e-3}  # seconds
 _TRIVIAL = "original"  # nothing is run for it
 
 
@@ -63,15 +66,17 @@ def read_stored(folder: Path) -> Stored:
 class Pace(NamedTuple):
     """What a scenario's cells cost to run again."""
 
-    round_seconds: float  # roughly, of one seed's round on two CPU cores
+    round_seconds: float  # roughly, of one seed's round
     beside: tuple[str, ...] = ()  # variants that each of them needs
 
 
-def pace_of(config: Path, scenario: str, data_root: Path) -> Pace:
+def pace_of(config: Path, scenario: str, data_root: Path, kind: str = "cpu") -> Pace:
+    """`kind` of device: cpu | cuda."""
     found = load_scenario(config / "scenarios.yaml", scenario, data_root)
     model = build_model(found.model, DATASETS[found.dataset.name])
     examples = getattr(found.partition, "examples", None) or getattr(found.partition, "min_examples", None) or 1
-    return Pace(round_work(found, model, int(examples)).flops / _FLOPS, run_beside(found))
+    seconds = round_work(found, model, int(examples)).flops / _FLOPS[kind]
+    return Pace(max(seconds, _LEAST[kind]), run_beside(found))
 
 
 def named_cell(text: str, stored: Stored) -> Wanted:
