@@ -23,8 +23,7 @@ def parts_table(config: Path, folder: Path, tables: Tables, titles: dict[str, st
     rows = [[name, *_listed(scenarios, titles)] for name, scenarios in planned.items()]
     table = markdown(pd.DataFrame(rows, columns=["side experiment", "run on", "missing"]), "").lstrip() if rows else ""
     absent = [f"{labels[variant]} on {titles[name]}" for name, variant in _methods(run, tables)]
-    words = f"\nMethods that are missing where others were run: {'; '.join(absent)}.\n" if absent else ""
-    return table + words
+    return table + (f"\nMethods that are missing where others were run: {'; '.join(absent)}.\n" if absent else "")
 
 
 def _sweeps(run: Run, folder: Path) -> Planned:

@@ -16,9 +16,10 @@ from sifu.cell import Wanted, cells_file
 from sifu.claims.tables import read_tables
 from sifu.device import choose_device
 from sifu.recheck.agreement import Compared, Verdict, compare, text, worst
+from sifu.recheck.pace import pace_of
 from sifu.recheck.rerun import Machine, rerun
 from sifu.recheck.sample import sample_cells
-from sifu.recheck.stored import Stored, named_cell, pace_of, read_stored
+from sifu.recheck.stored import Stored, named_cell, read_stored
 from sifu.store import read_stamp
 
 _WEAK = "within seeds: no closer than another seed would be, as rounding of another device or torch may make it"

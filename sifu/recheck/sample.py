@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from sifu.cell import Wanted
 from sifu.errors import DataError, StoreError
-from sifu.recheck.stored import Pace, Stored
+from sifu.recheck.pace import Pace
+from sifu.recheck.stored import Stored
 
 
 def sample_cells(stored: Stored, count: int, minutes: float, seed: int, pace_of: Callable[[str], Pace]) -> list[Wanted]:

@@ -1,28 +1,18 @@
-"""What is stored of a run that can be run again: its cells, and what one of them costs."""
+"""What is stored of a run that can be run again: its cells, and how many rounds one of them took."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import pandas as pd
 
-from sifu.bench.work import round_work
 from sifu.cell import Wanted
 from sifu.claims.tables import Tables, read_tables
-from sifu.config import load_scenario
-from sifu.data import DATASETS
 from sifu.errors import ConfigError, StoreError
-from sifu.models.flat import build_model
-from sifu.recheck.rerun import run_beside
 from sifu.schemas import CELLS
 from sifu.store import read_table
 
-# Of a single seed, by docs/performance.md: of two CPU cores the slowest network's; of a GPU, which a seed does not
-# fill, a tenth of what ten seeds have, and no round takes less than its launches and its part of a look.
-_FLOPS = {"cpu": 5e10, "cuda": 3e12}  # a second
-_LEAST = {"cpu": 0.0, "cuda": 2e-3}  # seconds
 _TRIVIAL = "original"  # nothing is run for it
 
 
@@ -61,22 +51,6 @@ def read_stored(folder: Path) -> Stored:
     frames = [read_table(path, CELLS) for path in paths]
     empty = CELLS.schema.empty_table().to_pandas()
     return Stored(folder, tables, pd.concat(frames, ignore_index=True) if frames else empty)
-
-
-class Pace(NamedTuple):
-    """What a scenario's cells cost to run again."""
-
-    round_seconds: float  # roughly, of one seed's round
-    beside: tuple[str, ...] = ()  # variants that each of them needs
-
-
-def pace_of(config: Path, scenario: str, data_root: Path, kind: str = "cpu") -> Pace:
-    """`kind` of device: cpu | cuda."""
-    found = load_scenario(config / "scenarios.yaml", scenario, data_root)
-    model = build_model(found.model, DATASETS[found.dataset.name])
-    examples = getattr(found.partition, "examples", None) or getattr(found.partition, "min_examples", None) or 1
-    seconds = round_work(found, model, int(examples)).flops / _FLOPS[kind]
-    return Pace(max(seconds, _LEAST[kind]), run_beside(found))
 
 
 def named_cell(text: str, stored: Stored) -> Wanted:

@@ -6,7 +6,6 @@ import contextlib
 import json
 import shutil
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -19,9 +18,10 @@ from sifu.docs.blocks import filled
 from sifu.docs.published import MNIST, REPLICATION, quoted
 from sifu.provenance import provenance
 from sifu.recheck.agreement import compare
+from sifu.recheck.pace import Pace, pace_of
 from sifu.recheck.rerun import Machine, rerun
 from sifu.recheck.sample import sample_cells
-from sifu.recheck.stored import Pace, named_cell, pace_of, read_stored
+from sifu.recheck.stored import named_cell, read_stored
 from sifu.schemas import CELLS
 from sifu.store import read_table, write_table
 from sifu.timing import Spell, busy_seconds, spell_of, timed
@@ -257,23 +257,6 @@ def test_a_sample_is_cheap_and_its_own(done: Path) -> None:
     assert all(costs[cell[:4]] <= limit for cell in cheap)
     assert cheap == sample_cells(stored, 4, 4 * limit / 60, 0, second)
     assert cheap != sample_cells(stored, 4, 4 * limit / 60, 1, second)
-
-
-def test_a_gpu_has_time_for_networks_and_a_cpu_has_not(tmp_path: Path) -> None:
-    """CIFAR-10's round has 12.9 GFLOP (docs/performance.md: 34.9 TFLOP/s in 0.369 ms): 0.26 s, or 4.3 ms. A fifth of
-    ten minutes is 120 s, and a cell has some 4,000 rounds. 5,000 digits: 10 clients, 10 steps, 50 examples, 784 x 10
-    weights, forward and back with 2 operations each, 157 MFLOP, take 3.1 ms, or the least of a GPU.
-    """
-    for name in ("train", "test"):
-        (tmp_path / "cifar10").mkdir(exist_ok=True)
-        (tmp_path / "cifar10" / f"{name}.parquet").touch()
-    of = partial(pace_of, REPO / "config", data_root=tmp_path)
-    slow, fast = (of("cifar10", kind=kind).round_seconds for kind in ("cpu", "cuda"))
-    assert slow == pytest.approx(0.258, rel=0.02)
-    assert fast == pytest.approx(0.0043, rel=0.02)
-    assert 4000 * fast < 120 < 4000 * slow
-    small = [of("mnist_embedded", kind=kind).round_seconds for kind in ("cpu", "cuda")]
-    assert small == [pytest.approx(0.00314, rel=0.01), 0.002]
 
 
 def second(_: str) -> Pace:
