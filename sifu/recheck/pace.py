@@ -11,8 +11,8 @@ from sifu.data import DATASETS
 from sifu.models.flat import build_model
 from sifu.recheck.rerun import run_beside
 
-# Of a single seed, by docs/performance.md: of two CPU cores the slowest network's; of a GPU, which a seed does not
-# fill, a tenth of what ten seeds have, and no round takes less than its launches and its part of a look.
+# Of a single seed, by docs/performance.md: of two CPU cores the slowest network's. On a GPU, which a seed does not
+# fill, it was not measured: a tenth of what ten seeds have, and time for launches and looks in every round.
 _FLOPS = {"cpu": 5e10, "cuda": 3e12}  # a second
 _LEAST = {"cpu": 0.0, "cuda": 2e-3}  # seconds
 

@@ -184,7 +184,9 @@ def test_who_never_arrives_does_not_press_the_others_together() -> None:
     assert high > 10_000
 
 
-@pytest.mark.parametrize(("low", "high"), [(0.3, 0.9), (0.01, 0.4), (1e-4, 10.0), (2.0, 7.0), (500.0, 1900.0)])
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.3, 0.9), (0.12, 0.8), (0.01, 0.4), (1e-4, 10.0), (2.0, 7.0), (500.0, 1900.0)]
+)
 def test_a_logarithmic_axis_always_has_labels(low: float, high: float) -> None:
     axis = axis_of()
     axis.plot([low, high], [low, high])
