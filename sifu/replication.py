@@ -40,6 +40,8 @@ def _add_verify(commands: Commands) -> None:
     parser.add_argument("--cells", type=int, default=5, help="size of the sample (default: %(default)s)")
     parser.add_argument("--minutes", type=float, default=10.0, help="on this device, roughly (default: %(default)s)")
     parser.add_argument("--sample-seed", type=int, default=0, help="another one, other cells (default: %(default)s)")
+    words = "which are run: the cell's own, or all of its block, as they were stored; default: auto, on a GPU the block"
+    parser.add_argument("--seeds", choices=("auto", "own", "block"), default="auto", help=words)
     parser.add_argument("--data-root", type=Path, help="folder of the datasets; default: SIFU_DATA_ROOT, else data")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: %(default)s")
     parser.add_argument("--threads", type=int, default=2, help="CPU threads (default: %(default)s)")
@@ -74,5 +76,6 @@ def _verify(parsed: argparse.Namespace) -> int:
         raise ConfigError("--minutes", parsed.minutes, "more than 0")
     run = build(Run, read_yaml(parsed.config), "")
     stored, data_root = parsed.results or Path(run.results), parsed.data_root or default_data_root(run)
-    machine = Machine(parsed.config.parent, stored, data_root, parsed.device, parsed.threads, parsed.precision)
+    how = parsed.device, parsed.threads, parsed.precision, parsed.seeds
+    machine = Machine(parsed.config.parent, stored, data_root, *how)
     return verify_paper(Chosen(parsed.cell, parsed.cells, parsed.minutes, parsed.sample_seed), machine)

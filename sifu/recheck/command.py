@@ -22,7 +22,7 @@ from sifu.recheck.sample import sample_cells
 from sifu.recheck.stored import Stored, named_cell, read_stored
 from sifu.store import read_stamp
 
-_WEAK = "within seeds: no closer than another seed would be, as rounding of another device or torch may make it"
+_WEAK = "within seeds: no closer than another seed would be, as rounding of another device, torch or block may make it"
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Chosen:
             return [named_cell(name, stored) for name in self.names]
         kind = choose_device(machine.device).type
         pace = partial(pace_of, machine.config, data_root=machine.data_root, kind=kind)
-        return sample_cells(stored, self.count, self.minutes, self.sample_seed, pace)
+        return sample_cells(stored, self.count, self.minutes, self.sample_seed, pace, together=machine.together)
 
 
 def verify_paper(chosen: Chosen, machine: Machine) -> int:
@@ -67,10 +67,11 @@ def _again(cell: Wanted, stored: Stored, machine: Machine) -> list[Compared]:
         return compare(cell, stored.tables, read_tables(folder), elsewhere=elsewhere)
 
 
-def _made_with(cell: Wanted, folder: Path) -> tuple[str, str]:
-    """What rounding depends on, as far as it is stamped."""
-    stamp = read_stamp(cells_file(cell, folder))
-    return stamp["device"], stamp["torch"]
+def _made_with(cell: Wanted, folder: Path) -> tuple[str, str, str]:
+    """What rounding depends on, as far as it is known: on a GPU also on the seeds that are run together."""
+    path = cells_file(cell, folder)
+    stamp = read_stamp(path)
+    return stamp["device"], stamp["torch"], "" if stamp["device"] == "cpu" else path.parent.name
 
 
 def _print(found: list[tuple[str, list[Compared]]]) -> None:

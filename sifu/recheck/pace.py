@@ -11,8 +11,8 @@ from sifu.data import DATASETS
 from sifu.models.flat import build_model
 from sifu.recheck.rerun import run_beside
 
-# Of a single seed, by docs/performance.md: of two CPU cores the slowest network's. On a GPU, which a seed does not
-# fill, it was not measured: a tenth of what ten seeds have, and time for launches and looks in every round.
+# By docs/performance.md. Of two CPU cores: the slowest network's. Of a GPU: a seed's share of what ten have together,
+# and time for launches and looks in every round; alone, a seed does not fill it and takes about as long as ten.
 _FLOPS = {"cpu": 5e10, "cuda": 3e12}  # a second
 _LEAST = {"cpu": 0.0, "cuda": 2e-3}  # seconds
 
@@ -20,7 +20,7 @@ _LEAST = {"cpu": 0.0, "cuda": 2e-3}  # seconds
 class Pace(NamedTuple):
     """What a scenario's cells cost to run again."""
 
-    round_seconds: float  # roughly, of one seed's round
+    round_seconds: float  # roughly: of one seed's round; on a GPU of one of a block of ten
     beside: tuple[str, ...] = ()  # variants that each of them needs
 
 

@@ -1,17 +1,18 @@
-"""One seed of one variant, from its partition to its metrics."""
+"""One seed of one variant, alone or in its block, from its partition to its metrics."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sifu.cell import Wanted
+from sifu.cell import Wanted, cells_file
 from sifu.config import load_scenario, load_variant
+from sifu.device import choose_device
 from sifu.methods.method import Method, OwnTraining
 from sifu.paths import stage_folder, stop_name
 from sifu.run import method_of
 from sifu.scenario import Scenario
-from sifu.seeds import block_name
+from sifu.seeds import block_name, block_seeds
 from sifu.stages.block import Block
 from sifu.stages.partition import run_partition
 from sifu.stages.search import chosen_values
@@ -30,12 +31,27 @@ class Machine:
     device: str = "auto"
     threads: int = 2
     precision: str = "tf32"
+    seeds: str = "auto"  # own | block | auto: on a GPU all of the cell's block are run, else its own
+
+    @property
+    def together(self) -> bool:
+        """On a GPU distances are added up in an order that depends on the number of seeds, and Last makes noise of
+        them: only the whole block repeats it to the digit. There it takes hardly longer than one of its seeds.
+        """
+        return self.seeds == "block" or (self.seeds == "auto" and choose_device(self.device).type == "cuda")
+
+
+def seeds_with(cell: Wanted, stored: Path, *, together: bool) -> range:
+    """The cell's own seed, or all that it was stored with."""
+    if not together:
+        return range(cell.seed, cell.seed + 1)
+    return block_seeds(cells_file(cell, stored).parent.name)
 
 
 def rerun(cell: Wanted, machine: Machine, folder: Path) -> None:
-    """Writes the training, the unlearning under the cell's stop rule and the metrics of its seed to `folder`."""
+    """Writes the training, the unlearning under the cell's stop rule and the metrics of its seeds to `folder`."""
     scenario = _scenario(cell, machine)
-    seeds = range(cell.seed, cell.seed + 1)
+    seeds = seeds_with(cell, machine.stored, together=machine.together)
     held = stage_folder(str(folder), "partition", cell.scenario, block_name(seeds))
     run_partition(cell.scenario, scenario, seeds, held, data_root=machine.data_root, download=False)
     block = Block(

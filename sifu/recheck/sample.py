@@ -8,11 +8,15 @@ from collections.abc import Callable
 from sifu.cell import Wanted
 from sifu.errors import DataError, StoreError
 from sifu.recheck.pace import Pace
+from sifu.recheck.rerun import seeds_with
 from sifu.recheck.stored import Stored
 
 
-def sample_cells(stored: Stored, count: int, minutes: float, seed: int, pace_of: Callable[[str], Pace]) -> list[Wanted]:
-    """At most `count` cells, each of which takes at most its share of `minutes` by estimate.
+def sample_cells(
+    stored: Stored, count: int, minutes: float, seed: int, pace_of: Callable[[str], Pace], *, together: bool = False
+) -> list[Wanted]:
+    """At most `count` cells, each of which takes at most its share of `minutes` by estimate; `together`: with all
+    seeds of its block.
 
     Cells of one seed's sequence (scenario, variant, stop, seed) are run by one re-run, so each sequence is drawn once.
     A scenario without its dataset is passed over.
@@ -22,7 +26,7 @@ def sample_cells(stored: Stored, count: int, minutes: float, seed: int, pace_of:
     known = [cell for cell in cells if cell.scenario in paces]
     if not known:
         raise DataError("no dataset of the stored cells is here: set SIFU_DATA_ROOT, or name it with --data-root")
-    cost = {cell[:4]: _seconds(cell, stored, paces[cell.scenario]) for cell in _sequences(known)}
+    cost = {cell[:4]: _seconds(cell, stored, paces[cell.scenario], together) for cell in _sequences(known)}
     limit = 60 * minutes / count
     cheap = [cell for cell in known if cost[cell[:4]] <= limit]
     if not cheap:
@@ -40,8 +44,8 @@ def _sequences(cells: list[Wanted]) -> list[Wanted]:
     return list(found.values())
 
 
-def _seconds(cell: Wanted, stored: Stored, pace: Pace) -> float:
-    return pace.round_seconds * stored.seed_rounds(cell, pace.beside)
+def _seconds(cell: Wanted, stored: Stored, pace: Pace, together: bool) -> float:
+    return pace.round_seconds * stored.rounds(cell, seeds_with(cell, stored.folder, together=together), pace.beside)
 
 
 def _paces(scenarios: set[str], pace_of: Callable[[str], Pace]) -> dict[str, Pace]:

@@ -14,6 +14,7 @@ from sifu.schemas import CELLS
 from sifu.store import read_table
 
 _TRIVIAL = "original"  # nothing is run for it
+_TASK = ["variant", "stop", "request"]
 
 
 @dataclass(frozen=True)
@@ -30,16 +31,18 @@ class Stored:
         kept = cells[(cells["variant"] != _TRIVIAL) & (cells["status"] != "refused")]
         return kept.sort_values(list(Wanted._fields)).reset_index(drop=True)
 
-    def seed_rounds(self, cell: Wanted, beside: tuple[str, ...] = ()) -> int:
-        """Rounds of the trainings of a cell's seed, and of all requests of its variant and of those `beside` it: to the
-        target, which is always run, and under the cell's stop rule.
+    def rounds(self, cell: Wanted, seeds: range, beside: tuple[str, ...] = ()) -> int:
+        """Rounds of the trainings of a cell, and of all requests of its variant and of those `beside` it: to the
+        target, which is always run, and under the cell's stop rule. `seeds` that run together wait for the slowest.
         """
-        trained = self.training[(self.training["scenario"] == cell.scenario) & (self.training["seed"] == cell.seed)]
+        trained, cells = (
+            table[(table["scenario"] == cell.scenario) & table["seed"].isin(seeds)]
+            for table in (self.training, self.tables.cells)
+        )
         trained = trained[trained["variant"].isin(("train", cell.variant))]
-        cells = self.tables.cells
-        chains = cells[(cells["scenario"] == cell.scenario) & (cells["seed"] == cell.seed)]
-        chains = chains[chains["variant"].isin((cell.variant, *beside)) & chains["stop"].isin(("target", cell.stop))]
-        return int(trained["rounds"].sum() + chains["rounds"].sum())
+        chains = cells[cells["variant"].isin((cell.variant, *beside)) & cells["stop"].isin(("target", cell.stop))]
+        slowest = trained.groupby("variant")["rounds"].max(), chains.groupby(_TASK)["rounds"].max()
+        return sum(int(part.sum()) for part in slowest)
 
 
 def read_stored(folder: Path) -> Stored:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+from sifu.cell import Wanted
+from sifu.claims.tables import Tables
 from sifu.recheck.pace import pace_of
+from sifu.recheck.stored import Stored
 from tests.conftest import REPO
 
 
@@ -26,3 +31,19 @@ def test_a_gpu_has_time_for_networks_and_a_cpu_has_not(tmp_path: Path) -> None:
     assert 4000 * fast < 120 < 4000 * slow
     small = [of("mnist_embedded", kind=kind).round_seconds for kind in ("cpu", "cuda")]
     assert small == [pytest.approx(0.00314, rel=0.01), 0.002]
+
+
+def test_seeds_that_run_together_wait_for_the_slowest() -> None:
+    """Training: 100 or 120 rounds. Two requests: 50 and 70, or 60 and 30. Alone 220 or 210; together 120 + 60 + 70."""
+    training = pd.DataFrame({"scenario": "a", "variant": "train", "seed": [0, 1], "rounds": [100, 120]})
+    cells = pd.DataFrame(
+        [("a", "sifu", "target", seed, number, rounds) for seed, number, rounds in _REQUESTS],
+        columns=[*Wanted._fields, "rounds"],
+    )
+    others = cells.assign(variant="last", rounds=1000), cells.assign(stop="budget_25", rounds=1000)
+    tables = Tables(pd.concat([cells, *others]), *[pd.DataFrame()] * (len(fields(Tables)) - 1))
+    stored, cell = Stored(Path(), tables, training), Wanted("a", "sifu", "target", 0, 1)
+    assert [stored.rounds(cell, seeds) for seeds in (range(1), range(1, 2), range(2))] == [220, 210, 250]
+
+
+_REQUESTS = ((0, 1, 50), (0, 2, 70), (1, 1, 60), (1, 2, 30))  # seed, request, rounds

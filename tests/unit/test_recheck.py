@@ -249,7 +249,7 @@ def test_without_the_datasets_it_says_so(tmp_path: Path, capsys: pytest.CaptureF
 def test_a_sample_is_cheap_and_its_own(done: Path) -> None:
     """A second a round: cells cost their rounds, and a limit leaves out what is above."""
     stored = read_stored(done / "results")
-    costs = {cell[:4]: stored.seed_rounds(cell) for cell in sample_cells(stored, 100, 1e9, 0, second)}
+    costs = {cell[:4]: stored.rounds(cell, own(cell)) for cell in sample_cells(stored, 100, 1e9, 0, second)}
     assert len(costs) == 2 * 2 * len(VARIANTS), "seeds, stops, variants"
     limit = sorted(costs.values())[5]
     cheap = sample_cells(stored, 4, 4 * limit / 60, 0, second)
@@ -257,10 +257,17 @@ def test_a_sample_is_cheap_and_its_own(done: Path) -> None:
     assert all(costs[cell[:4]] <= limit for cell in cheap)
     assert cheap == sample_cells(stored, 4, 4 * limit / 60, 0, second)
     assert cheap != sample_cells(stored, 4, 4 * limit / 60, 1, second)
+    blocks = sample_cells(stored, 4, 4 * limit / 60, 0, second, together=True)
+    assert blocks
+    assert all(stored.rounds(cell, range(2)) <= limit for cell in blocks), "both seeds are run, and wait for each other"
 
 
 def second(_: str) -> Pace:
     return Pace(1.0)
+
+
+def own(cell: Wanted) -> range:
+    return range(cell.seed, cell.seed + 1)
 
 
 def rounds_in(folder: Path, seed: int) -> int:
@@ -280,7 +287,18 @@ def test_what_a_cell_costs_is_what_is_run_for_it(done: Path, tmp_path: Path, var
     machine = Machine(done / "config", done / "results", done, "cpu")
     rerun(cell, machine, tmp_path)
     beside = pace_of(machine.config, cell.scenario, machine.data_root).beside
-    assert read_stored(done / "results").seed_rounds(cell, beside) == rounds_in(tmp_path, 1)
+    assert read_stored(done / "results").rounds(cell, own(cell), beside) == rounds_in(tmp_path, 1)
+
+
+def test_a_cell_can_be_run_again_in_its_block(done: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As a GPU does, where rounding depends on who is run together; on a CPU the cell is the same either way."""
+    cell = Wanted("smoke", "sifu", "target", 1, 3)
+    rerun(cell, Machine(done / "config", done / "results", done, "cpu", seeds="block"), tmp_path)
+    assert {path.parent.name for path in tmp_path.glob("unlearn/*/*/*/cells.parquet")} == {BLOCK}
+    assert verify(done, "--cell", "smoke/sifu/1", "--seeds", "block") == 0
+    assert "1 same, 0 close, 0 within seeds, 0 differs" in capsys.readouterr().out
+    assert not Machine(done, done, done, "cpu").together
+    assert not Machine(done, done, done, "cpu", seeds="own").together
 
 
 def test_a_backdoor_is_run_beside_scratch(done: Path, tmp_path: Path) -> None:
@@ -289,4 +307,4 @@ def test_a_backdoor_is_run_beside_scratch(done: Path, tmp_path: Path) -> None:
     rerun(cell, Machine(done / "config", done / "results", done, "cpu"), tmp_path)
     assert set(read_tables(tmp_path).cells["variant"]) == {"scratch", "sifu"}
     assert pace_of(done / "config", scenario, done).beside == ("scratch",)
-    assert read_stored(tmp_path).seed_rounds(cell, ("scratch",)) == rounds_in(tmp_path, 0)
+    assert read_stored(tmp_path).rounds(cell, own(cell), ("scratch",)) == rounds_in(tmp_path, 0)
