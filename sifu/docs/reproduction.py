@@ -15,7 +15,7 @@ from sifu.docs.parts import parts_table
 from sifu.docs.published import REPLICATION as RESULTS
 from sifu.docs.published import described, read_manifest
 from sifu.docs.settings import NOTE
-from sifu.report.tables import markdown, scenario_searches, searches
+from sifu.report.tables import markdown, not_chosen, scenario_searches, searches
 
 _CLIP = {"mnist": 0.5, "fashionmnist": 0.5, "cifar10": 0.2, "cifar100": 0.2, "celeba": 0.5}  # C of the paper's Table 2
 _ERASER = "2, 0.5"  # its dt and r
@@ -217,9 +217,12 @@ def _searches(tables: Tables, labels: dict[str, str]) -> str:
     )
     scenarios = (
         "Settings of scenarios (clipping, nets) in the same way: a training and SIFU's answer to the first request. "
-        "A scenario's own value is what is `used`; the search says which would be `chosen`.\n"
+        "A scenario's own value is what is `used`; the search says which would be `chosen`."
     )
-    tried = scenario_searches(tables.scenario_trials)
+    trials = tables.scenario_trials
+    others = [f"{name}: {words}" for name, part in trials.groupby("scenario") for words in not_chosen(part)]
+    scenarios += f" They differ in {len(others)}: {'; '.join(others)}.\n" if others else "\n"
+    tried = scenario_searches(trials)
     parts = [methods, _tried(tables.trials, labels), scenarios, markdown(tried, "").lstrip() if len(tried) else _NOT]
     return "\n".join(parts)
 

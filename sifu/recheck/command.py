@@ -50,8 +50,9 @@ def verify_paper(chosen: Chosen, machine: Machine) -> int:
         name = f"{cell.scenario}/{cell.variant}/{cell.seed} {cell.stop}"
         print(f"again: {name}", file=sys.stderr)
         found.append((name, _again(cell, stored, machine)))
+        print(f"{name}: {_overall(found[-1][1]).value}", file=sys.stderr)
     _print(found)
-    counts = Counter(worst(number.verdict for number in numbers) for _, numbers in found)
+    counts = Counter(_overall(numbers) for _, numbers in found)
     said = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict)
     print(f"cells run again, beside those of {machine.stored}: {said}")
     if counts[Verdict.WITHIN_SEEDS]:
@@ -72,6 +73,10 @@ def _made_with(cell: Wanted, folder: Path) -> tuple[str, str, str]:
     path = cells_file(cell, folder)
     stamp = read_stamp(path)
     return stamp["device"], stamp["torch"], "" if stamp["device"] == "cpu" else path.parent.name
+
+
+def _overall(numbers: list[Compared]) -> Verdict:
+    return worst(number.verdict for number in numbers)
 
 
 def _print(found: list[tuple[str, list[Compared]]]) -> None:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from sifu.report.plan import Source
 from sifu.report.statistics import to_target
+from sifu.report.tables import not_chosen
 from sifu.report.verification import verdicts
 
 _ABOVE = 1.05  # times what is claimed: less is rounding of means
@@ -106,10 +107,5 @@ def _verified(source: Source, scenario: str) -> str | None:
 
 def _searched(source: Source, scenario: str) -> str | None:
     """Which settings of the scenario are not those that its search would have chosen."""
-    trials = source.scenario_trials[source.scenario_trials["scenario"] == scenario]
-    words = []
-    for setting, group in trials.groupby("setting"):
-        used, chosen = (group.loc[group[name], "value"].iloc[0] for name in ("used", "chosen"))
-        if used != chosen:
-            words.append(f"{setting} {used} is used, where the search on other seeds would have chosen {chosen}")
+    words = not_chosen(source.scenario_trials[source.scenario_trials["scenario"] == scenario])
     return f"{'; '.join(words)}." if words else None

@@ -96,6 +96,21 @@ def scenario_searches(trials: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*_SCENARIO_TRIAL, "accuracy", "used", "chosen"])
 
 
+def not_chosen(trials: pd.DataFrame) -> list[str]:
+    """Settings of one scenario whose search would have chosen another value than the one that is used."""
+    words = []
+    for setting, group in trials.groupby("setting"):
+        used, chosen = (group[group[name]] for name in ("used", "chosen"))
+        if used["value"].iloc[0] != chosen["value"].iloc[0]:
+            (old, before), (new, after) = (
+                (part["value"].iloc[0], _cost(part, "client_steps")) for part in (used, chosen)
+            )
+            words.append(
+                f"{setting} {old} is used ({before} client steps), the search would have chosen {new} ({after})"
+            )
+    return words
+
+
 _HYPER_PARAMETERS = (
     ("model", "model"),
     ("partition.kind", "partition"),

@@ -151,8 +151,9 @@ def verify(root: Path, *more: str) -> int:
 def test_cells_that_are_run_again_agree(done: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """On the same machine even to the digit: stored and again are the same."""
     assert verify(done, "--cells", "2", "--sample-seed", "1") == 0
-    printed = capsys.readouterr().out
+    printed, said = capsys.readouterr()
     assert "run again, beside those of results: 2 same, 0 close, 0 within seeds, 0 differs" in printed
+    assert said.count(": same") == 2, "each as soon as it is known"
     assert printed.count("15 of 15 numbers") == 2, (
         "3 requests: status, rounds, 3 accuracies (the digits have no test set)"
     )

@@ -101,7 +101,7 @@ def test_people_are_told_where_another_value_would_have_been_chosen(tmp_path: Pa
     run = {"scenarios": ["smoke"], "variants": ["scratch"], "results": "none"}
     source = Source(Plan.read(load_suite(run, CONFIG, {}).report_plan()))
     source.__dict__["scenario_trials"] = rows
-    words = "Smoke: federation.clip 10 is used, where the search on other seeds would have chosen 2."
+    words = "Smoke: federation.clip 10 is used (>= 20 client steps), the search would have chosen 2 (10)."
     assert findings(source) == [words]
     source.__dict__["scenario_trials"] = rows.assign(used=rows["chosen"])
     assert words not in findings(source)
