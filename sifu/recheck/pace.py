@@ -12,7 +12,7 @@ from sifu.models.flat import build_model
 from sifu.recheck.rerun import run_beside
 
 # By docs/performance.md. Of two CPU cores: the slowest network's. Of a GPU: a seed's share of what ten have together,
-# and time for launches and looks in every round; alone, a seed does not fill it and takes about as long as ten.
+# and time for launches and looks in every round. A seed alone does not fill it, but is faster than ten.
 _FLOPS = {"cpu": 5e10, "cuda": 3e12}  # a second
 _LEAST = {"cpu": 0.0, "cuda": 2e-3}  # seconds
 
