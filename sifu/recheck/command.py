@@ -17,7 +17,7 @@ from sifu.claims.tables import read_tables
 from sifu.device import choose_device
 from sifu.recheck.agreement import Compared, Verdict, compare, text, worst
 from sifu.recheck.pace import pace_of
-from sifu.recheck.rerun import Machine, rerun
+from sifu.recheck.rerun import Machine, rerun, seeds_with
 from sifu.recheck.sample import sample_cells
 from sifu.recheck.stored import Stored, named_cell, read_stored
 from sifu.store import read_stamp
@@ -47,10 +47,10 @@ def verify_paper(chosen: Chosen, machine: Machine) -> int:
     stored = read_stored(machine.stored)
     found: list[tuple[str, list[Compared]]] = []
     for cell in chosen.cells(stored, machine):
-        name = f"{cell.scenario}/{cell.variant}/{cell.seed} {cell.stop}"
-        print(f"again: {name}", file=sys.stderr)
-        found.append((name, _again(cell, stored, machine)))
-        print(f"{name}: {_overall(found[-1][1]).value}", file=sys.stderr)
+        print(f"again: {_name(cell)}", file=sys.stderr)
+        for name, numbers in _again(cell, stored, machine).items():
+            print(f"{name}: {_overall(numbers).value}", file=sys.stderr)
+            found.append((name, numbers))
     _print(found)
     counts = Counter(_overall(numbers) for _, numbers in found)
     said = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict)
@@ -60,15 +60,22 @@ def verify_paper(chosen: Chosen, machine: Machine) -> int:
     return 1 if counts[Verdict.DIFFERS] else 0
 
 
-def _again(cell: Wanted, stored: Stored, machine: Machine) -> list[Compared]:
+def _again(cell: Wanted, stored: Stored, machine: Machine) -> dict[str, list[Compared]]:
+    """The numbers of every seed that is run with the cell's, by the name of its own cell."""
+    seeds = seeds_with(cell, machine.stored, together=machine.together)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         rerun(cell, machine, folder)
-        elsewhere = _made_with(cell, folder) != _made_with(cell, machine.stored)
-        return compare(cell, stored.tables, read_tables(folder), elsewhere=elsewhere)
+        elsewhere = made_with(cell, folder) != made_with(cell, machine.stored)
+        again, own = read_tables(folder), [cell._replace(seed=seed) for seed in seeds]
+        return {_name(one): compare(one, stored.tables, again, elsewhere=elsewhere) for one in own}
 
 
-def _made_with(cell: Wanted, folder: Path) -> tuple[str, str, str]:
+def _name(cell: Wanted) -> str:
+    return f"{cell.scenario}/{cell.variant}/{cell.seed} {cell.stop}"
+
+
+def made_with(cell: Wanted, folder: Path) -> tuple[str, str, str]:
     """What rounding depends on, as far as it is known: on a GPU also on the seeds that are run together."""
     path = cells_file(cell, folder)
     stamp = read_stamp(path)

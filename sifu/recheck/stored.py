@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
@@ -14,7 +16,6 @@ from sifu.schemas import CELLS
 from sifu.store import read_table
 
 _TRIVIAL = "original"  # nothing is run for it
-_TASK = ["variant", "stop", "request"]
 
 
 @dataclass(frozen=True)
@@ -35,14 +36,24 @@ class Stored:
         """Rounds of the trainings of a cell, and of all requests of its variant and of those `beside` it: to the
         target, which is always run, and under the cell's stop rule. `seeds` that run together wait for the slowest.
         """
-        trained, cells = (
-            table[(table["scenario"] == cell.scenario) & table["seed"].isin(seeds)]
-            for table in (self.training, self.tables.cells)
-        )
-        trained = trained[trained["variant"].isin(("train", cell.variant))]
-        chains = cells[cells["variant"].isin((cell.variant, *beside)) & cells["stop"].isin(("target", cell.stop))]
-        slowest = trained.groupby("variant")["rounds"].max(), chains.groupby(_TASK)["rounds"].max()
-        return sum(int(part.sum()) for part in slowest)
+        stops = {"", "target", cell.stop}
+        trained = [self._trained.get((cell.scenario, name)) for name in ("train", cell.variant)]
+        answered = [self._answered.get((cell.scenario, name)) for name in dict.fromkeys((cell.variant, *beside))]
+        return sum(_slowest(rows, seeds, stops) for rows in (*trained, *answered) if rows is not None)
+
+    # found once for all cells, of which a sample is drawn
+    @cached_property
+    def _trained(self) -> dict[Hashable, pd.DataFrame]:
+        return dict(iter(self.training.assign(stop="").groupby(["scenario", "variant"])))
+
+    @cached_property
+    def _answered(self) -> dict[Hashable, pd.DataFrame]:
+        return dict(iter(self.tables.cells.groupby(["scenario", "variant"])))
+
+
+def _slowest(rows: pd.DataFrame, seeds: range, stops: set[str]) -> int:
+    here = rows[rows["seed"].isin(seeds) & rows["stop"].isin(stops)]
+    return int(here.groupby(["stop", "request"])["rounds"].max().sum())
 
 
 def read_stored(folder: Path) -> Stored:

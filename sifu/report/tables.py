@@ -101,7 +101,11 @@ def not_chosen(trials: pd.DataFrame) -> list[str]:
     words = []
     for setting, group in trials.groupby("setting"):
         used, chosen = (group[group[name]] for name in ("used", "chosen"))
-        if used["value"].iloc[0] != chosen["value"].iloc[0]:
+        if used.empty:
+            words.append(
+                f"{setting} that is used was not tried, the search would have chosen {chosen['value'].iloc[0]}"
+            )
+        elif used["value"].iloc[0] != chosen["value"].iloc[0]:
             (old, before), (new, after) = (
                 (part["value"].iloc[0], _cost(part, "client_steps")) for part in (used, chosen)
             )

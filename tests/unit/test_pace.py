@@ -35,7 +35,7 @@ def test_a_gpu_has_time_for_networks_and_a_cpu_has_not(tmp_path: Path) -> None:
 
 def test_seeds_that_run_together_wait_for_the_slowest() -> None:
     """Training: 100 or 120 rounds. Two requests: 50 and 70, or 60 and 30. Alone 220 or 210; together 120 + 60 + 70."""
-    training = pd.DataFrame({"scenario": "a", "variant": "train", "seed": [0, 1], "rounds": [100, 120]})
+    training = pd.DataFrame({"scenario": "a", "variant": "train", "seed": [0, 1], "request": 0, "rounds": [100, 120]})
     cells = pd.DataFrame(
         [("a", "sifu", "target", seed, number, rounds) for seed, number, rounds in _REQUESTS],
         columns=[*Wanted._fields, "rounds"],

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import torch
 
 from sifu.__main__ import main
 from sifu.cell import Wanted
@@ -18,11 +19,13 @@ from sifu.docs.blocks import filled
 from sifu.docs.published import MNIST, REPLICATION, quoted
 from sifu.provenance import provenance
 from sifu.recheck.agreement import compare
+from sifu.recheck.command import made_with
 from sifu.recheck.pace import Pace, pace_of
 from sifu.recheck.rerun import Machine, rerun
 from sifu.recheck.sample import sample_cells
 from sifu.recheck.stored import named_cell, read_stored
 from sifu.schemas import CELLS
+from sifu.seeds import block_seeds
 from sifu.store import read_table, write_table
 from sifu.timing import Spell, busy_seconds, spell_of, timed
 from tests.claimed import World
@@ -258,9 +261,11 @@ def test_a_sample_is_cheap_and_its_own(done: Path) -> None:
     assert all(costs[cell[:4]] <= limit for cell in cheap)
     assert cheap == sample_cells(stored, 4, 4 * limit / 60, 0, second)
     assert cheap != sample_cells(stored, 4, 4 * limit / 60, 1, second)
-    blocks = sample_cells(stored, 4, 4 * limit / 60, 0, second, together=True)
-    assert blocks
-    assert all(stored.rounds(cell, range(2)) <= limit for cell in blocks), "both seeds are run, and wait for each other"
+    blocks = sample_cells(stored, 100, 1e9, 0, second, together=True)
+    assert len({cell[:3] for cell in blocks}) == len(blocks) == 2 * len(VARIANTS), "a block is run once"
+    fewer = sample_cells(stored, 4, 4 * limit / 60, 0, second, together=True)
+    assert fewer
+    assert all(stored.rounds(cell, range(2)) <= limit for cell in fewer), "both seeds are run, and wait for each other"
 
 
 def second(_: str) -> Pace:
@@ -297,9 +302,27 @@ def test_a_cell_can_be_run_again_in_its_block(done: Path, tmp_path: Path, capsys
     rerun(cell, Machine(done / "config", done / "results", done, "cpu", seeds="block"), tmp_path)
     assert {path.parent.name for path in tmp_path.glob("unlearn/*/*/*/cells.parquet")} == {BLOCK}
     assert verify(done, "--cell", "smoke/sifu/1", "--seeds", "block") == 0
-    assert "1 same, 0 close, 0 within seeds, 0 differs" in capsys.readouterr().out
-    assert not Machine(done, done, done, "cpu").together
-    assert not Machine(done, done, done, "cpu", seeds="own").together
+    assert "2 same, 0 close, 0 within seeds, 0 differs" in capsys.readouterr().out, "all that were run are compared"
+
+
+@pytest.mark.parametrize(
+    ("seeds", "kind", "together"),
+    [("auto", "cpu", False), ("auto", "cuda", True), ("own", "cuda", False), ("block", "cpu", True)],
+)
+def test_a_gpu_runs_the_block(seeds: str, kind: str, together: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sifu.recheck.rerun.choose_device", lambda _: torch.device(kind))
+    assert Machine(Path(), Path(), Path(), seeds=seeds).together is together
+
+
+@pytest.mark.parametrize(("device", "other"), [("cpu", False), ("NVIDIA H200, tf32", True)])
+def test_rounding_depends_on_the_block_on_a_gpu(done: Path, tmp_path: Path, device: str, other: bool) -> None:
+    cells = read_table(done / "results" / "unlearn" / "smoke" / "sifu" / BLOCK / "cells.parquet", CELLS)
+    for block in (BLOCK, "s001-001"):
+        path = tmp_path / block / "unlearn" / "smoke" / "sifu" / block / "cells.parquet"
+        write_table(path, CELLS, cells[cells["seed"].isin(block_seeds(block))], provenance("unlearn", {}, "", device))
+    cell = Wanted("smoke", "sifu", "target", 1, 1)
+    one, two = (made_with(cell, tmp_path / block) for block in (BLOCK, "s001-001"))
+    assert (one != two) is other
 
 
 def test_a_backdoor_is_run_beside_scratch(done: Path, tmp_path: Path) -> None:

@@ -103,6 +103,9 @@ def test_people_are_told_where_another_value_would_have_been_chosen(tmp_path: Pa
     source.__dict__["scenario_trials"] = rows
     words = "Smoke: federation.clip 10 is used (>= 20 client steps), the search would have chosen 2 (10)."
     assert findings(source) == [words]
+    untried = "Smoke: federation.clip that is used was not tried, the search would have chosen 2."
+    source.__dict__["scenario_trials"] = rows.assign(used=False)
+    assert findings(source) == [untried]
     source.__dict__["scenario_trials"] = rows.assign(used=rows["chosen"])
     assert words not in findings(source)
 
