@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +15,7 @@ from sifu.schemas import CELLS
 from sifu.store import read_table
 
 _TRIVIAL = "original"  # nothing is run for it
+_TRAINING = "training"
 
 
 @dataclass(frozen=True)
@@ -36,24 +36,20 @@ class Stored:
         """Rounds of the trainings of a cell, and of all requests of its variant and of those `beside` it: to the
         target, which is always run, and under the cell's stop rule. `seeds` that run together wait for the slowest.
         """
-        stops = {"", "target", cell.stop}
-        trained = [self._trained.get((cell.scenario, name)) for name in ("train", cell.variant)]
-        answered = [self._answered.get((cell.scenario, name)) for name in dict.fromkeys((cell.variant, *beside))]
-        return sum(_slowest(rows, seeds, stops) for rows in (*trained, *answered) if rows is not None)
-
-    # found once for all cells, of which a sample is drawn
-    @cached_property
-    def _trained(self) -> dict[Hashable, pd.DataFrame]:
-        return dict(iter(self.training.assign(stop="").groupby(["scenario", "variant"])))
+        answered = dict.fromkeys((name, stop) for name in (cell.variant, *beside) for stop in ("target", cell.stop))
+        tasks = [*((name, _TRAINING) for name in dict.fromkeys(("train", cell.variant))), *answered]
+        found = [self._rounds.get((cell.scenario, *task), {}) for task in tasks]
+        return sum(max(by_seed.get(seed, 0) for seed in seeds) for request in found for by_seed in request.values())
 
     @cached_property
-    def _answered(self) -> dict[Hashable, pd.DataFrame]:
-        return dict(iter(self.tables.cells.groupby(["scenario", "variant"])))
-
-
-def _slowest(rows: pd.DataFrame, seeds: range, stops: set[str]) -> int:
-    here = rows[rows["seed"].isin(seeds) & rows["stop"].isin(stops)]
-    return int(here.groupby(["stop", "request"])["rounds"].max().sum())
+    def _rounds(self) -> dict[tuple[str, str, str], dict[int, dict[int, int]]]:
+        """Of (scenario, variant, stop), request by request, seed by seed: found once for all cells."""
+        found: dict[tuple[str, str, str], dict[int, dict[int, int]]] = {}
+        for table in (self.training.assign(stop=_TRAINING), self.tables.cells):
+            columns = (table[name].tolist() for name in (*Wanted._fields, "rounds"))
+            for scenario, variant, stop, seed, request, rounds in zip(*columns, strict=True):
+                found.setdefault((scenario, variant, stop), {}).setdefault(request, {})[seed] = rounds
+        return found
 
 
 def read_stored(folder: Path) -> Stored:
