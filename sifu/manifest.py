@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from sifu import RULES_VERSION
 from sifu.config import read_yaml
 from sifu.docs.published import described
@@ -20,6 +22,7 @@ from sifu.timing import Spell, busy_seconds, spell_of
 
 MANIFEST = "manifest.json"
 _JOINED = ("commit", "torch", "device")
+_OF_NO_SCENARIO = "null_space/*.parquet"
 
 
 def write_manifest(config: Path) -> Path:
@@ -36,13 +39,25 @@ def manifest(config: Path, blocks: list[dict[str, Any]]) -> dict[str, Any]:
     """What the run is of, and where each part of it comes from."""
     settings = described(config)
     made = {key: ", ".join(sorted({block[key] for block in blocks})) for key in _JOINED}
-    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
-    head = {"config": config.name, "rules_version": RULES_VERSION} | made | {"settings_hash": digest}
-    return head | settings | {"seconds": _seconds(blocks), "busy_seconds": _busy(blocks), "blocks": blocks}
+    head = {"config": config.name, "rules_version": RULES_VERSION} | made | {"settings_hash": _digest(settings)}
+    times = {"seconds": _seconds(blocks), "busy_seconds": _busy(blocks)}
+    return head | settings | times | {"block_settings": _block_settings(blocks), "blocks": blocks}
+
+
+def _block_settings(blocks: list[dict[str, Any]]) -> dict[str, Any]:
+    """The settings of every block as it was run, each once, by the name that blocks have for them."""
+    found = {_digest(block["settings"]): block["settings"] for block in blocks}
+    for block in blocks:
+        block["settings"] = _digest(block["settings"])
+    return dict(sorted(found.items()))
+
+
+def _digest(settings: Any) -> str:
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _seconds(blocks: list[dict[str, Any]]) -> dict[str, float]:
-    """Wall seconds of all jobs on each device, of those that were timed."""
+    """Wall seconds of all jobs on each device, of those that were timed; nothing of a device where none was."""
     return {device: round(sum(spell.seconds or 0.0 for spell in found), 2) for device, found in _spells(blocks).items()}
 
 
@@ -52,8 +67,9 @@ def _busy(blocks: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def _spells(blocks: list[dict[str, Any]]) -> dict[str, list[Spell]]:
-    spells: dict[str, list[Spell]] = {device: [] for device in sorted({block["device"] for block in blocks})}
-    for block in blocks:
+    timed = [block for block in blocks if block["seconds"] is not None]
+    spells: dict[str, list[Spell]] = {device: [] for device in sorted({block["device"] for block in timed})}
+    for block in timed:
         spells[block["device"]].append(Spell(block["began"], block["seconds"]))
     return spells
 
@@ -61,7 +77,8 @@ def _spells(blocks: list[dict[str, Any]]) -> dict[str, list[Spell]]:
 def _blocks(folder: Path) -> list[dict[str, Any]]:
     """One entry a job of the run, in the order of the data's way: <stage>/<scenario>[/<variant>]/<block>."""
     stages = dict.fromkeys(name.removesuffix("_variant") for name in FILES)
-    return [_entry(path, folder) for stage in stages for path in _tables(folder / stage, FILES[stage][0])]
+    paths = [path for stage in stages for path in _tables(folder / stage, FILES[stage][0])]
+    return [_entry(path, folder) for path in (*paths, *sorted(folder.glob(_OF_NO_SCENARIO)))]
 
 
 def _tables(folder: Path, file: str) -> list[Path]:
@@ -77,8 +94,15 @@ def _is_block(name: str) -> bool:
 
 
 def _entry(path: Path, folder: Path) -> dict[str, Any]:
-    stage, scenario, *variant, block = path.parent.relative_to(folder).parts
-    stamp, seeds = read_stamp(path), block_seeds(block)
-    named = {"stage": stage, "scenario": scenario, "variant": "/".join(variant), "seeds": [seeds[0], seeds[-1]]}
+    stage, *parts = path.parent.relative_to(folder).parts
+    scenario, *variant = parts[:-1] or [""]
+    stamp = read_stamp(path)
+    named = {"stage": stage, "scenario": scenario, "variant": "/".join(variant), "seeds": _seeds(path)}
     made = {key: stamp.get(key, "unknown") for key in (*_JOINED, "code_hash")}
-    return named | made | spell_of(path.parent)._asdict()
+    return named | made | {"settings": json.loads(stamp.get("settings", "{}"))} | spell_of(path.parent)._asdict()
+
+
+def _seeds(path: Path) -> list[int]:
+    """The first and the last that a table has: side experiments may take only some of a block's."""
+    found = pd.read_parquet(path, columns=["seed"])["seed"]
+    return [int(found.min()), int(found.max())] if len(found) else []

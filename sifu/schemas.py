@@ -277,6 +277,7 @@ BOUNDS = Table(
         Column("worst", _REAL, "largest alpha / Psi"),
         Column("leavers", _INT, "clients, each as the only one to leave; null: no SIFU, or changed", nullable=True),
         Column("hidden", _INT, "those whose alpha the noise hides at the round SIFU goes back to", nullable=True),
+        Column("idle", _INT, "those of them whose alpha is 0: they had done nothing by then", nullable=True),
     ),
 )
 

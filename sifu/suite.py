@@ -135,6 +135,7 @@ class Suite:
             "request_sets": self.sweep_files("request_sets"),
             "alpha_sweeps": self.alpha_sweeps(),
             "changes": {name: entry.label for name, entry in self.changes.items()},
+            "left_out": list(self.skipped),
         }
 
     @cached_property

@@ -11,9 +11,10 @@ from typing import Any
 
 import pandas as pd
 
-from sifu.claims.tables import DATASETS, Tables
+from sifu.claims.request_sets import RIVALS
+from sifu.claims.tables import DATASETS, REFERENCE, Tables
 from sifu.provenance import provenance
-from sifu.schemas import BOUNDS, CELLS, METRICS, SCENARIO_SEARCH, SEARCH, SWEEP, VERIFICATION
+from sifu.schemas import BOUNDS, CELLS, METRICS, REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP, VERIFICATION
 from sifu.store import write_table
 from sifu.table import Table
 from tests.conftest import REPO
@@ -65,6 +66,7 @@ class World:
     held: Mapping[str, float] = field(default_factory=lambda: {"": 1.0, "one_step": 1.0})  # change -> share of 100
     strict: float = 1.0  # share of the points that strict Psi bounds
     hidden: float = 1.0  # share of the clients whom the noise hides
+    idle: int = 0  # clients who had done nothing that could be hidden
 
     def said(self, scenario: str) -> dict[str, Said]:
         breaks = {"last": Said(30, status="not_reached", retain=0.5)} if scenario.startswith("cifar") else {}
@@ -85,6 +87,7 @@ class World:
             _frame(SEARCH, [_trial(name, value) for name in self.scenarios for value in (0.2, 0.5)]),
             _frame(SCENARIO_SEARCH, []),
             _frame(BOUNDS, [row for name in self.scenarios for row in self._bounds(name)]),
+            _frame(REQUEST_SETS, [row for name in self.scenarios for row in self._sets(name)]),
         )
 
     def _cells(self, scenario: str) -> list[dict[str, Any]]:
@@ -139,15 +142,31 @@ class World:
             for request in REQUESTS
         ]
 
+    def _sets(self, scenario: str) -> list[dict[str, Any]]:
+        """Two other sets of clients, of whom each variant says the same."""
+        return [
+            {"scenario": scenario, "variant": variant, "set": place, "seed": seed, "status": said.status}
+            | {"rounds": round(said.rounds + said.spread * seed), "client_steps": 0, "cut_round": 0}
+            | {"retain_accuracy": 0.9, "forget_accuracy": said.forgotten}
+            for variant, said in self.said(scenario).items()
+            for place in (0, 1)
+            for seed in SEEDS
+            if variant in (REFERENCE, "sifu", *RIVALS)
+        ]
+
     def _bounds(self, scenario: str) -> list[dict[str, Any]]:
         return [
             {"scenario": scenario, "change": change, "rule": rule, "seed": seed}
             | {"points": 100, "held": round(100 * held), "worst": 2 - held}
-            | {"leavers": None if change else 100, "hidden": None if change else round(100 * self.hidden)}
+            | (dict.fromkeys(("leavers", "hidden", "idle")) if change else self._leavers())
             for change, share in self.held.items()
             for rule, held in (("published", share), ("strict", self.strict))
             for seed in SEEDS
         ]
+
+    def _leavers(self) -> dict[str, int]:
+        """Of a seed: besides a hundred, some who had done nothing."""
+        return {"leavers": 100 + self.idle, "hidden": round(100 * self.hidden) + self.idle, "idle": self.idle}
 
     def write(self, root: Path) -> Path:
         """The same as a checkout with a config and results."""
@@ -161,6 +180,8 @@ class World:
             _write(folder / "verify" / name / BLOCK / "verification.parquet", VERIFICATION, _part(tables.checks, name))
         for name in self.scenarios:
             _write(folder / "sweep" / name / BLOCK / "sweep.parquet", SWEEP, _part(tables.sweep, name))
+            path = folder / "request_sets" / name / BLOCK / "request_sets.parquet"
+            _write(path, REQUEST_SETS, _part(tables.sets, name))
             found = folder / "search" / name / "dp_released" / "s1000000-1000000" / "search.parquet"
             _write(found, SEARCH, _part(tables.trials, name))
         _write(folder / "report" / "tables" / "bounds.parquet", BOUNDS, tables.bounds)

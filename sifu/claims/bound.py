@@ -6,9 +6,11 @@ import pandas as pd
 
 from sifu.claims.claim import EVERY_DATASET, Line, Measured, Verdict, unjudged
 from sifu.claims.tables import BESIDE, DATASETS, Tables
+from sifu.report.bounds import ROUNDING
 
 WORDS = (
-    "A point is a round and a client of a seed. A dataset holds where alpha <= Psi at every point, under the "
+    "A point is a round and one of a few clients of a seed, from the first on that it changed anything in; equal but "
+    f"for rounding ({ROUNDING:g}) is below. A dataset holds where alpha <= Psi at every point, under the "
     "scenario's own settings and all others; is in part where only under its own, or no others were run; and does not "
     f"hold where a point under its own settings is above. {EVERY_DATASET} Strict Psi, beside it, takes the weights "
     "that the aggregation really used."
@@ -48,10 +50,13 @@ def held_strictly(tables: Tables, scenario: str) -> bool:
 
 
 def hidden(tables: Tables, scenario: str, rule: str) -> pd.Series:
-    """The share of a seed's clients who, were they the only one to leave, SIFU's noise would really hide."""
+    """The share of a seed's clients who, were they the only one to leave, SIFU's noise would really hide: of those who
+    had done something by then. A seed without any has none.
+    """
     rows = tables.bounds[(tables.bounds["scenario"] == scenario) & (tables.bounds["rule"] == rule)]
     rows = rows[(rows["change"] == "") & rows["leavers"].notna()].set_index("seed")
-    return (rows["hidden"] / rows["leavers"]).astype(float)
+    active = rows[rows["leavers"] > rows["idle"]]
+    return ((active["hidden"] - active["idle"]) / (active["leavers"] - active["idle"])).astype(float)
 
 
 def _share(rows: pd.DataFrame) -> pd.Series:

@@ -17,12 +17,12 @@ WORDS = (
     f"{EVERY_DATASET} What is strictly counted still assumes that B = 1 bounds the contraction. Beside it a "
     "measurement that does not, of a few clients a seed: each is taken as the only one to leave, and is hidden where, "
     "at the round that SIFU would go back to, the model is no further from that of a training without the client "
-    "(alpha) than the noise hides, exactly counted."
+    "(alpha) than the noise hides, exactly counted. Who had done nothing by then has nothing to hide, and is left out."
 )
 STRICT_WORDS = (
     f"{WORDS} Chosen by the count that it is judged by, this promise is kept by construction; so it is also judged by "
     "what is measured: a dataset where strict Psi is below alpha at a point, or was not measured, is in part at best, "
-    f"and does not hold where the interval of the clients that are hidden lies below {MOST:.0%}."
+    f"and does not hold where fewer than {MOST:.0%} of the clients are hidden."
 )
 
 
@@ -67,6 +67,6 @@ def _bounded(tables: Tables, line: Line) -> Line:
     if line.verdict not in (Verdict.HOLDS, Verdict.IN_PART):
         return line
     found = Measured.of(hidden(tables, line.scenario, "strict"))
-    if found is not None and found.high < MOST:
+    if found is not None and round(found.mean, 9) < MOST:  # a mean of thirds may be a bit below what it is
         return replace(line, verdict=Verdict.FAILS)
     return line if held_strictly(tables, line.scenario) else replace(line, verdict=Verdict.IN_PART)

@@ -76,8 +76,8 @@ class Claim:
 
 
 EVERY_DATASET = (
-    "Holds: on all five datasets. Does not hold: on none of those that could be judged, not even in part. Not "
-    "testable: where none could be. In part: otherwise, also where one is missing."
+    "Holds: on all five datasets. Does not hold: where it fails on all that could be judged. Not testable: where none "
+    "could be. In part: otherwise, also where one is missing."
 )
 SOME_SEEDS = (
     "A dataset where a seed did not get there holds in part at best, and cannot be judged where fewer than half did."

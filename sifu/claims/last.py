@@ -18,13 +18,14 @@ LIMITS_WORDS = (
     "Accuracy on those who stay, of scratch at the target minus of Last under the time limits, the mean over limits "
     f"and requests. Doing well: the interval lies at or below {SHORT:g}; failing: it lies above. MNIST and CelebA hold "
     "where Last does well, CIFAR where it fails; the contrary does not hold, between is in part. FashionMNIST is not "
-    "spoken of, and not judged. Holds: on all four. Does not hold: on none of those that could be judged, not even in "
-    "part. In part: otherwise. Seeds in which scratch did not reach the target do not count."
+    "spoken of, and not judged. Holds: on all four. Does not hold: where it fails on all that could be judged. In "
+    "part: otherwise. Seeds in which scratch did not reach the target do not count."
 )
 TARGET_WORDS = (
     f"A dataset holds where at most {BADLY:.0%} of the requests recover to the target, does not where at least "
     f"{WELL:.0%} do, and is in part between. {EVERY_DATASET} Seeds in which scratch did not get there do not "
-    "count. A later request starts from what the one before has left, even if that has diverged."
+    "count. A later request starts from what the one before has left, even if that has diverged. A recovery is given "
+    "up after the most rounds (above), which are fewer than the paper's: with more of them more might get there."
 )
 
 

@@ -12,15 +12,15 @@ WORDS = (
     "Speed-up: scratch's rounds over SIFU's, over all requests of a seed. The best sigma is the one with the largest "
     "mean among those under which every seed reaches the target at every request; chosen on the seeds that are "
     "reported, as in the paper, which flatters it; recoveries of the sweep may be cut earlier (`sigma_sweep.rounds`). "
-    f"A dataset holds where the interval overlaps {LEAST:g} to {MOST:g}, is in part where it lies above (faster than "
-    f"claimed), and does not hold where it lies below. {EVERY_DATASET}"
+    f"A dataset holds where the mean lies between {LEAST:g} and {MOST:g}, does not hold where the interval lies below, "
+    f"and is in part otherwise, also where it lies above (faster than claimed). {EVERY_DATASET}"
 )
 
 
 def between(value: Measured) -> Verdict:
     if value.high < LEAST:
         return Verdict.FAILS
-    return Verdict.IN_PART if value.low > MOST else Verdict.HOLDS
+    return Verdict.HOLDS if LEAST <= value.mean <= MOST else Verdict.IN_PART
 
 
 def best_sigma(tables: Tables) -> list[Line]:

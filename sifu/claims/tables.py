@@ -11,7 +11,7 @@ import pandas as pd
 
 from sifu.errors import StoreError
 from sifu.report.statistics import FINISHED
-from sifu.schemas import BOUNDS, CELLS, METRICS, SCENARIO_SEARCH, SEARCH, SWEEP, VERIFICATION
+from sifu.schemas import BOUNDS, CELLS, METRICS, REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP, VERIFICATION
 from sifu.store import read_table
 from sifu.table import Table
 
@@ -31,6 +31,7 @@ class Tables:
     trials: pd.DataFrame
     scenario_trials: pd.DataFrame
     bounds: pd.DataFrame
+    sets: pd.DataFrame  # of other requests
 
     def ran(self, scenario: str, variant: str) -> int:
         """How many seeds have cells, however they ended."""
@@ -114,6 +115,7 @@ def read_tables(folder: Path) -> Tables:
         trials=_read(folder, "search/*/*/*/search.parquet", SEARCH),
         scenario_trials=_read(folder, "scenario_search/*/*/*/scenario_search.parquet", SCENARIO_SEARCH),
         bounds=_read(folder, "report/tables/bounds.parquet", BOUNDS),
+        sets=_read(folder, "request_sets/*/*/request_sets.parquet", REQUEST_SETS),
     )
 
 

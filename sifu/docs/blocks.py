@@ -60,7 +60,7 @@ def setting(root: Path) -> str:
         f"{sum(map(len, requests))} of them leave, in {len(requests)} requests; the table is of the last.\n"
         f"Recovery to {scenario.stop.accuracy:.0%} accuracy on the data of those who remain: mean over "
         f"{len(manifest['seeds'])} seeds and its {level()} bootstrap interval.\n"
-        f"`SIFU_DATA_ROOT=... {run.command}` makes it again."
+        f"`{run.command}` makes it again."
     )
 
 

@@ -20,8 +20,9 @@ def parts_table(config: Path, folder: Path, tables: Tables, titles: dict[str, st
     """A row a side experiment: the datasets that have its table, and those that were planned and have none."""
     run = build(Run, read_yaml(config), "")
     planned = _sweeps(run, folder) | _alphas(run, tables) | _searches(run, folder)
-    rows = [[name, *_listed(scenarios, titles)] for name, scenarios in planned.items()]
-    table = markdown(pd.DataFrame(rows, columns=["side experiment", "run on", "missing"]), "").lstrip() if rows else ""
+    rows = [[name, *_listed(scenarios, titles), _seeds(name, tables)] for name, scenarios in planned.items()]
+    columns = ["side experiment", "run on", "missing", "seeds"]
+    table = markdown(pd.DataFrame(rows, columns=columns), "").lstrip() if rows else ""
     absent = [f"{labels[variant]} on {titles[name]}" for name, variant in _methods(run, tables)]
     return table + (f"\nMethods that are missing where others were run: {'; '.join(absent)}.\n" if absent else "")
 
@@ -59,6 +60,12 @@ def _methods(run: Run, tables: Tables) -> list[tuple[str, str]]:
     there = [name for name in run.scenarios if tables.ran(name, REFERENCE)]
     planned = [(name, variant) for name in there for variant in only.get(name, run.variants)]
     return [(name, variant) for name, variant in planned if not tables.ran(name, variant)]
+
+
+def _seeds(experiment: str, tables: Tables) -> str:
+    """How many seeds the tables of a kind of experiment have."""
+    kinds = {"sigma": tables.sweep, "other": tables.sets, "alpha": tables.bounds, "search": tables.scenario_trials}
+    return str(kinds[experiment.split()[0]]["seed"].nunique())
 
 
 def _there(folder: Path) -> bool:

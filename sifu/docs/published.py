@@ -24,6 +24,8 @@ from sifu.stages.report import CAPTIONS
 from sifu.store import write_text
 
 MNIST, REPLICATION = Path("docs", "mnist"), Path("results", "paper")
+_AGAIN = "rm -r results/paper; SIFU_DATA_ROOT=... make paper"  # which goes on with results, but not with tables alone
+_BESIDE = ("sigma_sweep", "request_sets", "alpha_sweep", "scenario_searches")  # experiments beside the main one
 
 
 @dataclass(frozen=True)
@@ -40,9 +42,9 @@ def quoted(root: Path) -> Published:
     """The replication of the paper once it has a manifest and its tables; until then MNIST alone."""
     report = root / REPLICATION / "report"
     if (root / REPLICATION / "manifest.json").exists() and (report / "tables" / "headline.csv").exists():
-        return Published(root / REPLICATION, report / "tables", report / "figures", "make paper")
+        return Published(root / REPLICATION, report / "tables", report / "figures", _AGAIN)
     folder = root / MNIST
-    return Published(folder, folder, folder, "make mnist")
+    return Published(folder, folder, folder, "SIFU_DATA_ROOT=... make mnist")
 
 
 def publish(config: Path, folder: Path) -> None:
@@ -104,6 +106,7 @@ def described(config: Path) -> dict[str, Any]:
         "only": [to_plain(entry) for entry in run.only],
         "scenarios": {name: to_plain(scenarios[name]) for name in run.scenarios},
         "variants": {name: _whole(variants[name]) for name in run.variants},
+        "beside": {name: to_plain(getattr(run, name)) for name in _BESIDE},
     }
 
 
@@ -131,7 +134,8 @@ def changes(manifest: dict[str, Any], config: Path) -> list[str]:
     for kind, cls in (("scenarios", Scenario), ("variants", Variant)):
         then[kind] = {name: _refilled(cls, plain) for name, plain in then[kind].items()}
     for kind, present in now.items():
-        found += _differences(kind, then[kind], present)
+        if kind in then:  # a manifest may be older than this kind of setting
+            found += _differences(kind, then[kind], present)
     return found
 
 

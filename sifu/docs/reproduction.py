@@ -7,20 +7,20 @@ from typing import Any
 
 import pandas as pd
 
-from sifu.claims import CLAIMS, PAPER, UNCHECKED
+from sifu.claims import CLAIMS, PAPER, UNCHECKED, forgetting
 from sifu.claims.claim import Claim, Line, Measured, Verdict
 from sifu.claims.tables import BESIDE, DATASETS, Tables, read_tables
 from sifu.docs.datasets import CONFIG
 from sifu.docs.parts import parts_table
 from sifu.docs.published import REPLICATION as RESULTS
 from sifu.docs.published import described, read_manifest
+from sifu.docs.searches import searches_section
 from sifu.docs.settings import NOTE
-from sifu.report.tables import markdown, not_chosen, scenario_searches, searches
+from sifu.report.tables import markdown
 
-_CLIP = {"mnist": 0.5, "fashionmnist": 0.5, "cifar10": 0.2, "cifar100": 0.2, "celeba": 0.5}  # C of the paper's Table 2
-_ERASER = "2, 0.5"  # its dt and r
 _SHORT = {"share": "{:.1%}", "number": "{:.3f}", "times": "{:.3g}"}
 _ENDLESS = 1e7  # as many times as that have an exponent
+_LITTLE = 1e-4
 
 
 def published(folder: Path) -> bool:
@@ -51,8 +51,8 @@ def reproduction_page(root: Path) -> str:
         *(_section(claim, found[claim.name], titles) for claim in PAPER),
         "## What nobody checked\n",
         *(_section(claim, found[claim.name], titles) for claim in UNCHECKED),
-        "## Searches of what the paper leaves open\n",
-        _searches(tables, labels),
+        "## Searches of settings\n",
+        searches_section(tables, titles, labels, plan),
     ]
     return "\n".join(parts).rstrip() + "\n"
 
@@ -63,8 +63,10 @@ of all requests of a seed, each to the target accuracy, beside scratch's in the 
 rule that stands with its claim, and from nothing else: **holds**, **holds in part**, **does not hold**, **not
 testable**; beside it stands on how many datasets it could be judged. CelebA's terms forbid to pass it on; where it, or
 another dataset, was not run, a claim about all datasets holds in part at best. MNIST by writer, a
-natural partition that everybody can download, stands beside, but does not count in its place. Methods "as released" are
-those of the paper's code; where that differs from what a method's own paper says, both are run.
+natural partition that everybody can download, stands beside, but does not count in its place. Methods "as released"
+follow the paper's code, but for what [design.md](design.md) lists and for settings that were searched (below);
+where that code differs from what a method's own paper says, both are run. Tables and figures of all that follows:
+[results/paper/report](../results/paper/report).
 
 `make verify-paper` runs a few cells again and compares; a claim's own command repeats a cell behind it
 (`SIFU_DATA_ROOT` names the folder of the datasets).
@@ -124,9 +126,19 @@ def _time(seconds: float) -> str:
 
 
 def _verdicts(found: dict[str, list[Line]]) -> str:
-    rows = [[_link(claim), f"**{claim.judge(lines).value}**", *_judged_on(lines)] for claim, lines in _pairs(found)]
+    rows = [
+        [_link(claim), f"**{claim.judge(lines).value}**", *_judged_on(lines), claim.number, _average(lines)]
+        for claim, lines in _pairs(found)
+    ]
     text = "What holding means on one dataset is said with each claim; of a claim about an average it is only the sign."
-    return f"{text}\n\n" + _table(rows, "claim", "verdict", "datasets judged", "holds on", "in part on", "not on")
+    counts = ("datasets judged", "holds on", "in part on", "not on")
+    return f"{text}\n\n" + _table(rows, "claim", "verdict", *counts, "the paper", "average of those")
+
+
+def _average(lines: list[Line]) -> str:
+    """Of a claim about one: that of the datasets that were run."""
+    whole = next((line for line in lines if line.scenario == ""), None)
+    return _interval(whole)[0] if whole is not None else ""
 
 
 def _pairs(found: dict[str, list[Line]]) -> list[tuple[Claim, list[Line]]]:
@@ -194,9 +206,17 @@ def _interval(line: Line) -> list[str]:
     value: Measured | None = line.value
     if value is None:
         return ["-", f"0 of {line.ran}" if line.ran else "0"]
-    ends = f"{_number(value.low, line.unit)}, {_number(value.high, line.unit)}"
     seeds = f"{value.seeds} of {line.ran}" if value.seeds < line.ran else str(value.seeds)
-    return [f"{_number(value.mean, line.unit)} [{ends}]", seeds]
+    mean, ends = _number(value.mean, line.unit), f"{_end(value.low, line.unit)}, {_end(value.high, line.unit)}"
+    return [f"{mean} [{ends}]" if value.seeds > 1 else mean, seeds]
+
+
+def _end(value: float, unit: str) -> str:
+    """An end of an interval: where it would be rounded to a threshold, or over it, with the digits that tell."""
+    short = _number(value, unit)
+    if unit != "number" or float(short) not in (0.0, forgetting.BEYOND) or float(short) == value:
+        return short
+    return f"{value:.4f}" if abs(value) >= _LITTLE else f"{value:.0e}"
 
 
 def _number(value: float, unit: str) -> str:
@@ -204,41 +224,3 @@ def _number(value: float, unit: str) -> str:
     large = unit == "times" and 999.5 <= abs(value) < _ENDLESS
     text = f"{value:,.0f}" if large else _SHORT[unit].format(value)
     return text.removeprefix("-") if not text.strip("-0.%") else text
-
-
-def _searches(tables: Tables, labels: dict[str, str]) -> str:
-    """Settings of methods, then of scenarios."""
-    methods = (
-        "Settings of methods (C of DP-FedAvg; FedEraser's dt and r, `every` and `calibration`), on seeds that are not "
-        "reported, each value with the same budget of rounds to recover in (FedEraser's calibration comes before, and "
-        "is longer the smaller dt is). Of the values with which no seed diverges, the one that reaches the target on "
-        "most seeds, then in the fewest client steps, is used, and where none reaches it the most accurate one; what "
-        "was forgotten does not count. Scenarios with marks take the values of their dataset.\n"
-    )
-    scenarios = (
-        "Settings of scenarios (clipping, nets) in the same way: a training and SIFU's answer to the first request. "
-        "A scenario's own value is what is `used`; the search says which would be `chosen`."
-    )
-    trials = tables.scenario_trials
-    others = [f"{name}: {words}" for name, part in trials.groupby("scenario") for words in not_chosen(part)]
-    scenarios += f" They differ in {len(others)}: {'; '.join(others)}.\n" if others else "\n"
-    tried = scenario_searches(trials)
-    parts = [methods, _tried(tables.trials, labels), scenarios, markdown(tried, "").lstrip() if len(tried) else _NOT]
-    return "\n".join(parts)
-
-
-_NOT = "Not run.\n"
-
-
-def _tried(trials: pd.DataFrame, labels: dict[str, str]) -> str:
-    """Every value that was tried, and the paper's own where it names one."""
-    if not len(trials):
-        return _NOT
-    table = searches(trials, labels)
-    rows = zip(table["scenario"], table["setting"], table["value"], strict=True)
-    mark = ["yes" if _of_the_paper(*row) else "" for row in rows]
-    return markdown(table.assign(**{"the paper's": mark}), "").lstrip()
-
-
-def _of_the_paper(scenario: str, setting: str, value: str) -> bool:
-    return float(value) == _CLIP.get(scenario) if setting == "clip" else value == _ERASER

@@ -53,16 +53,18 @@ def bounds_by_seed(alpha: pd.DataFrame, limits: Limits) -> pd.DataFrame:
 def _hidden(alpha: pd.DataFrame, limits: Limits) -> pd.DataFrame:
     """Of whom, were they the only one to leave, SIFU's noise hides what they did: alpha where Psi last is within Psi*.
 
-    A client that had done nothing by then (alpha = 0) has nothing to hide.
+    Who had done nothing by then (alpha = 0) is idle, and hidden without any noise.
     """
     rows = []
     for (scenario, rule), (limit, most) in limits.items():
         within = alpha[(alpha["scenario"] == scenario) & (alpha["change"] == "") & (alpha[f"psi_{rule}"] <= limit)]
         last = within.loc[within.groupby(["seed", "client"])["round"].idxmax()]
-        for seed, clients in (last["alpha"] <= most * (1 + ROUNDING)).groupby(last["seed"]):
-            rows.append([scenario, "", rule, seed, len(clients), int(clients.sum())])
-    found = pd.DataFrame(rows, columns=["scenario", "change", "rule", "seed", "leavers", "hidden"])
-    return found.astype({"leavers": "Int64", "hidden": "Int64"})
+        for seed, moved in last.groupby("seed")["alpha"]:
+            counts = [len(moved), int((moved <= most * (1 + ROUNDING)).sum()), int((moved == 0).sum())]
+            rows.append([scenario, "", rule, seed, *counts])
+    counted = ["leavers", "hidden", "idle"]
+    found = pd.DataFrame(rows, columns=["scenario", "change", "rule", "seed", *counted])
+    return found.astype(dict.fromkeys(counted, "Int64"))
 
 
 def share_held(alpha: pd.DataFrame, rule: str) -> float:

@@ -15,7 +15,7 @@ from sifu.report.figures import FIGURES
 from sifu.report.findings import findings
 from sifu.report.image import DPI
 from sifu.report.missing import missing_names, missing_words
-from sifu.report.plan import Source
+from sifu.report.plan import Plan, Source
 from sifu.report.verification import verification
 
 _TEMPLATE = Path(__file__).with_name("page.html")
@@ -54,11 +54,15 @@ def _seeds(source: Source) -> str:
 
 def _findings(source: Source) -> str:
     items = "".join(f"<li>{escape(text)}</li>" for text in findings(source))
-    note = ""
+    note = f'<p class="missing">{_left_out(source.plan)}</p>' if source.plan.left_out else ""
     if missing := source.all_missing():
         named = "".join(f"<li><code>{escape(path)}</code></li>" for path in missing_names(missing, source.root))
-        note = f'<p class="missing">{missing_words(missing)}:</p><ul>{named}</ul>'
+        note += f'<p class="missing">{missing_words(missing)}:</p><ul>{named}</ul>'
     return f'<ul class="findings">{items}</ul>{note}'
+
+
+def _left_out(plan: Plan) -> str:
+    return escape(f"Planned and not run, as their datasets are not there: {', '.join(plan.left_out)}.")
 
 
 def _headline(source: Source) -> str:

@@ -63,8 +63,9 @@ def between(low: float, high: float) -> Measured:
         (watermark.fastest, 0.9, 0.9, HOLDS),
         (watermark.fastest, 0.5, 0.5, IN_PART),
         (watermark.fastest, 0.1, 0.1, FAILS),
-        (sigma.between, 1.5, 2.0, HOLDS),
-        (sigma.between, 4.9, 7.0, HOLDS),
+        (sigma.between, 1.9, 2.3, HOLDS),
+        (sigma.between, 1.5, 2.1, IN_PART),  # the interval reaches 2, the mean does not
+        (sigma.between, 4.9, 7.0, IN_PART),
         (sigma.between, 5.1, 7.0, IN_PART),
         (sigma.between, 1.0, 1.9, FAILS),
         (certificate.kept, 1.0, 1.0, HOLDS),

@@ -79,7 +79,10 @@ def test_without_celeba_a_claim_holds_in_part(name: str) -> None:
         ("SIFU's speed-up is that", World(changes={("*", "sifu_released"): Said(120)})),
         ("FedEraser, corrected", World(changes={("*", "fed_eraser_searched"): Said(80)})),
         ("FedAccum, corrected", World(changes={("*", "fed_accum"): Said(50, 0.0)})),
-        ("SIFU's trade-off", World(changes={("*", "fed_accum"): Said(gap=0.0)})),
+        ("SIFU's trade-off is still the best beside corrected", World(changes={("*", "fed_accum"): Said(gap=0.0)})),
+        ("SIFU's trade-off is still the best with DP", World(changes={("*", "dp_released"): Said(gap=0.05)})),
+        ("SIFU's trade-off is still the best beside scratch", World(changes={("*", "last"): Said(gap=0.05)})),
+        ("For other sets", World(changes={("*", "sifu"): Said(101, 0.02)})),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -208,7 +211,7 @@ def test_commands_name_what_the_config_runs() -> None:
         else:
             assert "--configfile config/paper.yaml" in found.again
     assert len({found.name for found in CLAIMS}) == len(CLAIMS)
-    assert len(PAPER) == 12
+    assert len(PAPER) == 13
 
 
 def test_models_that_never_recovered_have_not_forgotten() -> None:
@@ -262,12 +265,51 @@ def test_client_steps_stand_beside_rounds() -> None:
         assert next(line for line in lines if line.scenario == "").what.startswith("rounds")
 
 
-def test_both_references_of_a_trade_off_are_shown() -> None:
+def test_both_references_of_a_trade_off_are_judged() -> None:
     """Gaps under the same limit are half as large here: 1.0 / 2 - 0.2 / 2."""
-    lines = claim("SIFU has").measure(World(("mnist",)).tables())
-    (same,) = [line for line in lines if line.scenario == "mnist" and line.what.endswith("the same limit")]
-    assert same.value is not None
-    assert (same.value.mean, same.verdict) == (pytest.approx(0.4), None)
+    world, same = World(("mnist",)), "SIFU's trade-off is still the best beside scratch"
+    assert measured("SIFU has", world, "mnist").mean == pytest.approx(0.8)
+    assert measured(same, world, "mnist").mean == pytest.approx(0.4)
+    assert claim(same).measure(world.tables())[0].what.endswith("to scratch under the same limit")
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        ({("*", "fed_accum"): Said(50, 0.0)}, IN_PART),  # SIFU is not the only one
+        ({("*", "fed_accum"): Said(50, 0.0, status="not_reached")}, HOLDS),
+        ({("*", "sifu"): Said(40, 0.2)}, FAILS),  # fast, but it knows them
+        ({("mnist", "sifu"): Said(40, status="diverged")}, IN_PART),  # nothing to measure on one of five
+    ],
+)
+def test_only_sifu_is_faster_and_forgets(change: dict[tuple[str, str], Said], wanted: Verdict) -> None:
+    assert verdict("For other sets", World(changes=change)) is wanted
+    saved, known = (measured("For other sets", World(), "mnist", place).mean for place in (0, 1))
+    assert (saved, known) == (pytest.approx(0.6), pytest.approx(0.02)), "40 of 100 rounds"
+
+
+def test_clients_who_had_done_nothing_are_not_hidden() -> None:
+    """Of 100 who had, 30 are hidden; with 50 more who had not, 80 of 150 would be more than half."""
+    name = "Strict SIFU's certificate"
+    assert measured(name, World(hidden=0.3, idle=50), "mnist", 1).mean == pytest.approx(0.3)
+    assert verdict(name, World(hidden=0.3, idle=50)) is FAILS
+
+
+def test_what_models_short_of_the_target_know_stands_beside() -> None:
+    """DP-FedAvg never gets there, and knows 0.6 of those who left: shown, and not judged."""
+    world = World(("mnist",), {("mnist", "dp_released"): Said(30, 0.6, status="not_reached")})
+    first, *others = [line for line in claim("DP").measure(world.tables()) if line.scenario == "mnist"]
+    assert (first.value, first.verdict) == (None, NOT_TESTABLE)
+    assert [(line.value.mean, line.verdict) for line in others if line.value] == [(pytest.approx(0.6), None)]
+    assert not [line for line in claim("DP").measure(World().tables()) if "short of" in line.what]
+
+
+def test_fed_eraser_is_also_put_beside_sifu() -> None:
+    """80 rounds of ten client steps each beside SIFU's 40."""
+    world = World(("mnist",), {("mnist", "fed_eraser_searched"): Said(80)})
+    (line,) = [line for line in claim("FedEraser, corrected").measure(world.tables()) if "beyond SIFU's" in line.what]
+    assert line.value is not None
+    assert (line.value.mean, line.verdict) == (pytest.approx(1.0), None)
 
 
 def test_a_seed_that_is_missing_is_said_of_the_average() -> None:

@@ -24,7 +24,7 @@ from sifu.recheck.pace import Pace, pace_of
 from sifu.recheck.rerun import Machine, rerun
 from sifu.recheck.sample import sample_cells
 from sifu.recheck.stored import named_cell, read_stored
-from sifu.schemas import CELLS
+from sifu.schemas import CELLS, SWEEP
 from sifu.seeds import block_seeds
 from sifu.store import read_table, write_table
 from sifu.timing import Spell, busy_seconds, spell_of, timed
@@ -81,6 +81,32 @@ def test_a_manifest_names_every_job(done: Path) -> None:
     assert found["seeds"] == [0, 1]
     assert set(blocks["device"]) == {"cpu"} == {found["device"]}
     assert blocks["code_hash"].nunique() > 1
+    settings = found["block_settings"]
+    assert isinstance(settings, dict)
+    sifu = blocks[(blocks["stage"] == "unlearn") & (blocks["variant"] == "sifu")]["settings"].item()
+    assert settings[sifu]["method"]["name"] == "sifu", "as it was run, whatever the config says today"
+    assert set(blocks["settings"]) == set(settings)
+
+
+def test_a_manifest_has_the_seeds_of_the_tables(done: Path, tmp_path: Path) -> None:
+    """Side experiments take only some seeds of a block; the null space is of no scenario, and has no time."""
+    shutil.copytree(done, tmp_path / "copy")
+    results = tmp_path / "copy" / "results"
+    ended = {
+        "status": "done",
+        "rounds": 1,
+        "client_steps": 1,
+        "cut_round": 0,
+        "retain_accuracy": 1.0,
+        "forget_accuracy": 0.0,
+    }
+    key = {"scenario": "smoke", "variant": "sifu", "sigma": 0.1, "seed": 0, "request": 1}
+    stamp = provenance("sweep", {"sigma": 0.1}, "", "cpu")
+    write_table(results / "sweep" / "smoke" / BLOCK / "sweep.parquet", SWEEP, pd.DataFrame([key | ended]), stamp)
+    assert main(["null-space", "--results", str(results)]) == 0
+    blocks = pd.DataFrame(manifest(tmp_path / "copy")["blocks"]).set_index("stage")
+    assert blocks.loc["sweep", "seeds"] == [0, 0]
+    assert blocks.loc["null_space", ["scenario", "variant"]].tolist() == ["", ""]
 
 
 def test_the_hash_is_that_of_the_settings(done: Path, tmp_path: Path) -> None:

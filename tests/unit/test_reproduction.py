@@ -8,18 +8,23 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sifu.__main__ import main
 from sifu.claims import CLAIMS
+from sifu.claims.claim import Line, Measured
 from sifu.claims.tables import read_tables
 from sifu.docs.blocks import filled
 from sifu.docs.published import REPLICATION, changes, read_manifest
-from sifu.docs.reproduction import _number, reproduction_page
+from sifu.docs.reproduction import _end, _interval, _number, reproduction_page
 from sifu.errors import StoreError
+from sifu.provenance import provenance
 from sifu.report.tables import hyper_parameters
+from sifu.schemas import SCENARIO_SEARCH
+from sifu.store import write_table
 from tests.claimed import BLOCK, Said, World, publish
 from tests.conftest import REPO
 
@@ -49,9 +54,12 @@ def test_a_page_of_numbers_that_are_on_paper(tmp_path: Path) -> None:
     assert "| average | rounds saved by SIFU, on average | 50.0% [40.0%, 60.0%] | 3 | - |" in found
     said = "Verdict: **holds in part**. Does not hold: the interval of the average"
     assert any(line.startswith(said) for line in found)
-    assert "(#sifu-takes-52-fewer-rounds-than-scratch) | **holds in part** | 2 of 5 | 2 | 0 | 0 |" in page
+    counts = "2 of 5 | 2 | 0 | 0 | 52% | 50.0% [40.0%, 60.0%] |"
+    assert f"(#sifu-takes-52-fewer-rounds-than-scratch) | **holds in part** | {counts}" in page
     # Last is spoken of on four datasets; MNIST's is no worse than scratch's under time limits
-    assert "(#last-does-well-on-mnist-and-celeba-and-fails-on-cifar) | **holds in part** | 1 of 4 | 1 | 0 | 0 |" in page
+    assert (
+        "(#last-does-well-on-mnist-and-celeba-and-fails-on-cifar) | **holds in part** | 1 of 4 | 1 | 0 | 0 | " in page
+    )
     assert "| MNIST | 10,000 | 3 | - | 0 s |" in page
     assert "| CIFAR-10 | - | not run | - | - |" in page
     assert "| mnist | DP-FedAvg, as released | clip | 0.5 | 1 of 1 | 9 | 90 | 0.900 |  | yes |" in page
@@ -81,18 +89,28 @@ def test_the_readme_has_every_method_on_every_dataset(tmp_path: Path) -> None:
 
 
 def test_the_page_says_which_side_experiments_are_missing(tmp_path: Path) -> None:
-    """The sweep is there of MNIST alone, sets of CIFAR-10, alpha under one change of five, a search of CIFAR-100."""
+    """Sweep and sets are there of MNIST alone, alpha under one change of five, a search of CIFAR-100."""
     folder = World(("mnist",)).write(tmp_path)
     publish(folder)
-    for place in ("request_sets/cifar10", "scenario_search/cifar100/clip"):
-        (folder / place / BLOCK).mkdir(parents=True)
-        (folder / place / BLOCK / "table.parquet").touch()
+    row = {"scenario": "cifar100", "setting": "federation.clip", "seed": 50, "variant": "sifu", "status": "done"}
+    row |= {"trained": "done", "training_rounds": 4, "rounds": 5, "client_steps": 9, "accuracy": 0.9}
+    values = [
+        {"place": place, "value": value, "used": not place, "chosen": bool(place)}
+        for place, value in enumerate(("20", "5"))
+    ]
+    path = folder / "scenario_search" / "cifar100" / "clip" / "s050-050" / "scenario_search.parquet"
+    write_table(
+        path, SCENARIO_SEARCH, pd.DataFrame([row | value for value in values]), provenance("test", {}, "0", "cpu")
+    )
     page = reproduction_page(tmp_path)
-    assert "| sigma sweep | MNIST | FashionMNIST, CIFAR-10, CIFAR-100, CelebA |" in page
-    assert "| other sets of requests | CIFAR-10 | MNIST, FashionMNIST, CIFAR-100, CelebA |" in page
-    assert "| alpha and Psi with K = 1 | MNIST | FashionMNIST, CIFAR-10, CIFAR-100, CelebA |" in page
-    assert "| alpha and Psi with eta = 0.1 |  | MNIST, FashionMNIST, CIFAR-10, CIFAR-100, CelebA |" in page
-    assert "| search of federation.clip | CIFAR-100 | FashionMNIST, CIFAR-10, CelebA |" in page
+    assert "| sigma sweep | MNIST | FashionMNIST, CIFAR-10, CIFAR-100, CelebA | 3 |" in page
+    assert "| other sets of requests | MNIST | FashionMNIST, CIFAR-10, CIFAR-100, CelebA | 3 |" in page
+    assert "| alpha and Psi with K = 1 | MNIST | FashionMNIST, CIFAR-10, CIFAR-100, CelebA | 3 |" in page
+    assert "| alpha and Psi with eta = 0.1 |  | MNIST, FashionMNIST, CIFAR-10, CIFAR-100, CelebA | 3 |" in page
+    assert "| search of federation.clip | CIFAR-100 | FashionMNIST, CIFAR-10, CelebA | 1 |" in page
+    assert "rounds to recover in (10 values, 2 seeds, 500 rounds)" in " ".join(page.split())
+    assert "5 values, 2 seeds, 2000 rounds: FashionMNIST's model, CelebA's model" in " ".join(page.split())
+    assert "They differ in 1 of 1: CIFAR-100: federation.clip 20 is used (9 client steps), the search would" in page
     assert "FedEraser, a length a layer, dt and r searched on MNIST; DP-FedAvg, accounted on MNIST." in page
 
 
@@ -150,6 +168,27 @@ def test_links_lead_to_sections(tmp_path: Path) -> None:
     heads = re.findall(r"^### (.*)$", page, re.MULTILINE)
     names = {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
     assert set(re.findall(r"\]\(#([^)]*)\)", page)) == names
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0.000"),
+        (0.1, "0.100"),
+        (0.0996, "0.0996"),
+        (0.1004, "0.1004"),
+        (-0.0002, "-0.0002"),
+        (2e-5, "2e-05"),
+        (0.2, "0.200"),
+    ],
+)
+def test_an_end_tells_on_which_side_of_a_threshold_it_lies(value: float, text: str) -> None:
+    assert _end(value, "number") == text
+    assert _end(0.1, "share") == "10.0%"
+
+
+def test_a_seed_alone_has_no_interval() -> None:
+    assert _interval(Line("mnist", "x", Measured(0.5, 0.5, 0.5, 1), unit="number", ran=10)) == ["0.500", "1 of 10"]
 
 
 @needs_replication
