@@ -45,7 +45,7 @@ class Plan:
     request_sets: list[list[str]]  # scenario, block
     alpha_sweeps: list[list[str]]  # scenario, change, block
     changes: dict[str, str]  # change of the alpha sweep -> name in figures
-    left_out: list[str]  # scenarios whose datasets are not there
+    left_out: list[str] = field(default_factory=list)  # scenarios whose datasets are not there
 
     @staticmethod
     def read(data: Any) -> Plan:

@@ -94,7 +94,6 @@ def plan_of(root: Path) -> Plan:
         sweeps=[],
         request_sets=[],
         alpha_sweeps=[],
-        left_out=[],
         changes={},
     )
 
