@@ -5,10 +5,10 @@ by request. What is left is rounding, which may move a stop to another look. Far
 apart, within a certain distance of it one comes with every round (sifu/stop.py). Rounds are close within the longest
 way from one look to the next, which near the target is many looks; accuracies within that distance.
 
-Rounding grows over rounds: in a network until it is as if a seed had been drawn anew. For another device, or another
-torch, than the stored cell was made with, a number may therefore lie within seeds: between the least and the largest of
-all stored seeds, widened by their standard deviation. That is weak evidence (scratch's rows often lie within SIFU's),
-so it has a name of its own. A number that only one side has differs.
+Rounding grows over rounds: in a network until it is as if a seed had been drawn anew. For another device, another torch
+or, on a GPU, other seeds beside it than the stored cell was made with, a number may therefore lie within seeds: between
+the least and the largest of all stored seeds, widened by their standard deviation. That is weak evidence (scratch's
+rows often lie within SIFU's), so it has a name of its own. A number that only one side has differs.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 def compare(cell: Wanted, stored: Tables, again: Tables, *, elsewhere: bool) -> list[Compared]:
     """The status, the rounds and every accuracy of all requests of a cell's seed, under the cell's stop rule.
 
-    `elsewhere`: it was run again on another device, or with another torch.
+    `elsewhere`: it was run again where rounding may be another one: another device, torch or, on a GPU, block.
     """
     then, now = _values(stored, cell), _values(again, cell)
     own = [key for key in then | now if cell.seed in then[key] or cell.seed in now[key]]

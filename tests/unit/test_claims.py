@@ -178,17 +178,6 @@ def test_strict_psi_must_be_a_bound_for_its_certificate() -> None:
     assert measured("Strict SIFU's certificate", World(hidden=0.3), "mnist", 1).mean == pytest.approx(0.3)
 
 
-def test_what_the_released_code_saves_stands_beside_what_is_claimed() -> None:
-    """SIFU saves 60%, its released code 70%: 10 points apart."""
-    world = World(changes={("*", "sifu_released"): Said(30)})
-    lines = claim("SIFU takes").measure(world.tables())
-    averages = [line for line in lines if line.scenario == "" and line.what.startswith("rounds")]
-    assert [line.value.mean for line in averages if line.value] == [pytest.approx(0.6), pytest.approx(0.7)]
-    assert verdict("SIFU takes", world) is HOLDS
-    assert measured("SIFU's speed-up is that", world, "").mean == pytest.approx(0.1)
-    assert verdict("SIFU's speed-up is that", world) is FAILS
-
-
 def test_overlap_is_what_the_paper_claims_of_fashion_mnist() -> None:
     changes = {(name, "sifu"): Said(40, 0.0) for name in ("mnist", "fashionmnist")}
     lines = forgetting.slightly_above(World(changes=changes).tables())
@@ -256,15 +245,6 @@ def test_a_restart_is_one_only_from_the_first_rounds() -> None:
     assert claim(HISTORY).measure(late.tables())[0].verdict is NOT_TESTABLE
 
 
-def test_client_steps_stand_beside_rounds() -> None:
-    """Ten client steps a round here, so the same shares; the average of rounds comes first, and is the one judged."""
-    for name, saved in (("SIFU takes", 0.6), ("FedEraser takes", 0.12)):
-        lines = claim(name).measure(World().tables())
-        steps = [line for line in lines if line.what.startswith("client steps") and line.scenario == "mnist"]
-        assert [line.value.mean for line in steps if line.value] == [pytest.approx(saved)]
-        assert next(line for line in lines if line.scenario == "").what.startswith("rounds")
-
-
 def test_both_references_of_a_trade_off_are_judged() -> None:
     """Gaps under the same limit are half as large here: 1.0 / 2 - 0.2 / 2."""
     world, same = World(("mnist",)), "SIFU's trade-off is still the best beside scratch"
@@ -293,23 +273,6 @@ def test_clients_who_had_done_nothing_are_not_hidden() -> None:
     name = "Strict SIFU's certificate"
     assert measured(name, World(hidden=0.3, idle=50), "mnist", 1).mean == pytest.approx(0.3)
     assert verdict(name, World(hidden=0.3, idle=50)) is FAILS
-
-
-def test_what_models_short_of_the_target_know_stands_beside() -> None:
-    """DP-FedAvg never gets there, and knows 0.6 of those who left: shown, and not judged."""
-    world = World(("mnist",), {("mnist", "dp_released"): Said(30, 0.6, status="not_reached")})
-    first, *others = [line for line in claim("DP").measure(world.tables()) if line.scenario == "mnist"]
-    assert (first.value, first.verdict) == (None, NOT_TESTABLE)
-    assert [(line.value.mean, line.verdict) for line in others if line.value] == [(pytest.approx(0.6), None)]
-    assert not [line for line in claim("DP").measure(World().tables()) if "short of" in line.what]
-
-
-def test_fed_eraser_is_also_put_beside_sifu() -> None:
-    """80 rounds of ten client steps each beside SIFU's 40."""
-    world = World(("mnist",), {("mnist", "fed_eraser_searched"): Said(80)})
-    (line,) = [line for line in claim("FedEraser, corrected").measure(world.tables()) if "beyond SIFU's" in line.what]
-    assert line.value is not None
-    assert (line.value.mean, line.verdict) == (pytest.approx(1.0), None)
 
 
 def test_a_seed_that_is_missing_is_said_of_the_average() -> None:

@@ -134,6 +134,13 @@ def test_with_everything_there_nothing_is_missing(plan: Plan) -> None:
     assert "planned tables are missing" not in (report / "report.html").read_text()
 
 
+def test_scenarios_that_were_left_out_are_named(plan: Plan, tmp_path: Path) -> None:
+    words = "Planned and not run, as their datasets are not there: celeba."
+    for left_out in ([], ["celeba"]):
+        run_page(replace(plan, left_out=left_out), tmp_path, "make")
+        assert (words in (tmp_path / "report.html").read_text()) is bool(left_out)
+
+
 def all_named(files: list[Path], text: str, root: Path) -> bool:
     """Whether each is there, by its path or, among many, by its stage and its scenario."""
     there = [(file, " of [^;<]*".join(file.relative_to(root).parent.parts[:2])) for file in files]

@@ -247,10 +247,6 @@ def test_what_is_missing_is_said(results: Results, tmp_path: Path) -> None:
     page = (tmp_path / "report.html").read_text()
     assert words in page
     assert "Figure alpha has not been drawn" in page
-    run_page(replace(plan, left_out=["celeba"]), tmp_path, "make")
-    left_out = "Planned and not run, as their datasets are not there: celeba."
-    assert left_out in (tmp_path / "report.html").read_text()
-    assert left_out not in page
 
 
 def test_figures_draw_what_is_shown_and_tables_hold_all(results: Results, tmp_path: Path) -> None:
