@@ -3,7 +3,7 @@
 # results/<stage>/<scenario>[/<variant>]/<block>/<table>.parquet    tables, see docs/results.md
 # results/<stage>/<scenario>[/<variant>]/<block>/log.txt            what the stage printed
 # results/report/{tables,figures}/                                  what people read
-# <block> is a range of seeds, such as s000-009. All paths are made by sifu/paths.py.
+# <block> is a range of seeds, such as s000-009. All paths are made by sifu/store/paths.py.
 #
 # `snakemake --cores 4` runs config/config.yaml; `--configfile config/paper.yaml` another plan.
 from snakemake.utils import min_version

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sifu import __version__
-from sifu.commands import add_stages, at_least_one
-from sifu.config import default_data_root, load_suite, read_yaml
+from sifu.cli.replication import add_replication
+from sifu.cli.stages import add_stages, at_least_one
+from sifu.config.fields import build
+from sifu.config.run import PRECISIONS, Run
 from sifu.errors import ConfigError, SifuError
-from sifu.replication import add_replication
-from sifu.run import PRECISIONS, Run
-from sifu.settings import build
+from sifu.plan.load import default_data_root, load_suite, read_yaml
 
 if TYPE_CHECKING:
-    from sifu.report.plan import Plan
+    from sifu.plan.report_plan import ReportPlan
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -150,14 +150,14 @@ def _add_docs(commands: Commands) -> None:
     parser.set_defaults(command=_publish)
 
 
-def _plan(parsed: argparse.Namespace) -> Plan:
+def _plan(parsed: argparse.Namespace) -> ReportPlan:
     """What a report is about: from the workflow as JSON, or from a config."""
-    from sifu.report.plan import Plan
+    from sifu.plan.report_plan import ReportPlan
 
     if parsed.plan is None:
-        return Plan.read(load_suite(read_yaml(parsed.config), parsed.config.parent, reports=True).report_plan())
+        return ReportPlan.read(load_suite(read_yaml(parsed.config), parsed.config.parent, reports=True).report_plan())
     try:
-        return Plan.read(json.loads(parsed.plan))
+        return ReportPlan.read(json.loads(parsed.plan))
     except json.JSONDecodeError:
         raise ConfigError("--plan", parsed.plan, "JSON") from None
 
@@ -171,7 +171,7 @@ def _report(parsed: argparse.Namespace) -> None:
 
 
 def _figure(parsed: argparse.Namespace) -> None:
-    from sifu.report.figures import FIGURES
+    from sifu.catalog.figures import FIGURES
     from sifu.stages.figure import run_figure
 
     plan = _plan(parsed)
@@ -191,13 +191,13 @@ def _page(parsed: argparse.Namespace) -> None:
 
 
 def _summary(parsed: argparse.Namespace) -> None:
-    from sifu.summary import print_summary
+    from sifu.report.summary import print_summary
 
     print_summary(build(Run, read_yaml(parsed.config), ""))
 
 
 def _cell(parsed: argparse.Namespace) -> None:
-    from sifu.cell import Wanted, compare_cells, print_cell
+    from sifu.store.cell import Wanted, compare_cells, print_cell
 
     wanted = Wanted(parsed.scenario, parsed.variant, parsed.stop, parsed.seed, parsed.request)
     if parsed.against is None:
@@ -262,7 +262,7 @@ def _docs(parsed: argparse.Namespace) -> None:
 
 
 def _publish(parsed: argparse.Namespace) -> None:
-    from sifu.docs.published import publish
+    from sifu.replication.published import publish
 
     publish(parsed.config, parsed.to)
     print(f"published {parsed.config} to {parsed.to}; `make docs` writes the pages")

@@ -11,12 +11,12 @@ from typing import Any
 
 import pandas as pd
 
-from sifu.claims.request_sets import RIVALS
-from sifu.claims.tables import DATASETS, REFERENCE, Tables
-from sifu.provenance import provenance
-from sifu.schemas import BOUNDS, CELLS, METRICS, REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP, VERIFICATION
-from sifu.store import write_table
-from sifu.table import Table
+from sifu.replication.claims.request_sets import RIVALS
+from sifu.replication.claims.tables import DATASETS, REFERENCE, Tables
+from sifu.store.parquet import write_table
+from sifu.store.provenance import provenance
+from sifu.store.schemas import BOUNDS, CELLS, METRICS, REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP, VERIFICATION
+from sifu.store.table import Table
 from tests.conftest import REPO
 
 SEEDS, REQUESTS = (0, 1, 2), (1, 2)

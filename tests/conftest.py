@@ -12,13 +12,13 @@ from hypothesis import settings
 if not torch.cuda.is_available():  # before Triton is imported: it then runs kernels step by step on the CPU
     os.environ["TRITON_INTERPRET"] = "1"
 
-from sifu.data import DATASETS
-from sifu.engine import Engine
-from sifu.models import MODELS
+from sifu.catalog.datasets import DATASETS
+from sifu.catalog.models import MODELS
+from sifu.config.federation import Federation
+from sifu.core.types import Clients
+from sifu.federation.engine import Engine
+from sifu.hardware.workers import Workers
 from sifu.models.flat import build_model
-from sifu.scenario import Federation
-from sifu.types import Clients
-from sifu.workers import Workers
 
 settings.register_profile("suite", deadline=None, derandomize=True)
 settings.load_profile("suite")
@@ -29,7 +29,7 @@ if _ROOT:  # tests change folders: a relative path would lose its way
     os.environ["SIFU_DATA_ROOT"] = str(Path(_ROOT).resolve())
 
 
-LONGEST = ("test_whole.py", "test_adding.py", "test_reproduction.py", "test_missing.py", "test_scenario_search.py")
+LONGEST = ("test_whole.py", "test_adding.py", "test_replication.py", "test_missing.py", "test_scenario_search.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

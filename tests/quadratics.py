@@ -13,18 +13,18 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sifu.engine import Engine
-from sifu.keys import Keys
-from sifu.lineage import History
-from sifu.local import LocalTrainer
-from sifu.local.batches import Batches
+from sifu.config.scenario import Scenario
+from sifu.core.keys import Keys
+from sifu.core.types import Clients
+from sifu.federation.engine import Engine
+from sifu.federation.local import LocalTrainer
+from sifu.federation.local.batches import Batches
+from sifu.federation.stop import Stop
+from sifu.hardware.workers import Workers
 from sifu.models.flat import FlatModel
-from sifu.requests import Request
-from sifu.scenario import Scenario
-from sifu.server import Server
-from sifu.stop import Stop
-from sifu.types import Clients
-from sifu.workers import Workers
+from sifu.unlearning.history import History
+from sifu.unlearning.request import Request
+from sifu.unlearning.server import Server
 from tests.conftest import tiny_federation
 from tests.contract.world import SCENARIO
 

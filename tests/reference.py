@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from sifu.keys import Keys
-from sifu.scenario import Federation
+from sifu.config.federation import Federation
+from sifu.core.keys import Keys
 
 
 def sample_clients(key: Keys, number: int, available: list[int], count: int) -> list[int]:

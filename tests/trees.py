@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
 
+from sifu.config.scenario import Dataset
 from sifu.data.dataset import Images, load_images
-from sifu.scenario import Dataset
 
 RANDOM = np.random.default_rng(0)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import torch
 
-from sifu.device import wait_for
+from sifu.hardware.device import wait_for
 
 
 class Ceilings(NamedTuple):

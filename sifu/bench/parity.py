@@ -9,14 +9,14 @@ import torch
 from torch import Tensor
 
 from sifu.bench.rounds import random_clients
-from sifu.data import DATASETS
-from sifu.device import choose_device, device_name, workers_for
-from sifu.engine import Engine
-from sifu.keys import Keys
+from sifu.catalog.datasets import DATASETS
+from sifu.config.scenario import Scenario
+from sifu.core.keys import Keys
+from sifu.core.types import Clients
+from sifu.federation.engine import Engine
+from sifu.federation.stop import Stop
+from sifu.hardware.device import choose_device, device_name, workers_for
 from sifu.models.flat import build_model
-from sifu.scenario import Scenario
-from sifu.stop import Stop
-from sifu.types import Clients
 
 _SEEDS, _ROUNDS = 2, 1  # of random labels: further on the loss is so rough that any rounding becomes another run
 

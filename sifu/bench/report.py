@@ -12,12 +12,12 @@ from sifu.bench.ceilings import Ceilings, measure_ceilings
 from sifu.bench.parity import ParityRow, bench_parity
 from sifu.bench.rounds import Row, bench_rounds
 from sifu.bench.trainings import TrainingRow, bench_training
-from sifu.config import load_scenario, read_yaml
-from sifu.device import choose_device, device_name
+from sifu.config.fields import build
+from sifu.config.scenario import Scenario
 from sifu.errors import ConfigError
-from sifu.provenance import commit
-from sifu.scenario import Scenario
-from sifu.settings import build
+from sifu.hardware.device import choose_device, device_name
+from sifu.plan.load import load_scenario, read_yaml
+from sifu.store.provenance import commit
 
 SCENARIOS = Path("config/scenarios.yaml")
 

@@ -15,17 +15,18 @@ import torch
 
 from sifu.bench.ceilings import Ceilings, best_seconds
 from sifu.bench.work import round_work
-from sifu.data import DATASETS
-from sifu.device import device_name, wait_for, workers_for
-from sifu.engine import Engine
+from sifu.catalog.datasets import DATASETS
+from sifu.config.partition import Natural
+from sifu.config.scenario import Scenario
+from sifu.core.keys import Keys
+from sifu.core.types import Clients
 from sifu.errors import SifuError
-from sifu.keys import Keys
+from sifu.federation.engine import Engine
+from sifu.federation.recorder import Recorder
+from sifu.federation.stop import Stop
+from sifu.federation.training import Training
+from sifu.hardware.device import device_name, wait_for, workers_for
 from sifu.models.flat import FlatModel, build_model
-from sifu.recorder import Recorder
-from sifu.scenario import Natural, Scenario
-from sifu.stop import Stop
-from sifu.training import Training
-from sifu.types import Clients
 
 _REPEATS = 5
 _SECONDS = 0.5  # of work a measurement, unless told otherwise

@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from sifu.device import choose_device, device_name, wait_for
-from sifu.history import Segment
-from sifu.keys import Keys
-from sifu.recorder import Recorder
-from sifu.scenario import Scenario
+from sifu.config.scenario import Scenario
+from sifu.core.keys import Keys
+from sifu.federation.recorder import Recorder
+from sifu.federation.segment import Segment
+from sifu.federation.segment_file import write_segment
+from sifu.federation.stop import Stop
+from sifu.federation.training import Training
+from sifu.hardware.device import choose_device, device_name, wait_for
 from sifu.stages.block import Block
 from sifu.stages.partition import run_partition
-from sifu.stop import Stop
-from sifu.tensors import write_segment
-from sifu.training import Training
 
 _REPEATS = 3
 _SHORT = 3.0  # seconds

@@ -9,9 +9,9 @@ from torch.func import functional_call
 from torch.nn.functional import cross_entropy
 from torch.utils.flop_counter import FlopCounterMode
 
-from sifu.data import DATASETS
+from sifu.catalog.datasets import DATASETS
+from sifu.config.scenario import Scenario
 from sifu.models.flat import FlatModel
-from sifu.scenario import Scenario
 
 
 class RoundWork(NamedTuple):

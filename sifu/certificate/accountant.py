@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from sifu.certificate.gaussian import epsilon_at
+from sifu.config.federation import Federation
 from sifu.errors import SifuError
-from sifu.scenario import Federation
 
 _GRID, _GROUP_GRID = 5e-3, 5e-2  # of privacy losses; an epsilon is too large by about as much, never too small
 _MULTIPLIERS = (0.2, 1000.0)  # where noise is looked for

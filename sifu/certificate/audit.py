@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from sifu.certificate.gaussian import largest_ratio
+from sifu.config.certificate import Certificate
+from sifu.config.fields import build
+from sifu.core.keys import Keys
 from sifu.errors import ConfigError
-from sifu.keys import Keys
-from sifu.scenario import Certificate
-from sifu.settings import build
 
 _THRESHOLDS = 9
 

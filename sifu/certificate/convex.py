@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from torch import Tensor
 
+from sifu.config.scenario import Scenario
 from sifu.errors import MethodRefused
-from sifu.scenario import Scenario
 
 _UNITS = 16  # in the last place, that a round may add
 _RADIUS = math.sqrt(2)  # of an image of length 1 and the 1 of the bias

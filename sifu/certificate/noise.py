@@ -9,7 +9,7 @@ from torch import Tensor
 
 from sifu.certificate.gaussian import delta_at, epsilon_at, largest_ratio
 from sifu.certificate.rules import delta_of, rules_of
-from sifu.scenario import Certificate
+from sifu.config.certificate import Certificate
 
 
 def hidden_ratio(certificate: Certificate, num_clients: int) -> float:

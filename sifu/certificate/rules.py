@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sifu.scenario import Certificate, Federation
+from sifu.config.certificate import Certificate
+from sifu.config.federation import Federation
 
 
 @dataclass(frozen=True)

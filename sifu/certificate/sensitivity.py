@@ -11,7 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from sifu.history import Segment
+from sifu.federation.segment import Segment
 
 
 def client_weights(segment: Segment, size: Tensor, weight: str) -> Tensor:

@@ -10,9 +10,9 @@ from sifu.certificate import contraction
 from sifu.certificate.gaussian import delta_at, epsilon_at
 from sifu.certificate.noise import psi_star
 from sifu.certificate.rules import PRESETS, delta_of
+from sifu.config.certificate import Certificate
+from sifu.config.fields import build
 from sifu.errors import ConfigError
-from sifu.scenario import Certificate
-from sifu.settings import build
 
 
 def print_certificates(epsilon: float, delta: float, sigma: float, num_clients: int) -> None:

@@ -13,12 +13,13 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from sifu.data import DATASETS
+from sifu.catalog.datasets import DATASETS
+from sifu.config.partition import Backdoor
+from sifu.config.scenario import Scenario
+from sifu.core.keys import Keys
 from sifu.data.dataset import Images, Labels, Pixels, Split
 from sifu.data.watermark import stamp
 from sifu.errors import DataError
-from sifu.keys import Keys
-from sifu.scenario import Backdoor, Scenario
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,14 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from sifu.data import DATASETS
+from sifu.catalog.datasets import DATASETS
+from sifu.config.scenario import Scenario
+from sifu.core.keys import Keys
+from sifu.core.types import Clients
 from sifu.data.backdoor import draw_triggers, held_out_rows, poison
 from sifu.data.dataset import Images, Pixels
 from sifu.data.watermark import pixel_sets, stamp
 from sifu.errors import DataError
-from sifu.keys import Keys
-from sifu.scenario import Scenario
-from sifu.types import Clients
 
 
 def load_clients(scenario: Scenario, images: Images, partition: pd.DataFrame, seeds: range) -> Clients:

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sifu.data import DATASETS, resolve_source
+from sifu.catalog.datasets import DATASETS, resolve_source
+from sifu.catalog.lookup import resolve
+from sifu.config.scenario import Dataset
 from sifu.errors import DataError
-from sifu.registry import resolve
-from sifu.scenario import Dataset
 
 Labels = NDArray[np.int64]
 Pixels = NDArray[np.uint8]

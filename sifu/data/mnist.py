@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sifu.data import DATASETS, missing_files
+from sifu.catalog.datasets import DATASETS, missing_files
 from sifu.data.dataset import Images, Labels, Split, array_split
 from sifu.data.idx import read_idx
 from sifu.data.vision import torchvision

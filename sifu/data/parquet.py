@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from sifu.data import DATASETS
+from sifu.catalog.datasets import DATASETS
 from sifu.data.dataset import Images, Labels, Pixels, Split
 from sifu.data.decode import decode_image
 from sifu.errors import DataError

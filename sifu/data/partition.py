@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from sifu.config.partition import Dirichlet, Iid, Natural, OneClass, Partition
+from sifu.core.keys import Keys
 from sifu.data.dataset import Labels, Split
 from sifu.errors import DataError
-from sifu.keys import Keys
-from sifu.scenario import Dirichlet, Iid, Natural, OneClass, Partition
 
 Counts = NDArray[np.int64]
 

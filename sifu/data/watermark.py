@@ -6,9 +6,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from sifu.config.partition import Watermark
+from sifu.core.keys import Keys
 from sifu.data.dataset import Pixels
-from sifu.keys import Keys
-from sifu.scenario import Watermark
 
 _GROUPS = 10  # the paper's code marks client i with the pixels of i mod 10
 _MAXIMUM = 255

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from sifu.docs.blocks import filled
-from sifu.docs.published import MNIST, table_pages
 from sifu.docs.reproduction import reproduction_page
 from sifu.docs.settings import config_page
 from sifu.docs.tables import results_page, table_page
+from sifu.replication.published import MNIST, table_pages
 
 PUBLISHED = MNIST  # its tables are pages of the docs
 

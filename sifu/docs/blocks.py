@@ -8,17 +8,17 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
-from sifu.config import read_yaml
+from sifu.config.fields import build
+from sifu.config.scenario import Scenario, request_lists
 from sifu.docs import performance
 from sifu.docs.citation import bibtex
 from sifu.docs.datasets import datasets
-from sifu.docs.published import Published, described, quoted, read_csv, read_manifest
 from sifu.errors import SifuError
+from sifu.federation.stop import LOOKS
+from sifu.plan.load import read_yaml
+from sifu.replication.published import Published, described, quoted, read_csv, read_manifest
 from sifu.report import statistics
 from sifu.report.tables import markdown
-from sifu.scenario import Scenario, request_lists
-from sifu.settings import build
-from sifu.stop import LOOKS
 
 _MARKS = re.compile(r"(<!-- docs: (?P<name>\w+)(?P<arguments>( [\w./]+)*) -->)(?P<text>.*?)(<!-- end -->)", re.DOTALL)
 _LEFT_OUT = (

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from sifu.claims.claim import Measured
-from sifu.claims.forgetting import beyond_scratch
-from sifu.claims.rounds import share_of_scratch
-from sifu.claims.tables import BESIDE, DATASETS, REFERENCE, Tables, read_tables
-from sifu.docs.published import REPLICATION, described
+from sifu.replication.claims.claim import Measured
+from sifu.replication.claims.forgetting import beyond_scratch
+from sifu.replication.claims.rounds import share_of_scratch
+from sifu.replication.claims.tables import BESIDE, DATASETS, REFERENCE, Tables, read_tables
+from sifu.replication.published import REPLICATION, described
 from sifu.report.tables import markdown
 
 CONFIG = Path("config", "paper.yaml")

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from sifu.claims.tables import REFERENCE, Tables
-from sifu.config import read_yaml
+from sifu.config.fields import build
+from sifu.config.run import Run
+from sifu.config.search import setting_name
+from sifu.plan.load import read_yaml
+from sifu.replication.claims.tables import REFERENCE, Tables
 from sifu.report.tables import markdown
-from sifu.run import Run
-from sifu.search import setting_name
-from sifu.settings import build
 
 Planned = dict[str, dict[str, bool]]  # side experiment -> scenario -> whether its table is there
 

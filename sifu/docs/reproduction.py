@@ -7,15 +7,15 @@ from typing import Any
 
 import pandas as pd
 
-from sifu.claims import CLAIMS, PAPER, UNCHECKED, forgetting
-from sifu.claims.claim import Claim, Line, Measured, Verdict
-from sifu.claims.tables import BESIDE, DATASETS, Tables, read_tables
 from sifu.docs.datasets import CONFIG
 from sifu.docs.parts import parts_table
-from sifu.docs.published import REPLICATION as RESULTS
-from sifu.docs.published import described, read_manifest
 from sifu.docs.searches import searches_section
 from sifu.docs.settings import NOTE
+from sifu.replication.claims import CLAIMS, PAPER, UNCHECKED, forgetting
+from sifu.replication.claims.claim import Claim, Line, Measured, Verdict
+from sifu.replication.claims.tables import BESIDE, DATASETS, Tables, read_tables
+from sifu.replication.published import REPLICATION as RESULTS
+from sifu.replication.published import described, read_manifest
 from sifu.report.tables import markdown
 
 _SHORT = {"share": "{:.1%}", "number": "{:.3f}", "times": "{:.3g}"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from sifu.claims.tables import Tables
+from sifu.replication.claims.tables import Tables
 from sifu.report.tables import markdown, not_chosen, scenario_searches, searches
 
 _CLIP = {"mnist": 0.5, "fashionmnist": 0.5, "cifar10": 0.2, "cifar100": 0.2, "celeba": 0.5}  # C of the paper's Table 2

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from sifu.catalog.lookup import resolve
+from sifu.catalog.metrics import METRICS
 from sifu.docs.settings import NOTE
-from sifu.metrics import METRICS
-from sifu.registry import resolve
 from sifu.report.methods import methods_page
-from sifu.schemas import METRICS as METRICS_TABLE
-from sifu.schemas import TABLES
+from sifu.store.schemas import METRICS as METRICS_TABLE
+from sifu.store.schemas import TABLES
 
 
 def table_page() -> str:
@@ -18,7 +18,7 @@ def table_page() -> str:
 def results_page() -> str:
     """Every column of every table."""
     parts = [
-        NOTE.format(source="sifu/schemas.py and sifu/metrics"),
+        NOTE.format(source="sifu/store/schemas.py and sifu/metrics"),
         "# Tables\n",
         "Parquet, one row a key, sorted by it. Every file carries its provenance as metadata with the prefix `sifu.`:",
         "rules version, commit, hash of the code that made it, settings, torch, NumPy, device, notes of the stage.\n",

@@ -6,19 +6,20 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from sifu.methods.method import Assumptions, Claim, Footprint, Unlearned
-from sifu.scenario import Certificate, Privacy
-from sifu.settings import above, at_least, from_to, one_of, setting, settings
+from sifu.config.certificate import Certificate
+from sifu.config.federation import Privacy
+from sifu.config.fields import above, at_least, from_to, one_of, setting, settings
+from sifu.unlearning.method import Assumptions, Claim, Footprint, Unlearned
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from sifu.kept import Kept
-    from sifu.keys import Keys
-    from sifu.lineage import History
-    from sifu.requests import Request
-    from sifu.scenario import Scenario
-    from sifu.server import Server
+    from sifu.config.scenario import Scenario
+    from sifu.core.keys import Keys
+    from sifu.unlearning.history import History
+    from sifu.unlearning.kept import Kept
+    from sifu.unlearning.request import Request
+    from sifu.unlearning.server import Server
 
 
 @settings
@@ -94,13 +95,13 @@ class DpFedAvg:
     def _rounds_left(self, history: History, request: Request) -> Tensor:
         """How many rounds of recovery are paid for and not kept for later requests. [S]"""
         from sifu.certificate.accountant import rounds_left
-        from sifu.certificate.private import stretches_of
+        from sifu.certificate.private_rounds import stretches_of
 
         certificate, federation = self._certificate, history.engine.federation
         remain = request.remain.sum(1)
         left = [
             rounds_left(federation, past, clients, certificate.epsilon, certificate.delta, self.rounds)
-            for past, clients in zip(stretches_of(history), remain.tolist(), strict=True)
+            for past, clients in zip(stretches_of(history.whole, history.kept), remain.tolist(), strict=True)
         ]
         return remain.new_tensor([math.ceil(self.request_share * rounds) for rounds in left])
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, ClassVar
 
-from sifu.kept import Kept
-from sifu.methods.method import Assumptions, Footprint, Unlearned
-from sifu.settings import at_least, between, one_of, setting, settings
+from sifu.config.fields import at_least, between, one_of, setting, settings
+from sifu.unlearning.kept import Kept
+from sifu.unlearning.method import Assumptions, Footprint, Unlearned
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from sifu.keys import Keys
-    from sifu.lineage import History, Node
+    from sifu.config.certificate import Certificate
+    from sifu.core.keys import Keys
     from sifu.models.flat import FlatModel
-    from sifu.past import Past
-    from sifu.requests import Request
-    from sifu.scenario import Certificate
-    from sifu.server import Server
+    from sifu.unlearning.history import History, Node
+    from sifu.unlearning.past_round import Past
+    from sifu.unlearning.request import Request
+    from sifu.unlearning.server import Server
 
 
 @settings

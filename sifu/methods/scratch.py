@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from sifu.methods.method import Assumptions, Footprint, Unlearned, exact_claim
-from sifu.settings import settings
+from sifu.config.fields import settings
+from sifu.unlearning.method import Assumptions, Footprint, Unlearned, exact_claim
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from sifu.kept import Kept
-    from sifu.keys import Keys
-    from sifu.lineage import History
-    from sifu.requests import Request
-    from sifu.scenario import Certificate
-    from sifu.server import Server
+    from sifu.config.certificate import Certificate
+    from sifu.core.keys import Keys
+    from sifu.unlearning.history import History
+    from sifu.unlearning.kept import Kept
+    from sifu.unlearning.request import Request
+    from sifu.unlearning.server import Server
 
 
 @settings

@@ -6,18 +6,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from sifu.certificate.rules import delta_of, rules_of
-from sifu.kept import Kept
-from sifu.methods.method import Assumptions, Claim, Footprint, Unlearned, covered
-from sifu.scenario import Certificate
-from sifu.settings import setting, settings
+from sifu.config.certificate import Certificate
+from sifu.config.fields import setting, settings
+from sifu.unlearning.kept import Kept
+from sifu.unlearning.method import Assumptions, Claim, Footprint, Unlearned, covered
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from sifu.keys import Keys
-    from sifu.lineage import History
-    from sifu.requests import Request
-    from sifu.server import Server
+    from sifu.core.keys import Keys
+    from sifu.unlearning.history import History
+    from sifu.unlearning.request import Request
+    from sifu.unlearning.server import Server
 
 
 @settings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sifu.evaluation import share
+from sifu.federation.evaluation import share
 from sifu.metrics.metric import Models, Values
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from sifu.engine import Engine
+from sifu.federation.engine import Engine
 
 SUBSETS = ("retain", "forget", "forgotten", "test")
 Values = dict[str, Tensor]  # subset -> [S]

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from sifu.data import DatasetSpec
+from sifu.catalog.datasets import DatasetSpec
+from sifu.catalog.lookup import resolve
+from sifu.catalog.models import MODELS
+from sifu.core.keys import Keys
 from sifu.errors import SifuError
-from sifu.keys import Keys
-from sifu.models import MODELS
-from sifu.registry import resolve
 
 
 @dataclass(frozen=True)

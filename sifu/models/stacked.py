@@ -14,8 +14,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from sifu.kernels import convolution, dense
-from sifu.kernels.convolution import Input, Shape
+from sifu.hardware.kernels import convolution, dense
+from sifu.hardware.kernels.convolution import Input, Shape
 from sifu.models.cnn import Cnn
 from sifu.models.flat import FlatModel
 

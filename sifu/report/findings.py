@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from sifu.report.plan import Source
+from sifu.report.results import Results
 from sifu.report.statistics import to_target
 from sifu.report.tables import not_chosen
 from sifu.report.verification import verdicts
@@ -14,7 +14,7 @@ from sifu.report.verification import verdicts
 _ABOVE = 1.05  # times what is claimed: less is rounding of means
 
 
-def findings(source: Source) -> list[str]:
+def findings(source: Results) -> list[str]:
     """A few sentences for each scenario."""
     found: list[str] = []
     for scenario, title in source.plan.titles.items():
@@ -40,7 +40,7 @@ _CLOSE = 0.02  # to scratch's accuracy on those who left: just as well forgotten
 _FORGET = ("Just as well forget:", "Less well:", "With an accuracy below scratch's:")
 
 
-def _cheapest(source: Source, part: pd.DataFrame) -> str | None:
+def _cheapest(source: Results, part: pd.DataFrame) -> str | None:
     """Which methods forget as scratch does, and what they cost; which do not."""
     reference = _value(part, "scratch", "accuracy", "forget")
     if reference is None:
@@ -64,7 +64,7 @@ def _forgets(gap: float) -> str:
     return close if abs(gap) <= _CLOSE else above if gap > 0 else below
 
 
-def _certificates(source: Source, part: pd.DataFrame) -> str | None:
+def _certificates(source: Results, part: pd.DataFrame) -> str | None:
     """Whose delta is really larger than what is claimed."""
     broken = [
         f"{label} (claims {claimed:.2g}, strictly {actual:.2g})"
@@ -73,7 +73,7 @@ def _certificates(source: Source, part: pd.DataFrame) -> str | None:
     return f"the delta that holds is above the one that is claimed for {', '.join(broken)}." if broken else None
 
 
-def _spent(source: Source, part: pd.DataFrame) -> str | None:
+def _spent(source: Results, part: pd.DataFrame) -> str | None:
     """Who spends a larger epsilon than it claims."""
     words = [
         f"{label} (claims {claimed:g}, spends {spent:,.0f} for one client)"
@@ -83,7 +83,7 @@ def _spent(source: Source, part: pd.DataFrame) -> str | None:
     return f"{found} {', '.join(words)}." if words else None
 
 
-def _above_claim(source: Source, part: pd.DataFrame, claim: str, fact: str) -> Iterator[tuple[str, float, float]]:
+def _above_claim(source: Results, part: pd.DataFrame, claim: str, fact: str) -> Iterator[tuple[str, float, float]]:
     """Labels of variants whose `fact` is clearly above their `claim`, with both means."""
     for variant, label in source.plan.labels.items():
         claimed, actual = _value(part, variant, claim), _value(part, variant, fact)
@@ -91,7 +91,7 @@ def _above_claim(source: Source, part: pd.DataFrame, claim: str, fact: str) -> I
             yield label, claimed["mean"], actual["mean"]
 
 
-def _verified(source: Source, scenario: str) -> str | None:
+def _verified(source: Results, scenario: str) -> str | None:
     """Whom the clients' own test accuses."""
     checks = source.verification
     part = verdicts(checks[(checks["scenario"] == scenario) & (checks["request"] == 1)])
@@ -105,7 +105,7 @@ def _verified(source: Source, scenario: str) -> str | None:
     return f"the clients of the first request, together, say that their data were not deleted by {', '.join(words)}."
 
 
-def _searched(source: Source, scenario: str) -> str | None:
+def _searched(source: Results, scenario: str) -> str | None:
     """Which settings of the scenario are not those that its search would have chosen."""
     words = not_chosen(source.scenario_trials[source.scenario_trials["scenario"] == scenario])
     return f"{'; '.join(words)}." if words else None

@@ -8,7 +8,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 from PIL import Image
 
-from sifu.store import atomic
+from sifu.store.parquet import atomic
 
 DPI = 200
 _COLOURS = 256  # of a PNG: with a palette it has a quarter of the size, and looks the same

@@ -8,9 +8,10 @@ from typing import Any
 
 import yaml
 
-from sifu.methods import METHODS, build_method
-from sifu.methods.method import Assumptions
-from sifu.scenario import Certificate
+from sifu.catalog.methods import METHODS
+from sifu.config.certificate import Certificate
+from sifu.plan.variants import build_method
+from sifu.unlearning.method import Assumptions
 
 _CAPTION = (
     "What every method assumes and promises (the paper's Table 1). Rows in `code` are run by this suite and say so "

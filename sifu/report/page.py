@@ -10,18 +10,19 @@ from string import Template
 import pandas as pd
 import yaml
 
+from sifu.catalog.figures import FIGURES
+from sifu.plan.report_plan import ReportPlan
 from sifu.report import tables
-from sifu.report.figures import FIGURES
 from sifu.report.findings import findings
 from sifu.report.image import DPI
 from sifu.report.missing import missing_names, missing_words
-from sifu.report.plan import Plan, Source
+from sifu.report.results import Results
 from sifu.report.verification import verification
 
 _TEMPLATE = Path(__file__).with_name("page.html")
 
 
-def build_page(source: Source, folder: Path, command: str) -> str:
+def build_page(source: Results, folder: Path, command: str) -> str:
     """The page; `folder` holds the figures, `command` is what makes this run again."""
     parts = {
         "Findings": _findings(source),
@@ -47,12 +48,12 @@ def _anchor(name: str) -> str:
     return name.lower()
 
 
-def _seeds(source: Source) -> str:
+def _seeds(source: Results) -> str:
     count = source.cells["seed"].nunique()
     return f"{count} {'seed' if count == 1 else 'seeds'}."
 
 
-def _findings(source: Source) -> str:
+def _findings(source: Results) -> str:
     items = "".join(f"<li>{escape(text)}</li>" for text in findings(source))
     note = f'<p class="missing">{_left_out(source.plan)}</p>' if source.plan.left_out else ""
     if missing := source.all_missing():
@@ -61,11 +62,11 @@ def _findings(source: Source) -> str:
     return f'<ul class="findings">{items}</ul>{note}'
 
 
-def _left_out(plan: Plan) -> str:
+def _left_out(plan: ReportPlan) -> str:
     return escape(f"Planned and not run, as their datasets are not there: {', '.join(plan.left_out)}.")
 
 
-def _headline(source: Source) -> str:
+def _headline(source: Results) -> str:
     table = tables.headline(source.statistics, source.plan.labels)
     if not len(table):
         return "<p>Nothing has been unlearned yet.</p>"
@@ -132,7 +133,7 @@ def _image(png: bytes, title: str) -> str:
     return f'<div class="scroll">{tag}</div>'
 
 
-def _certificates(source: Source) -> str:
+def _certificates(source: Results) -> str:
     parts = []
     claims = tables.certificates(source.statistics, source.plan.labels)
     if len(claims):
@@ -143,7 +144,7 @@ def _certificates(source: Source) -> str:
     return "".join(parts) or "<p>Nothing is promised in this run.</p>"
 
 
-def _settings(source: Source) -> str:
+def _settings(source: Results) -> str:
     parts = [html_table(tables.hyper_parameters(source.plan.titles, source.plan.settings), "settings-table")]
     for name, plain in source.plan.settings.items():
         text, title = escape(yaml.safe_dump(plain, sort_keys=False)), escape(source.plan.titles[name])
@@ -159,6 +160,6 @@ def _settings(source: Source) -> str:
     return "".join(parts)
 
 
-def _provenance(source: Source, command: str) -> str:
+def _provenance(source: Results, command: str) -> str:
     table = pd.DataFrame(source.stamps, columns=["scenario", "block", "commit", "code", "rules", "torch", "device"])
     return f"<p>Everything again: <code>{escape(command)}</code></p>" + html_table(table, "stamps")

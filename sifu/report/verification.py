@@ -52,7 +52,11 @@ def _others(scratch: pd.DataFrame, seed: int) -> pd.DataFrame:
 
 
 def _verdict(group: pd.DataFrame, scratch: pd.DataFrame) -> dict[str, float]:
-    from sifu.verification import Honest, accuse, type_2  # brings SciPy, which most readers of tables do not need
+    from sifu.metrics.deletion_test import (  # brings SciPy, which most readers of tables do not need
+        Honest,
+        accuse,
+        type_2,
+    )
 
     counts, clients = group["successes"].to_numpy(), len(group)
     trials, alpha = int(group["examples"].iloc[0]), float(group["alpha"].iloc[0])

@@ -8,16 +8,16 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from sifu.certificate.alpha import measure_alpha
 from sifu.certificate.rules import PRESETS, round_factor
 from sifu.certificate.sensitivity import single_client_psi
-from sifu.coupled import measure_alpha
-from sifu.engine import Engine
-from sifu.history import Segment
-from sifu.keys import Keys
-from sifu.progress import show_progress
-from sifu.schemas import ALPHA
+from sifu.core.keys import Keys
+from sifu.federation.engine import Engine
+from sifu.federation.progress import show_progress
+from sifu.federation.segment import Segment
 from sifu.stages.block import Block, open_history
-from sifu.store import write_table
+from sifu.store.parquet import write_table
+from sifu.store.schemas import ALPHA
 
 
 def run_alpha(block: Block, folder: Path, *, history: Path) -> None:

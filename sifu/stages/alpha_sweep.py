@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sifu.schemas import ALPHA
 from sifu.stages.alpha import alpha_rows
 from sifu.stages.block import Block
 from sifu.stages.train import train
-from sifu.store import write_table
+from sifu.store.parquet import write_table
+from sifu.store.schemas import ALPHA
 
 
 def run_alpha_sweep(block: Block, change: str, folder: Path) -> None:

@@ -7,26 +7,26 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sifu.alone import alone
-from sifu.blocks import chosen_block_size
-from sifu.checkpoint import Checkpoints
-from sifu.codehash import code_hash
-from sifu.data import DATASETS
+from sifu.catalog.datasets import DATASETS
+from sifu.config.blocks import chosen_block_size
+from sifu.config.scenario import Scenario
 from sifu.data.clients import load_clients
 from sifu.data.dataset import load_images
-from sifu.device import choose_device, device_name, workers_for
-from sifu.engine import Engine
 from sifu.errors import StoreError
-from sifu.lineage import History
-from sifu.methods.method import Method
+from sifu.federation.checkpoint import Checkpoints
+from sifu.federation.engine import Engine
+from sifu.federation.segment_file import read_segment
+from sifu.hardware.device import choose_device, device_name, workers_for
 from sifu.models.flat import build_model
-from sifu.paths import UNFINISHED
-from sifu.provenance import Provenance, provenance
-from sifu.scenario import Scenario
-from sifu.schemas import PARTITION
-from sifu.stages import relevant_settings, stage_modules
-from sifu.store import read_table
-from sifu.tensors import read_segment
+from sifu.plan.code_hash import code_hash
+from sifu.plan.freshness import relevant_settings, stage_modules
+from sifu.store.lock import alone
+from sifu.store.parquet import read_table
+from sifu.store.paths import UNFINISHED
+from sifu.store.provenance import Provenance, provenance
+from sifu.store.schemas import PARTITION
+from sifu.unlearning.history import History
+from sifu.unlearning.method import Method
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
-from sifu.report.figures import FIGURES
+from sifu.catalog.figures import FIGURES
+from sifu.plan.report_plan import ReportPlan
 from sifu.report.image import write_figure
 from sifu.report.missing import missing_names, missing_words
-from sifu.report.plan import Plan, Source
-from sifu.store import write_text
+from sifu.report.results import Results
+from sifu.store.parquet import write_text
 
 
-def run_figure(plan: Plan, name: str, folder: Path) -> None:
+def run_figure(plan: ReportPlan, name: str, folder: Path) -> None:
     """Writes `folder`/figures/<name>.pdf, .png and .md (the caption); what is missing is said in both."""
-    module, source = import_module(FIGURES[name]), Source(plan)
+    module, source = import_module(FIGURES[name]), Results(plan)
     drawn = module.draw(source)
     caption, title = module.CAPTION, module.TITLE if module.TITLE.endswith("?") else f"{module.TITLE}."
     if source.missing:

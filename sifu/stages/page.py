@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sifu.plan.report_plan import ReportPlan
 from sifu.report.page import build_page
-from sifu.report.plan import Plan, Source
-from sifu.store import write_text
+from sifu.report.results import Results
+from sifu.store.parquet import write_text
 
 
-def run_page(plan: Plan, folder: Path, command: str) -> None:
+def run_page(plan: ReportPlan, folder: Path, command: str) -> None:
     """Writes `folder`/report.html."""
-    write_text(folder / "report.html", build_page(Source(plan), folder, command))
+    write_text(folder / "report.html", build_page(Results(plan), folder, command))

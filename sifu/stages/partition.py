@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from sifu.codehash import code_hash
+from sifu.config.scenario import Scenario
+from sifu.core.keys import Keys
 from sifu.data.dataset import Images, load_images
 from sifu.data.partition import Holdings, partition_split
-from sifu.keys import Keys
-from sifu.provenance import provenance
-from sifu.scenario import Scenario
-from sifu.schemas import PARTITION
-from sifu.stages import relevant_settings, stage_modules
-from sifu.store import write_table
+from sifu.plan.code_hash import code_hash
+from sifu.plan.freshness import relevant_settings, stage_modules
+from sifu.store.parquet import write_table
+from sifu.store.provenance import provenance
+from sifu.store.schemas import PARTITION
 
 
 def run_partition(

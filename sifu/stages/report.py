@@ -6,15 +6,16 @@ from pathlib import Path
 
 import pandas as pd
 
-from sifu.codehash import code_hash
-from sifu.provenance import provenance
+from sifu.plan.code_hash import code_hash
+from sifu.plan.report_plan import ReportPlan
 from sifu.report import bounds, tables
 from sifu.report.methods import methods_csv, methods_latex, methods_page
 from sifu.report.missing import missing_names, missing_words
-from sifu.report.plan import Plan, Source
+from sifu.report.results import Results
 from sifu.report.verification import verification
-from sifu.schemas import BOUNDS, STATISTICS
-from sifu.store import write_table, write_text
+from sifu.store.parquet import write_table, write_text
+from sifu.store.provenance import provenance
+from sifu.store.schemas import BOUNDS, STATISTICS
 
 CAPTIONS = {
     "headline": "After each request, recovered to the target accuracy: mean over seeds and its 95% bootstrap interval "
@@ -55,9 +56,9 @@ CAPTIONS = {
 }
 
 
-def run_report(plan: Plan, folder: Path) -> None:
+def run_report(plan: ReportPlan, folder: Path) -> None:
     """Writes statistics and the tables that people read to `folder`/tables; each says what is missing."""
-    source, out = Source(plan), folder / "tables"
+    source, out = Results(plan), folder / "tables"
     numbers, labels = source.statistics, plan.labels
     names = {"scenarios": list(plan.titles), "blocks": plan.blocks}
     stamp = provenance("report", names, code_hash("sifu.stages.report"), "cpu")
@@ -81,7 +82,7 @@ def run_report(plan: Plan, folder: Path) -> None:
         write_text(out / f"methods.{kind}", made())
 
 
-def _write_people_table(folder: Path, name: str, table: pd.DataFrame, source: Source) -> None:
+def _write_people_table(folder: Path, name: str, table: pd.DataFrame, source: Results) -> None:
     missing = source.missing
     write_text(folder / f"{name}.csv", table.to_csv(index=False))
     count = f" {missing_words(missing)}." if missing else ""

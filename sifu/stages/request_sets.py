@@ -7,17 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sifu.keys import Keys
-from sifu.methods.method import Method
-from sifu.packing import Runner, run_together
-from sifu.progress import show_progress
-from sifu.requests import draw_sets
-from sifu.scenario import Scenario
-from sifu.schemas import REQUEST_SETS
+from sifu.config.scenario import Scenario
+from sifu.core.keys import Keys
+from sifu.federation.packing import Runner, run_together
+from sifu.federation.progress import show_progress
 from sifu.stages.block import Block, open_history
 from sifu.stages.rows import answer_rows, frame
-from sifu.store import write_table
-from sifu.unlearning import answer_requests, target_rule
+from sifu.store.parquet import write_table
+from sifu.store.schemas import REQUEST_SETS
+from sifu.unlearning.method import Method
+from sifu.unlearning.request import draw_sets
+from sifu.unlearning.sequence import answer_requests, target_rule
 
 Rows = list[dict[str, Any]]
 

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from sifu.history import Segment, Work
-from sifu.schemas import CELLS, CURVES
-from sifu.table import Table
-from sifu.types import Status
-from sifu.unlearning import Answer
+from sifu.core.types import Status
+from sifu.federation.segment import Segment, Work
+from sifu.store.schemas import CELLS, CURVES
+from sifu.store.table import Table
+from sifu.unlearning.sequence import Answer
 
 
 @dataclass(frozen=True)

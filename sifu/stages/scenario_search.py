@@ -10,19 +10,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sifu.choice import best_trial
-from sifu.history import Segment, count_work
-from sifu.lineage import History
-from sifu.run import Variant, limited, method_of, tried_scenario
-from sifu.schemas import SCENARIO_SEARCH
-from sifu.search import ScenarioSearch, setting_name, trials
+from sifu.config.run import Variant, limited, tried_scenario
+from sifu.config.search import ScenarioSearch, setting_name, trials
+from sifu.core.types import Status
+from sifu.federation.segment import Segment, count_work
+from sifu.plan.variants import method_of
 from sifu.stages.block import Block
 from sifu.stages.rows import frame
-from sifu.stages.search import answer_first, last_accuracy
+from sifu.stages.search import answer_first, best_trial, last_accuracy
 from sifu.stages.train import train
-from sifu.store import write_table
-from sifu.types import Status
-from sifu.unlearning import Answer
+from sifu.store.parquet import write_table
+from sifu.store.schemas import SCENARIO_SEARCH
+from sifu.unlearning.history import History
+from sifu.unlearning.sequence import Answer
 
 
 def run_scenario_search(block: Block, variant: Variant, search: ScenarioSearch, folder: Path) -> None:

@@ -7,26 +7,28 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sifu.choice import best_trial
-from sifu.engine import Engine
+import pandas as pd
+
+from sifu.config.run import limited
+from sifu.config.scenario import Scenario
+from sifu.config.search import Search, setting_name, trials
+from sifu.core.keys import Keys
+from sifu.core.types import Status
 from sifu.errors import StoreError
-from sifu.evaluation import share
-from sifu.history import Segment, Work, count_work
-from sifu.keys import Keys
-from sifu.lineage import History
-from sifu.methods.method import Method, OwnTraining
-from sifu.packing import Runner, run_together
-from sifu.progress import show_progress
-from sifu.requests import draw_requests
-from sifu.run import limited
-from sifu.scenario import Scenario
-from sifu.schemas import SEARCH
-from sifu.search import Search, setting_name, trials
+from sifu.federation.engine import Engine
+from sifu.federation.evaluation import share
+from sifu.federation.packing import Runner, run_together
+from sifu.federation.progress import show_progress
+from sifu.federation.segment import Segment, Work, count_work
 from sifu.stages.block import Block, open_history
 from sifu.stages.rows import frame
 from sifu.stages.train import train
-from sifu.store import read_table, write_table
-from sifu.unlearning import Answer, answer_requests, target_rule
+from sifu.store.parquet import read_table, write_table
+from sifu.store.schemas import SEARCH
+from sifu.unlearning.history import History
+from sifu.unlearning.method import Method, OwnTraining
+from sifu.unlearning.request import draw_requests
+from sifu.unlearning.sequence import Answer, answer_requests, target_rule
 
 Rows = list[dict[str, Any]]
 
@@ -115,3 +117,16 @@ def chosen_values(path: Path, search: Search) -> dict[str, Any]:
     if len(found) != 1 or found[0] not in tried:
         raise StoreError(f"{path} does not say which one of the values {'; '.join(tried)} was chosen")
     return tried[found[0]]
+
+
+def best_trial(table: pd.DataFrame) -> int:
+    """The `place` of the trial that diverges on no seed, reaches the target on most, in the fewest client steps, most
+    accurately; of two that are alike in all of this, the first.
+    """
+    place = table["place"]
+    lost = (table["status"] == Status.DIVERGED.value).groupby(place).any()
+    done = (table["status"] == Status.DONE.value).groupby(place).sum()
+    means = table.groupby("place")[["client_steps", "accuracy"]].mean()
+    steps = means["client_steps"].where(done > 0, 0.0)  # where none got there, steps say nothing
+    order = pd.DataFrame({"lost": lost, "done": -done, "steps": steps, "accuracy": -means["accuracy"]})
+    return int(order.sort_values([*order.columns, "place"]).index[0])

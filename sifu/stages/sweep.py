@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sifu.keys import Keys
-from sifu.methods.method import Method
-from sifu.packing import Runner, run_together
-from sifu.progress import show_progress
-from sifu.requests import draw_requests
-from sifu.schemas import SWEEP
+from sifu.core.keys import Keys
+from sifu.federation.packing import Runner, run_together
+from sifu.federation.progress import show_progress
 from sifu.stages.block import Block, open_history
 from sifu.stages.rows import answer_rows, frame
-from sifu.store import write_table
-from sifu.unlearning import answer_requests, target_rule
+from sifu.store.parquet import write_table
+from sifu.store.schemas import SWEEP
+from sifu.unlearning.method import Method
+from sifu.unlearning.request import draw_requests
+from sifu.unlearning.sequence import answer_requests, target_rule
 
 Rows = list[dict[str, Any]]
 

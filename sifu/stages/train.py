@@ -10,18 +10,18 @@ from torch import Tensor
 
 from sifu.certificate.rules import round_factor
 from sifu.certificate.sensitivity import client_increments, single_client_psi
-from sifu.engine import Engine
-from sifu.history import Segment, count_work
-from sifu.keys import Keys
-from sifu.methods.method import Method
-from sifu.progress import show_progress
-from sifu.scenario import Scenario
-from sifu.schemas import CELLS, CURVES, SENSITIVITY
+from sifu.config.scenario import Scenario
+from sifu.core.keys import Keys
+from sifu.federation.engine import Engine
+from sifu.federation.progress import show_progress
+from sifu.federation.segment import Segment, count_work
+from sifu.federation.segment_file import write_segment
+from sifu.federation.stop import Stop
 from sifu.stages.block import Block
 from sifu.stages.rows import Cell, cell_rows, curve_rows
-from sifu.stop import Stop
-from sifu.store import write_table
-from sifu.tensors import write_segment
+from sifu.store.parquet import write_table
+from sifu.store.schemas import CELLS, CURVES, SENSITIVITY
+from sifu.unlearning.method import Method
 
 VARIANT = "train"  # its rows stand beside those of the methods
 

@@ -10,22 +10,22 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from sifu.config.scenario import Scenario
+from sifu.core.keys import Keys
+from sifu.core.types import Status
 from sifu.errors import MethodRefused
-from sifu.history import Work
-from sifu.keys import Keys
-from sifu.lineage import History
-from sifu.methods.method import Footprint, Method
-from sifu.paths import stop_name
-from sifu.progress import show_progress
-from sifu.requests import draw_requests
-from sifu.scenario import Scenario
-from sifu.schemas import CELLS, CURVES
+from sifu.federation.progress import show_progress
+from sifu.federation.segment import Work
 from sifu.stages.block import Block, open_history
 from sifu.stages.rows import Cell, cell_rows, curve_rows, frame
-from sifu.store import read_table, write_table
-from sifu.tensors import write_weights
-from sifu.types import Status
-from sifu.unlearning import Answer, StopRule, answer_requests, budget_rule, target_rule
+from sifu.store.parquet import read_table, write_table
+from sifu.store.paths import stop_name
+from sifu.store.schemas import CELLS, CURVES
+from sifu.store.tensors import write_weights
+from sifu.unlearning.history import History
+from sifu.unlearning.method import Footprint, Method
+from sifu.unlearning.request import draw_requests
+from sifu.unlearning.sequence import Answer, StopRule, answer_requests, budget_rule, target_rule
 
 
 def run_unlearn(block: Block, variant: str, method: Method, folder: Path, *, history: Path, training: Path) -> None:

@@ -10,22 +10,22 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from sifu.catalog.lookup import resolve
+from sifu.catalog.metrics import METRICS
+from sifu.config.partition import Backdoor
+from sifu.core.types import Clients
 from sifu.data.clients import load_checks, normalise
 from sifu.data.dataset import load_images
-from sifu.engine import Engine
-from sifu.evaluation import Evaluator
-from sifu.metrics import METRICS
+from sifu.federation.engine import Engine
+from sifu.federation.evaluation import Evaluator
+from sifu.metrics.deletion_test import rate_limit, threshold, type_1, type_2
 from sifu.metrics.metric import Metric, Models, Values
-from sifu.registry import resolve
-from sifu.scenario import Backdoor
-from sifu.schemas import METRICS as METRICS_TABLE
-from sifu.schemas import PARTITION, VERIFICATION
 from sifu.stages.block import Block
 from sifu.stages.rows import Cell, frame
-from sifu.store import read_table, write_table
-from sifu.tensors import read_weights
-from sifu.types import Clients
-from sifu.verification import rate_limit, threshold, type_1, type_2
+from sifu.store.parquet import read_table, write_table
+from sifu.store.schemas import METRICS as METRICS_TABLE
+from sifu.store.schemas import PARTITION, VERIFICATION
+from sifu.store.tensors import read_weights
 
 REFERENCE = "scratch"
 

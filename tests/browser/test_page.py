@@ -12,11 +12,12 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from sifu.provenance import provenance
+from sifu.plan.report_plan import ReportPlan
 from sifu.report.page import build_page
-from sifu.report.plan import Plan, Source
-from sifu.schemas import CELLS, METRICS
-from sifu.store import write_table
+from sifu.report.results import Results
+from sifu.store.parquet import write_table
+from sifu.store.provenance import provenance
+from sifu.store.schemas import CELLS, METRICS
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 LABELS = {"scratch": "Scratch", "sifu": "SIFU", "fine_tuning": "Fine-tuning"}
@@ -37,7 +38,7 @@ def browser() -> Iterator[Browser]:
         started.close()
 
 
-def write_results(root: Path) -> Plan:
+def write_results(root: Path) -> ReportPlan:
     """Two seeds, two requests of three methods, as the stages would have written them."""
     stamp = provenance("unlearn", {}, "0" * 16, "cpu")
     metrics = []
@@ -57,7 +58,7 @@ def write_results(root: Path) -> Plan:
     one = {"smoke": list(LABELS)}
     methods = {name: name for name in LABELS}
     names = {"smoke": "Smoke"}
-    return Plan(
+    return ReportPlan(
         str(root),
         names,
         ["s000-001"],
@@ -79,7 +80,7 @@ def write_results(root: Path) -> Plan:
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("page")
-    page = build_page(Source(write_results(root)), root / "report", "make")
+    page = build_page(Results(write_results(root)), root / "report", "make")
     (root / "report.html").write_text(page)
     return root / "report.html"
 
@@ -151,7 +152,7 @@ def test_a_wide_figure_scrolls_on_a_phone_and_fits_on_a_desk(browser: Browser, t
     for name, inches in (("alpha", 12), ("sigma", 4)):
         Image.new("RGB", (200 * inches, 400), "white").save(tmp_path / "report" / "figures" / f"{name}.png")
         (tmp_path / "report" / "figures" / f"{name}.md").write_text(f"**{name}.** Text.\n")
-    text = build_page(Source(write_results(tmp_path)), tmp_path / "report", "make")
+    text = build_page(Results(write_results(tmp_path)), tmp_path / "report", "make")
     (tmp_path / "report.html").write_text(text)
     opened = browser.new_page(viewport={"width": 1600, "height": 900})
     opened.goto((tmp_path / "report.html").as_uri())

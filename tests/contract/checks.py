@@ -8,11 +8,11 @@ import pytest
 import torch
 from torch import Tensor
 
+from sifu.core.keys import Keys
+from sifu.core.types import Clients, Status
 from sifu.errors import SifuError
-from sifu.keys import Keys
-from sifu.lineage import History
-from sifu.methods.method import Footprint, Method
-from sifu.types import Clients, Status
+from sifu.unlearning.history import History
+from sifu.unlearning.method import Footprint, Method
 from tests.contract.world import World, masks
 
 DOES_NOTHING = {"original"}  # the one method that may give back the model as it is

@@ -8,14 +8,14 @@ from dataclasses import replace
 import pytest
 import torch
 
-from sifu.keys import Keys
-from sifu.lineage import History
+from sifu.config.fields import settings
+from sifu.core.keys import Keys
+from sifu.federation.stop import Stop
 from sifu.methods.fine_tuning import FineTuning
-from sifu.methods.method import Footprint, Method, Unlearned, exact_claim
-from sifu.requests import Request
-from sifu.server import Server
-from sifu.settings import settings
-from sifu.stop import Stop
+from sifu.unlearning.history import History
+from sifu.unlearning.method import Footprint, Method, Unlearned, exact_claim
+from sifu.unlearning.request import Request
+from sifu.unlearning.server import Server
 from tests.contract import checks
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import torch
 
-from sifu.methods import METHODS, build_method
-from sifu.methods.method import Method
+from sifu.catalog.methods import METHODS
+from sifu.plan.variants import build_method
+from sifu.unlearning.method import Method
 from tests.contract import checks
 from tests.contract.checks import CHECKS
 from tests.contract.world import SCENARIO, World, scenario_for

@@ -9,10 +9,10 @@ from functools import cache
 import pytest
 import torch
 
-from sifu.metrics import METRICS
+from sifu.catalog.lookup import resolve
+from sifu.catalog.metrics import METRICS
+from sifu.core.types import Clients
 from sifu.metrics.metric import SUBSETS, Metric, Models
-from sifu.registry import resolve
-from sifu.types import Clients
 from tests.contract.world import World, masks
 
 

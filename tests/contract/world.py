@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from sifu.data import DATASETS
-from sifu.engine import Engine
+from sifu.catalog.datasets import DATASETS
+from sifu.config.fields import build, to_plain
+from sifu.config.scenario import Scenario
+from sifu.core.keys import Keys
+from sifu.core.types import Clients
 from sifu.errors import MethodRefused
-from sifu.keys import Keys
-from sifu.lineage import History
-from sifu.methods.method import Method, OwnTraining
+from sifu.federation.engine import Engine
+from sifu.federation.stop import Stop
+from sifu.hardware.workers import Workers
 from sifu.models.flat import build_model
-from sifu.scenario import Scenario
-from sifu.settings import build, to_plain
-from sifu.stop import Stop
-from sifu.types import Clients
-from sifu.unlearning import Answer, answer_requests
-from sifu.workers import Workers
+from sifu.unlearning.history import History
+from sifu.unlearning.method import Method, OwnTraining
+from sifu.unlearning.sequence import Answer, answer_requests
 from tests.conftest import tiny_clients
 from tests.unit.test_config import GOOD
 

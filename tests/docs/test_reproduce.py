@@ -40,7 +40,7 @@ def test_another_run_is_noticed(reader: Reader) -> None:
 
 def test_the_cell_is_one_of_the_default_job() -> None:
     """The page's scenario, variant, seed and block are those that `make` runs."""
-    from sifu.config import load_suite, read_yaml
+    from sifu.plan.load import load_suite, read_yaml
 
     config = REPO / "config" / "config.yaml"
     suite = load_suite(read_yaml(config), config.parent)

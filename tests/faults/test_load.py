@@ -16,9 +16,9 @@ import pandas as pd
 import pytest
 import yaml
 
-from sifu.provenance import provenance
-from sifu.schemas import ALPHA, CELLS, METRICS, NULL_SPACE, VERIFICATION, Table
-from sifu.store import read_table, write_table
+from sifu.store.parquet import read_table, write_table
+from sifu.store.provenance import provenance
+from sifu.store.schemas import ALPHA, CELLS, METRICS, NULL_SPACE, VERIFICATION, Table
 from tests.workflow.conftest import Checkout, parse_plan
 
 pytestmark = pytest.mark.load

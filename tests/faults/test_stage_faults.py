@@ -15,9 +15,9 @@ import pytest
 import yaml
 
 from sifu.__main__ import main
-from sifu.provenance import provenance
-from sifu.schemas import CELLS, PARTITION
-from sifu.store import read_table, write_table
+from sifu.store.parquet import read_table, write_table
+from sifu.store.provenance import provenance
+from sifu.store.schemas import CELLS, PARTITION
 from tests.conftest import REPO
 from tests.faults.conftest import wait_for
 
@@ -111,7 +111,7 @@ def results_in(folder: Path) -> dict[str, bytes]:
 KILLED_WRITER = """
 import os, signal, sys
 from pathlib import Path
-import sifu.store as store
+import sifu.store.parquet as store
 from tests.faults.test_stage_faults import ROWS, STAMP, PARTITION
 def half(table, where, **_):
     Path(where).write_bytes(b"PAR1" + bytes(1000))

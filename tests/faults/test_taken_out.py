@@ -21,7 +21,7 @@ pytestmark = pytest.mark.protections
 
 STAGES, WORKFLOW = "tests/faults/test_stage_faults.py", "tests/faults/test_workflow_faults.py"
 NODE = "tests/cluster/test_lost_node.py::test_a_job_of_a_dead_node_is_done_by_another"
-GOES_ON = ("sifu/engine.py", "self.checkpoints.resume(training)", "pass")
+GOES_ON = ("sifu/federation/engine.py", "self.checkpoints.resume(training)", "pass")
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,13 @@ PROTECTIONS = {
     "a cancelled job goes on": TakenOut(*GOES_ON, f"{WORKFLOW}::test_a_job_that_is_cancelled"),
     "a killed run goes on": TakenOut(*GOES_ON, f"{WORKFLOW}::test_everything_killed_at_once"),
     "draws go on where they were": TakenOut(
-        "sifu/training.py",
+        "sifu/federation/training.py",
         "self.number.fill_(self.count)",
         "pass",
         f"{STAGES}::test_a_killed_stage_gives_the_same_bytes[command0]",
     ),
     "a job waits for one that lives on": TakenOut(
-        "sifu/alone.py",
+        "sifu/store/lock.py",
         '_lock(stack.enter_context((folder / LOCK).open("ab+")), folder)',
         "pass",
         f"{WORKFLOW}::test_snakemake_killed_while_its_jobs_live_on",
@@ -57,10 +57,10 @@ PROTECTIONS = {
         f"{WORKFLOW}::test_two_runs_at_once",
     ),
     "results from the future get today's date": TakenOut(
-        "sifu/clock.py", "now + _SECONDS", "now + 1e9", f"{WORKFLOW}::test_a_clock_that_is_a_day_off"
+        "sifu/store/timestamps.py", "now + _SECONDS", "now + 1e9", f"{WORKFLOW}::test_a_clock_that_is_a_day_off"
     ),
     "a file has its name when it is whole": TakenOut(
-        "sifu/store.py",
+        "sifu/store/parquet.py",
         'temporary = path.with_name(f".{path.name}.{_HOST}.{os.getpid()}.tmp")',
         "temporary = path",
         f"{STAGES}::test_a_process_killed_while_it_writes_a_table",
@@ -72,19 +72,19 @@ PROTECTIONS = {
         f"{STAGES}::test_a_full_disk_is_one_sentence",
     ),
     "tables have checksums": TakenOut(
-        "sifu/store.py",
+        "sifu/store/parquet.py",
         "write_page_checksum=True",
         "write_page_checksum=False",
-        "tests/unit/test_store.py::test_a_flipped_bit_is_never_another_value",
+        "tests/unit/store/test_parquet.py::test_a_flipped_bit_is_never_another_value",
     ),
     "weights have checksums": TakenOut(
-        "sifu/tensors.py",
+        "sifu/store/tensors.py",
         'if header.get("checksum") != _checksum(tensors):',
         "if False:",
         f"{STAGES}::test_a_damaged_input_says_what_to_delete",
     ),
     "seeds that diverge are noticed": TakenOut(
-        "sifu/training.py",
+        "sifu/federation/training.py",
         "finite = result.weights.isfinite().all(1)",
         "finite = torch.ones_like(active)",
         f"{STAGES}::test_a_block_whose_seeds_diverge_ends_with_rows_that_say_so",

@@ -13,15 +13,16 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sifu.config import load_suite, read_yaml
+from sifu.config.fields import build
+from sifu.config.run import Run, Variant
+from sifu.config.scenario import Scenario
 from sifu.errors import SifuError
-from sifu.provenance import provenance
-from sifu.run import Run, Variant
-from sifu.scenario import Scenario
-from sifu.schemas import SEARCH
-from sifu.settings import build
-from sifu.store import read_stamp, read_table, write_table
-from sifu.tensors import read_segment, read_weights
+from sifu.federation.segment_file import read_segment
+from sifu.plan.load import load_suite, read_yaml
+from sifu.store.parquet import read_stamp, read_table, write_table
+from sifu.store.provenance import provenance
+from sifu.store.schemas import SEARCH
+from sifu.store.tensors import read_weights
 from tests.conftest import REPO
 
 MANY = settings(max_examples=700, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])

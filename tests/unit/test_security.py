@@ -11,17 +11,17 @@ import pandas as pd
 import pytest
 import yaml
 
-from sifu.config import load_suite, read_named
+from sifu.config.fields import build
+from sifu.config.run import Run
+from sifu.config.scenario import Scenario
 from sifu.errors import ConfigError, SifuError
+from sifu.plan.load import load_suite, read_named
 from sifu.report.tables import latex, markdown
-from sifu.run import Run
-from sifu.scenario import Scenario
-from sifu.settings import build
 from tests.conftest import REPO
 
 PLAIN = {"scenarios": ["smoke"], "variants": ["scratch"]}
 EXECUTES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve"}
-UNPICKLES = {"sifu/data/cifar.py"}  # with an unpickler that builds arrays alone: tests/unit/test_cifar_files.py
+UNPICKLES = {"sifu/data/cifar.py"}  # with an unpickler that builds arrays alone: tests/unit/data/test_cifar.py
 CALLS = {"eval", "exec", "compile", "__import__"}
 
 

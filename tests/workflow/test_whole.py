@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from sifu.config import load_variant
-from sifu.paths import FIGURE_KINDS, FILES, REPORT_FILES
-from sifu.report.figures import FIGURES
-from sifu.schemas import CELLS, SCENARIO_SEARCH
+from sifu.catalog.figures import FIGURES
+from sifu.plan.load import load_variant
 from sifu.stages.search import chosen_values
-from sifu.store import read_stamp, read_table
+from sifu.store.parquet import read_stamp, read_table
+from sifu.store.paths import FIGURE_KINDS, FILES, REPORT_FILES
+from sifu.store.schemas import CELLS, SCENARIO_SEARCH
 from tests.workflow.conftest import Checkout
 
 CONFIG = ("--configfile", "config/whole.yaml")

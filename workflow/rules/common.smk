@@ -7,16 +7,17 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-from sifu import paths, stages
-from sifu.blocks import uses_gpu
-from sifu.clock import bring_back
-from sifu.codehash import code_hash
-from sifu.config import default_data_root, load_suite, read_yaml
+from sifu.plan import freshness as stages
+from sifu.store import paths
+from sifu.config.blocks import uses_gpu
+from sifu.store.timestamps import bring_back
+from sifu.plan.code_hash import code_hash
+from sifu.plan.load import default_data_root, load_suite, read_yaml
 from sifu.errors import SifuError
-from sifu.methods.method import OwnTraining
-from sifu.report.figures import FIGURES
-from sifu.run import method_of
-from sifu.settings import to_plain
+from sifu.unlearning.method import OwnTraining
+from sifu.catalog.figures import FIGURES
+from sifu.plan.variants import method_of
+from sifu.config.fields import to_plain
 
 try:
     for file in workflow.configfiles:

@@ -2,9 +2,9 @@
 from functools import cache
 from pathlib import Path
 
-from sifu import paths
-from sifu.data import source_files
-from sifu.report.figures import FIGURES
+from sifu.store import paths
+from sifu.catalog.datasets import source_files
+from sifu.catalog.figures import FIGURES
 
 
 def variant_files(wildcards):

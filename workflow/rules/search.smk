@@ -1,5 +1,5 @@
-from sifu.run import tried_scenario
-from sifu.search import trials
+from sifu.config.run import tried_scenario
+from sifu.config.search import trials
 
 
 rule search:

@@ -7,9 +7,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from sifu.plan.report_plan import ReportPlan
 from sifu.report.bounds import rules_that_differ, share_held
 from sifu.report.figures.style import colours, finish, grid, legend, log_ticks
-from sifu.report.plan import Plan, Source
+from sifu.report.results import Results
 
 TITLE = "Is Psi a bound?"
 CAPTION = (
@@ -27,7 +28,7 @@ _CURVES = None  # in place of a change: the panel of medians
 Panel = tuple[str, str | None]  # scenario, change (empty: its own settings)
 
 
-def draw(source: Source) -> Figure:
+def draw(source: Results) -> Figure:
     alpha = source.alpha
     rows = layout(source.plan, set(zip(alpha["scenario"], alpha["change"], strict=True)))
     figure, axes = grid(len(rows), max(len(row) for row in rows), width=2.7, height=2.6)
@@ -41,7 +42,7 @@ def draw(source: Source) -> Figure:
     return figure
 
 
-def layout(plan: Plan, measured: set[tuple[str, str]]) -> list[list[Panel | None]]:
+def layout(plan: ReportPlan, measured: set[tuple[str, str]]) -> list[list[Panel | None]]:
     """A row for each scenario of the sweep; the others, of two panels each, share rows. None: an empty place.
 
     `measured`: scenarios and changes that have points; others have no panel.
@@ -58,7 +59,7 @@ def layout(plan: Plan, measured: set[tuple[str, str]]) -> list[list[Panel | None
     return [[*row, *[None] * (used - len(row))] for row in rows] or [[None]]
 
 
-def _panel(axis: Axes, source: Source, scenario: str, change: str | None) -> None:
+def _panel(axis: Axes, source: Results, scenario: str, change: str | None) -> None:
     part = source.alpha[(source.alpha["scenario"] == scenario) & (source.alpha["change"] == (change or ""))]
     title = source.plan.titles[scenario]
     if change is _CURVES:

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sifu.report.figures.style import grid
-from sifu.report.plan import Source
+from sifu.report.results import Results
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Board:
         axis: Axes = self.axes[place // columns * self.rows + row, place % columns]
         return axis
 
-    def dress(self, source: Source, row: int, name: str, *, x: str, y: str) -> None:
+    def dress(self, source: Results, row: int, name: str, *, x: str, y: str) -> None:
         """The scenario's title above its first panel, `x` below its last, `y` at the first of a line."""
         axis = self.at(row, name)
         if row == 0:

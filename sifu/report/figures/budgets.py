@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from sifu.report.figures.panels import panels
-from sifu.report.plan import Source
+from sifu.report.results import Results
 
 TITLE = "Gap to scratch under a budget"
 CAPTION = (
@@ -15,7 +15,7 @@ CAPTION = (
 )
 
 
-def draw(source: Source) -> Figure:
+def draw(source: Results) -> Figure:
     numbers = source.statistics
     limited = numbers[(numbers["stop"] != "target") & (numbers["request"] == 1)]
     limited = limited.assign(budget=limited["stop"].str.removeprefix("budget_").astype(int))

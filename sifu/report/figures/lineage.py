@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from sifu.report.figures.board import Board
 from sifu.report.figures.style import colours, finish, legend
-from sifu.report.plan import Source
+from sifu.report.results import Results
 
 TITLE = "Lineage of a run"
 CAPTION = (
@@ -18,7 +18,7 @@ CAPTION = (
 _VARIANTS = ("sifu", "sifu_strict", "sifu_released")
 
 
-def draw(source: Source) -> Figure:
+def draw(source: Results) -> Figure:
     plan = source.plan
     variant = next((name for name in _VARIANTS if name in plan.shown), None)
     cells = source.cells[(source.cells["variant"] == variant) & (source.cells["stop"] == "target")]

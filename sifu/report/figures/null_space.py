@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from sifu.report.figures.style import colours, finish, grid
-from sifu.report.plan import Source
+from sifu.report.results import Results
 
 TITLE = "Fine-tuning never forgets"
 CAPTION = (
@@ -16,7 +16,7 @@ CAPTION = (
 _TITLES = (("null_space", "null space of the examples left"), ("span", "their span"))
 
 
-def draw(source: Source) -> Figure:
+def draw(source: Results) -> Figure:
     rows = source.null_space
     figure, axes = grid(1, 1, width=5.2, height=3.0)
     axis = axes[0, 0]

@@ -7,12 +7,12 @@ from matplotlib.figure import Figure
 
 from sifu.report.figures.board import Board
 from sifu.report.figures.style import legend, lines, whole_range
-from sifu.report.plan import Source
+from sifu.report.results import Results
 
 Row = tuple[str, str, str]  # quantity, subset, title of the axis
 
 
-def panels(source: Source, rows: tuple[Row, ...], part: pd.DataFrame, x: str, x_title: str, kinds: set[str]) -> Figure:
+def panels(source: Results, rows: tuple[Row, ...], part: pd.DataFrame, x: str, x_title: str, kinds: set[str]) -> Figure:
     """`part` of the statistics; scenarios of the given `kinds` (plain, watermark, backdoor)."""
     plan = source.plan
     scenarios = [name for name in plan.titles if plan.marks[name] in kinds and name in set(part["scenario"])]

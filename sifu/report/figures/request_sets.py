@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from sifu.report.figures.board import Board
 from sifu.report.figures.style import legend, lines, whole_range
-from sifu.report.plan import Source
+from sifu.report.results import Results
 from sifu.report.statistics import intervals, lost
 
 TITLE = "Which clients are forgotten"
@@ -20,7 +20,7 @@ CAPTION = (
 _ROWS = (("rounds", "aggregation rounds"), ("forget_accuracy", "accuracy on the forgotten"))
 
 
-def draw(source: Source) -> Figure:
+def draw(source: Results) -> Figure:
     rows = source.request_sets
     board = Board.of([name for name in source.plan.titles if name in set(rows["scenario"])], 2, most=3, width=4.2)
     for i, (column, title) in enumerate(_ROWS):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from sifu.report.figures.panels import Row, panels
-from sifu.report.plan import Source
+from sifu.report.results import Results
 from sifu.report.statistics import to_target
 
 TITLE = "Cost and forgetting, request after request"
@@ -19,5 +19,5 @@ CAPTION = (
 ROWS: tuple[Row, ...] = (("rounds", "", "aggregation rounds"), ("accuracy", "forgotten", "accuracy on the forgotten"))
 
 
-def draw(source: Source) -> Figure:
+def draw(source: Results) -> Figure:
     return panels(source, ROWS, to_target(source.statistics), "request", "request", {"plain"})

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from sifu.report.figures.board import Board
 from sifu.report.figures.style import crosses, finish, hollow, legend, log_ticks, steps, style, whole_range
-from sifu.report.plan import Source
+from sifu.report.results import Results
 from sifu.report.statistics import intervals, lost, to_target
 
 TITLE = "Impact of sigma"
@@ -24,7 +24,7 @@ _ROWS = (("rounds", "aggregation rounds"), ("forget_accuracy", "accuracy on the 
 _LIMITS = {"rounds": ("rounds", ""), "forget_accuracy": ("accuracy", "forgotten")}
 
 
-def draw(source: Source) -> Figure:
+def draw(source: Results) -> Figure:
     rows = source.sweep
     board = Board.of([name for name in source.plan.titles if name in set(rows["scenario"])], 2)
     for i, (column, title) in enumerate(_ROWS):
@@ -59,7 +59,7 @@ def _panel(axis: Axes, rows: pd.DataFrame, column: str) -> None:
         whole_range(axis, rounds=False)
 
 
-def _limits(axis: Axes, source: Source, scenario: str, column: str) -> None:
+def _limits(axis: Axes, source: Results, scenario: str, column: str) -> None:
     quantity, subset = _LIMITS[column]
     numbers = to_target(source.statistics)
     for variant in ("scratch", "last"):

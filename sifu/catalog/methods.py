@@ -1,0 +1,16 @@
+"""Unlearning methods by name, a line each. Read while the Snakefile is parsed: nothing heavy is imported here."""
+
+from __future__ import annotations
+
+METHODS: dict[str, str] = {
+    "original": "sifu.methods.original:Original",
+    "scratch": "sifu.methods.scratch:Scratch",
+    "fine_tuning": "sifu.methods.fine_tuning:FineTuning",
+    "exact_rollback": "sifu.methods.exact_rollback:ExactRollback",
+    "sifu": "sifu.methods.sifu:Sifu",
+    "last": "sifu.methods.last:Last",
+    "fed_eraser": "sifu.methods.fed_eraser:FedEraser",
+    "fed_accum": "sifu.methods.fed_accum:FedAccum",
+    "dp_fedavg": "sifu.methods.dp_fedavg:DpFedAvg",
+    "descent_to_delete": "sifu.methods.descent_to_delete:DescentToDelete",
+}

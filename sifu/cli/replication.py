@@ -1,0 +1,82 @@
+"""The commands of the replication: what is missing, its manifest, and cells of it run again."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifu.config.fields import build
+from sifu.config.run import PRECISIONS, Run
+from sifu.errors import ConfigError
+from sifu.plan.load import default_data_root, load_suite, read_yaml
+
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+_PAPER = Path("config", "paper.yaml")
+
+
+def add_replication(commands: Commands) -> None:
+    text = "Write the manifest of a run into its results: settings, commits, devices and the time of every job."
+    parser = commands.add_parser("manifest", help=text, description=text)
+    parser.add_argument("--config", type=Path, default=_PAPER, help="what was run (default: %(default)s)")
+    parser.set_defaults(command=_manifest)
+    text = "Print the tables that a config plans and that are not there, of the datasets that are."
+    parser = commands.add_parser("missing", help=text, description=text)
+    parser.add_argument("--config", type=Path, default=_PAPER, help="what is planned (default: %(default)s)")
+    parser.set_defaults(command=_missing)
+    _add_verify(commands)
+
+
+def _add_verify(commands: Commands) -> None:
+    text = "Run a random sample of stored cells again, and say how well they agree; exit code 1 where one differs."
+    parser = commands.add_parser("verify-paper", help=text, description=text)
+    parser.add_argument("--config", type=Path, default=_PAPER, help="what was run (default: %(default)s)")
+    parser.add_argument("--results", type=Path, help="folder of the stored cells (default: that of the config)")
+    words = "scenario/variant/seed, to the target, or scenario/variant/seed/stop (budget_25): this one, no sample"
+    parser.add_argument("--cell", action="append", default=[], help=words)
+    parser.add_argument("--cells", type=int, default=5, help="size of the sample (default: %(default)s)")
+    parser.add_argument("--minutes", type=float, default=10.0, help="on this device, roughly (default: %(default)s)")
+    parser.add_argument("--sample-seed", type=int, default=0, help="another one, other cells (default: %(default)s)")
+    words = "which are run: the cell's own, or all of its block, as they were stored; default: auto, on a GPU the block"
+    parser.add_argument("--seeds", choices=("auto", "own", "block"), default="auto", help=words)
+    parser.add_argument("--data-root", type=Path, help="folder of the datasets; default: SIFU_DATA_ROOT, else data")
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: %(default)s")
+    parser.add_argument("--threads", type=int, default=2, help="CPU threads (default: %(default)s)")
+    parser.add_argument("--precision", choices=PRECISIONS, default="tf32", help="of a GPU (default: %(default)s)")
+    parser.set_defaults(command=_verify)
+
+
+def _manifest(parsed: argparse.Namespace) -> None:
+    from sifu.replication.manifest import write_manifest
+
+    print(f"wrote {write_manifest(parsed.config)}")
+
+
+def _missing(parsed: argparse.Namespace) -> None:
+    from sifu.plan.report_plan import ReportPlan
+    from sifu.report.results import Results
+
+    suite = load_suite(read_yaml(parsed.config), parsed.config.parent)
+    for reason in suite.skipped_words():
+        print(reason, file=sys.stderr)
+    for path in Results(ReportPlan.read(suite.report_plan())).all_missing():
+        print(path)
+
+
+def _verify(parsed: argparse.Namespace) -> int:
+    from sifu.replication.recheck.command import Chosen, verify_paper
+    from sifu.replication.recheck.rerun import Machine
+
+    for option, value in (("--cells", parsed.cells), ("--threads", parsed.threads)):
+        if value < 1:
+            raise ConfigError(option, value, "1 or more")
+    if not parsed.minutes > 0:
+        raise ConfigError("--minutes", parsed.minutes, "more than 0")
+    run = build(Run, read_yaml(parsed.config), "")
+    stored, data_root = parsed.results or Path(run.results), parsed.data_root or default_data_root(run)
+    how = parsed.device, parsed.threads, parsed.precision, parsed.seeds
+    machine = Machine(parsed.config.parent, stored, data_root, *how)
+    return verify_paper(Chosen(parsed.cell, parsed.cells, parsed.minutes, parsed.sample_seed), machine)

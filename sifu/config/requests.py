@@ -1,0 +1,35 @@
+"""Who asks to be forgotten, in which order."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from sifu.config.fields import at_least, setting, settings
+
+
+@settings
+class ListedRequests:
+    """The clients of each request, written out."""
+
+    kind: ClassVar[str] = "listed"
+    clients: tuple[tuple[int, ...], ...] = setting("a list of client numbers for each request")
+
+
+@settings
+class ClassRequests:
+    """Each request is all clients of one class (needs the partition one_class)."""
+
+    kind: ClassVar[str] = "one_class"
+    classes: tuple[int, ...] = setting("the class that leaves at each request", at_least(0))
+
+
+@settings
+class RandomRequests:
+    """Each request is a draw among the clients that are still there, another one for each seed."""
+
+    kind: ClassVar[str] = "random"
+    num_requests: int = setting("how many requests (U)", at_least(1), default=3)
+    size: int = setting("clients in a request", at_least(1), default=10)
+
+
+Requests = ListedRequests | ClassRequests | RandomRequests

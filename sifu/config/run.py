@@ -1,0 +1,201 @@
+"""What to run: settings of config.yaml and variants.yaml."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from sifu.catalog.methods import METHODS
+from sifu.config.federation import Federation
+from sifu.config.fields import (
+    above,
+    at_least,
+    build,
+    file_name,
+    from_to,
+    inner_folder,
+    one_of,
+    refuse_unknown,
+    setting,
+    settings,
+    to_plain,
+)
+from sifu.config.scenario import Scenario
+from sifu.config.search import ScenarioSearch, Search
+from sifu.errors import ConfigError
+
+PRECISIONS = ("tf32", "float32")
+
+
+@settings
+class Only:
+    """A scenario that gets only some of the run's variants. (A list, as Snakemake merges mappings of two configs.)"""
+
+    scenario: str = setting("one of the run's scenarios")
+    variants: tuple[str, ...] = setting("some of the run's variants; `scratch` among them")
+
+
+@settings
+class SigmaSweep:
+    """A variant under several sigma (paper, figure 4)."""
+
+    scenarios: tuple[str, ...] = setting("which of the run's scenarios")
+    variant: str = setting("name of variants.yaml", default="sifu")
+    values: tuple[float, ...] = setting("standard deviations of the noise", above(0))
+    rounds: int | None = setting(
+        "most rounds of a recovery, as with much noise none may reach its target; null: the scenario's",
+        at_least(1),
+        default=None,
+    )
+    num_seeds: int | None = setting("with how many of the run's seeds, the first; null: all", at_least(1), default=None)
+
+
+@settings
+class RequestSets:
+    """One request of each of several sets of clients (paper, figure 5)."""
+
+    scenarios: tuple[str, ...] = setting("which of the run's scenarios")
+    variants: tuple[str, ...] = setting("names of variants.yaml, of those of the run")
+    count: int = setting(
+        "how many sets; where clients hold one class, at most as many as classes", at_least(1), default=10
+    )
+    num_seeds: int | None = setting("with how many of the run's seeds, the first; null: all", at_least(1), default=None)
+
+
+@settings
+class Change:
+    """Another federation: the scenario's own but for some of its keys."""
+
+    name: str = setting("folder of its results", file_name())
+    label: str = setting("name in figures and tables")
+    change: dict[str, Any] = setting("keys of the scenario's `federation` (but for privacy), with other values")
+
+    def refuse(self) -> None:
+        if not self.change:
+            raise ConfigError("change", {}, "at least one key of the scenario's federation")
+        refuse_unknown(Federation, self.change, "change")
+        if "privacy" in self.change:
+            raise ConfigError("change.privacy", self.change["privacy"], "nothing: Psi is about plain averages")
+
+
+@settings
+class AlphaSweep:
+    """alpha and Psi of trainings with other hyper-parameters, such as do not converge, too (paper, figure 6)."""
+
+    scenarios: tuple[str, ...] = setting("which of the run's scenarios")
+    federations: tuple[Change, ...] = setting("what is changed, one training each")
+    rounds: int | None = setting(
+        "most rounds of such a training, which may never reach its target; null: the scenario's",
+        at_least(1),
+        default=None,
+    )
+
+    def refuse(self) -> None:
+        for key in ("name", "label"):
+            values = [getattr(entry, key) for entry in self.federations]
+            if len(set(values)) < len(values):
+                raise ConfigError("federations", values, f"each {key} once")
+
+
+@settings
+class Run:
+    """What to run, and where. Nothing here changes a seed's result, but for the rounding of another device."""
+
+    scenarios: tuple[str, ...] = setting("names of scenarios.yaml")
+    variants: tuple[str, ...] = setting("names of variants.yaml; `scratch`, the reference of every gap, among them")
+    only: tuple[Only, ...] = setting(
+        "scenarios that get only some of the variants; one that is not named here gets them all", default=()
+    )
+    shown: tuple[str, ...] | None = setting(
+        "the run's variants that figures draw, so that they can be read; null: all. Tables always hold all",
+        default=None,
+    )
+    sigma_sweep: SigmaSweep | None = setting("a variant under several sigma; null: no sweep", default=None)
+    request_sets: RequestSets | None = setting("other clients that leave; null: only the scenario's", default=None)
+    alpha_sweep: AlphaSweep | None = setting(
+        "alpha against Psi under other hyper-parameters; null: only the scenario's", default=None
+    )
+    scenario_searches: tuple[ScenarioSearch, ...] = setting(
+        "values of scenarios' settings to compare on seeds that are not reported; the scenario's own are used all the "
+        "same",
+        default=(),
+    )
+    num_seeds: int = setting("how many seeds", from_to(1, 100_000), default=3)
+    first_seed: int = setting("the seeds are first_seed, first_seed + 1, ...", from_to(0, 10**9), default=0)
+    block_size: int | None = setting(
+        "seeds trained together in one job; null: as many as this machine has room for, up to 50 on a GPU and 10 on a "
+        "CPU. It is part of the results' paths, so name it where several machines share a folder",
+        at_least(1),
+        default=None,
+    )
+    results: str = setting(
+        "folder of all results, inside the project's (a link there may lead elsewhere)",
+        inner_folder(),
+        default="results",
+    )
+    data_root: str | None = setting(
+        "folder of the datasets; null: the variable SIFU_DATA_ROOT, else `data`", default=None
+    )
+    download: bool = setting("let torchvision download a missing dataset", default=False)
+    missing_data: str = setting(
+        "a scenario whose dataset is missing: `refuse` the run, or `skip` that scenario with a notice",
+        one_of(("refuse", "skip")),
+        default="refuse",
+    )
+    device: str = setting(
+        "where to train; `auto` is a GPU if there is one", one_of(("auto", "cpu", "cuda")), default="auto"
+    )
+    threads: int = setting("CPU threads of a training job", at_least(1), default=2)
+    precision: str = setting(
+        "of the networks' products on a GPU: `tf32` rounds factors to 10 bits; `float32` does not, and is slower",
+        one_of(PRECISIONS),
+        default="tf32",
+    )
+    checkpoint_seconds: float = setting(
+        "seconds between two checkpoints of a training, from which it goes on when it was cut off: so much work can be "
+        "lost, or 100 times what writing one takes if that is more",
+        at_least(0),
+        default=60.0,
+    )
+
+
+@settings
+class Variant:
+    """A method with its settings."""
+
+    label: str = setting("name in figures and tables")
+    method: str = setting("which method (`python -m sifu methods`)", one_of(tuple(METHODS)))
+    settings: dict[str, Any] | None = setting("the method's own hyper-parameters", default=None)
+    certificate: dict[str, Any] | None = setting(
+        "keys of the scenario's certificate that this variant changes", default=None
+    )
+    search: Search | None = setting("look for the best values of settings; null: as they are given", default=None)
+
+
+def limited(scenario: Scenario, rounds: int | None) -> Scenario:
+    """The scenario with at most `rounds` rounds; None: as many as it has."""
+    most = min(rounds or scenario.stop.max_rounds, scenario.stop.max_rounds)
+    stop = replace(scenario.stop, max_rounds=most, min_rounds=min(scenario.stop.min_rounds, most))
+    return replace(scenario, stop=stop)
+
+
+def changed_scenario(scenario: Scenario, change: Mapping[str, Any], rounds: int | None, path: str) -> Scenario:
+    """The scenario with some keys of its federation changed, and with at most `rounds` rounds; refusals name `path`."""
+    federation = build(Federation, to_plain(scenario.federation) | dict(change), path)
+    try:
+        return limited(replace(scenario, federation=federation), rounds)
+    except ConfigError as error:  # fine alone, impossible in this scenario
+        raise ConfigError(error.key.replace("federation", path, 1), error.value, error.allowed) from None
+
+
+def tried_scenario(scenario: Scenario, values: Mapping[str, Any], path: str) -> Scenario:
+    """The scenario with some values of a `ScenarioSearch`; refusals name `path`."""
+    plain = to_plain(scenario)
+    for key, value in values.items():
+        scope, _, name = key.partition(".")
+        if name:
+            plain[scope][name] = value
+        else:
+            plain[scope] = value
+    return build(Scenario, plain, path)

@@ -1,0 +1,184 @@
+"""A scenario: dataset, partition, model, federation, stop rule and requests, and what is impossible together."""
+
+from __future__ import annotations
+
+from sifu.catalog.datasets import DATASETS, SOURCES
+from sifu.catalog.models import MODELS
+from sifu.config.certificate import Certificate
+from sifu.config.federation import Federation, Target
+from sifu.config.fields import at_least, between, one_of, setting, settings
+from sifu.config.partition import Backdoor, Natural, OneClass, Partition, Watermark
+from sifu.config.requests import ClassRequests, ListedRequests, RandomRequests, Requests
+from sifu.errors import ConfigError
+
+
+@settings
+class Dataset:
+    """Which images."""
+
+    name: str = setting("which dataset", one_of(tuple(DATASETS)))
+    source: str = setting(
+        "where its files come from; `auto` takes torchvision's layout if it is there, else Parquet; "
+        "the one used is stamped in every table",
+        one_of(("auto", *SOURCES)),
+        default="auto",
+    )
+    verify: bool = setting(
+        "compare the files, as packed, with the checksums of the original distribution; switch it off for other files "
+        "in the same layout",
+        default=True,
+    )
+    scale: str = setting(
+        "`standard`: about zero mean and unit variance a channel; `unit`: every image divided by its own length, so "
+        "that the constants of a convex loss are known without looking at anybody's data",
+        one_of(("standard", "unit")),
+        default="standard",
+    )
+
+
+@settings
+class Scenario:
+    """One federation and the requests that it receives."""
+
+    label: str = setting("name in figures and tables")
+    dataset: Dataset = setting("which images")
+    partition: Partition = setting("who holds what")
+    model: str = setting("which model", one_of(tuple(MODELS)))
+    federation: Federation = setting("how a round trains")
+    stop: Target = setting("when training and recovery end")
+    certificate: Certificate = setting("what is promised to those who leave")
+    requests: Requests = setting("who leaves, in which order")
+    watermark: Watermark | None = setting("mark each client's images; null: no mark", default=None)
+    backdoor: Backdoor | None = setting("give each client a trigger and a label; null: none", default=None)
+    budgets: tuple[float, ...] = setting(
+        "time limits of recovery, as shares of the training cost", between(0, 1), default=()
+    )
+    alpha_clients: int = setting(
+        "clients of each seed whose influence on the training is measured by training without them",
+        at_least(0),
+        default=3,
+    )
+    snapshot_every: int = setting("rounds between two kept copies of the weights", at_least(1), default=50)
+    searched_as: str | None = setting(
+        "the scenario whose searches for methods' settings count here, too; null: it has its own", default=None
+    )
+
+    def refuse(self) -> None:
+        _refuse_scenario(self)
+
+    @property
+    def mark(self) -> str:
+        """What the clients' images carry: plain | watermark | backdoor."""
+        return "watermark" if self.watermark else "backdoor" if self.backdoor else "plain"
+
+    @property
+    def num_classes(self) -> int:
+        return DATASETS[self.dataset.name].num_classes
+
+
+def request_lists(scenario: Scenario) -> tuple[tuple[int, ...], ...] | None:
+    """The clients of each request; None where each seed draws its own."""
+    requests = scenario.requests
+    if isinstance(requests, ListedRequests):
+        return requests.clients
+    if isinstance(requests, ClassRequests):
+        clients = range(scenario.partition.num_clients)
+        return tuple(tuple(c for c in clients if c % scenario.num_classes == k) for k in requests.classes)
+    return None
+
+
+def _refuse_scenario(scenario: Scenario) -> None:
+    """Raise a ConfigError that names the key, its value and what would be allowed."""
+    _refuse_sizes(scenario)
+    _refuse_model(scenario)
+    _refuse_partition(scenario)
+    _refuse_requests(scenario)
+    percents = [share * 100 for share in scenario.budgets]
+    if any(abs(p - round(p)) > 1e-6 for p in percents) or len({round(p) for p in percents}) < len(percents):
+        raise ConfigError("budgets", list(scenario.budgets), "different shares in whole per cents, such as 0.25")
+
+
+def _refuse_sizes(scenario: Scenario) -> None:
+    federation, partition = scenario.federation, scenario.partition
+    if federation.clients_per_round > partition.num_clients:
+        raise ConfigError(
+            "federation.clients_per_round",
+            federation.clients_per_round,
+            f"1 to partition.num_clients ({partition.num_clients})",
+        )
+    if federation.batch_size > partition.examples:
+        raise ConfigError(
+            "federation.batch_size",
+            federation.batch_size,
+            f"1 to the fewest examples a client can have ({partition.examples})",
+        )
+
+
+def _refuse_model(scenario: Scenario) -> None:
+    spec = DATASETS[scenario.dataset.name]
+    wanted = MODELS[scenario.model].shape
+    if wanted is not None and wanted != spec.shape:
+        fitting = [name for name, model in MODELS.items() if model.shape in (None, spec.shape)]
+        raise ConfigError("model", scenario.model, f"{' | '.join(fitting)} (for images of {spec.shape})")
+    if scenario.watermark and scenario.watermark.pixels > spec.shape[1] * spec.shape[2]:
+        raise ConfigError("watermark.pixels", scenario.watermark.pixels, f"1 to {spec.shape[1] * spec.shape[2]}")
+    if scenario.backdoor and scenario.backdoor.pixels > spec.shape[1] * spec.shape[2]:
+        raise ConfigError("backdoor.pixels", scenario.backdoor.pixels, f"1 to {spec.shape[1] * spec.shape[2]}")
+    if scenario.backdoor and scenario.watermark:
+        raise ConfigError("backdoor", "set", "null beside a watermark: a mark and a trigger would hide each other")
+    source = scenario.dataset.source
+    if source != "auto" and source not in spec.sources:
+        raise ConfigError("dataset.source", source, f"auto | {' | '.join(spec.sources)} (for {scenario.dataset.name})")
+
+
+def _refuse_partition(scenario: Scenario) -> None:
+    if isinstance(scenario.partition, Natural) and DATASETS[scenario.dataset.name].groups is None:
+        named = [name for name, spec in DATASETS.items() if spec.groups]
+        if scenario.dataset.source != "parquet":  # a Parquet file may bring its own column `client`
+            raise ConfigError(
+                "partition.kind", "natural", f"only with a dataset that knows its persons: {' | '.join(named)}"
+            )
+
+
+def _refuse_requests(scenario: Scenario) -> None:
+    requests, num_clients = scenario.requests, scenario.partition.num_clients
+    if isinstance(requests, ClassRequests):
+        _refuse_classes(requests, scenario)
+    lists = request_lists(scenario)
+    if lists is None:
+        assert isinstance(requests, RandomRequests)
+        leaving = requests.num_requests * requests.size
+        if leaving >= num_clients:
+            raise ConfigError(
+                "requests.size", requests.size, f"someone must remain: {leaving} of {num_clients} clients would leave"
+            )
+        return
+    seen: set[int] = set()
+    key = "classes" if isinstance(requests, ClassRequests) else "clients"
+    for number, clients in enumerate(lists):
+        _refuse_request(f"requests.{key}[{number}]", clients, seen, num_clients)
+        seen.update(clients)
+    if len(seen) >= num_clients:
+        raise ConfigError("requests", requests.kind, f"someone must remain: all {num_clients} clients would leave")
+
+
+def _refuse_classes(requests: ClassRequests, scenario: Scenario) -> None:
+    if not isinstance(scenario.partition, OneClass):
+        raise ConfigError("requests.kind", requests.kind, "listed | random (one_class needs partition.kind one_class)")
+    for number, label in enumerate(requests.classes):
+        if label >= scenario.num_classes or label in requests.classes[:number]:
+            raise ConfigError(
+                f"requests.classes[{number}]",
+                label,
+                f"each of the classes 0 to {scenario.num_classes - 1} at most once",
+            )
+
+
+def _refuse_request(key: str, clients: tuple[int, ...], seen: set[int], num_clients: int) -> None:
+    if not clients:
+        raise ConfigError(key, list(clients), "at least one client")
+    for client in clients:
+        if not 0 <= client < num_clients:
+            raise ConfigError(key, client, f"clients 0 to {num_clients - 1}")
+        if client in seen or clients.count(client) > 1:
+            raise ConfigError(key, client, "each client at most once over all requests")

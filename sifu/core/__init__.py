@@ -1,0 +1,1 @@
+"""Random keys and the few types that everything else speaks in."""

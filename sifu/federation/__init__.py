@@ -1,0 +1,1 @@
+"""FedAvg for many seeds at once: rounds, stop rules, evaluation, what a training leaves behind."""

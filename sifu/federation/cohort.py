@@ -1,0 +1,55 @@
+"""Who takes part in a round."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from sifu.config.federation import Federation
+from sifu.core.keys import Keys
+
+_LAST = torch.iinfo(torch.int64).max
+
+
+def sample_cohort(keys: Keys, rounds: Tensor, available: Tensor, count: int) -> Tensor:
+    """The `count` available clients with the smallest keyed priority: `rounds` [R], `available` [R, C] -> [R, count].
+
+    A client's priority depends on its number alone, so the others' do not change when it leaves. Client numbers ascend;
+    -1 stands last where fewer than `count` are available.
+    """
+    num_clients = available.shape[1]
+    numbers = torch.arange(num_clients, device=available.device)
+    priority = keys.fold("cohort", rounds).each(numbers).state  # [R, C]
+    chosen = priority.masked_fill(~available, _LAST).topk(count, dim=1, largest=False).indices  # [R, m]
+    chosen = torch.where(available.gather(1, chosen), chosen, num_clients).sort(dim=1).values
+    return torch.where(chosen < num_clients, chosen, -1)
+
+
+def cohort_places(federation: Federation, num_clients: int) -> int:
+    """The most clients that a round can have."""
+    return federation.clients_per_round if federation.sampling == "fixed" else num_clients
+
+
+def draw_cohort(keys: Keys, rounds: Tensor, available: Tensor, federation: Federation) -> Tensor:
+    """The clients of a round, by the federation's way of sampling; as many places as the largest needs. [R, m]"""
+    if federation.sampling == "fixed":
+        return sample_cohort(keys, rounds, available, federation.clients_per_round)
+    drawn = poisson_sample(keys, rounds, available, federation.clients_per_round)
+    return sample_cohort(keys, rounds, drawn, max(1, int(drawn.sum(1).max())))
+
+
+def poisson_sample(keys: Keys, rounds: Tensor, available: Tensor, expected: int) -> Tensor:
+    """Each available client alone, with the chance `expected` / (number of available ones). [R, C] bool"""
+    numbers = torch.arange(available.shape[1], device=available.device)
+    draw = keys.fold("poisson", rounds).each(numbers).uniform(1).squeeze(-1)  # [R, C]
+    return available & (draw < expected / available.sum(1, keepdim=True))
+
+
+def cohort_sizes(cohort: Tensor, size: Tensor) -> Tensor:
+    """How many examples each sampled client has, 0 for nobody: [R, m], `size` [R, C] -> [R, m]."""
+    return size.gather(1, cohort.clamp(min=0)).where(cohort >= 0, 0)
+
+
+def cohort_weights(sizes: Tensor, dtype: torch.dtype) -> Tensor:
+    """FedAvg's weight of each sampled client: its share of the cohort's examples. [R, m]"""
+    return sizes.to(dtype) / sizes.sum(1, keepdim=True).clamp(min=1)

@@ -1,0 +1,97 @@
+"""The engine: trainings of all seeds at once, and past rounds replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from sifu.core.keys import Keys
+from sifu.errors import StoreError
+from sifu.federation.checkpoint import Checkpoints
+from sifu.federation.recorder import Recorder
+from sifu.federation.rounds import Round, Rounds
+from sifu.federation.segment import Segment
+from sifu.federation.stop import Stop
+from sifu.federation.training import Progress, Training
+
+_REPLAY_TOLERANCE = 1e-2  # of the norms of updates: other data differ by more, the rounding of a GPU by less
+
+
+@dataclass(frozen=True)
+class Engine(Rounds):
+    """Rounds, put together to trainings that stop by a rule, and walked again."""
+
+    checkpoints: Checkpoints | None = None  # where trainings are kept while they run; None: nowhere
+
+    def run(
+        self,
+        start: Tensor,
+        available: Tensor,
+        keys: Keys,
+        stop: Stop,
+        *,
+        snapshot_every: int = 50,
+        progress: Progress | None = None,
+        rows: Tensor | None = None,
+    ) -> Segment:
+        """Train every seed from `start` [S, P] on its `available` [S, C] clients until `stop`.
+
+        `rows` [S] are the seeds' rows of the clients' data, where those are not 0, 1, 2, ...: a seed may come twice.
+        """
+        recorder = Recorder(self.model, start, self.places, snapshot_every)
+        training = Training(self, start, available, keys, stop, recorder, progress, rows, self.checkpoints)
+        if self.checkpoints is not None:
+            self.checkpoints.resume(training)
+        return training.finish()
+
+    def replay(self, segment: Segment, rounds: Tensor) -> Tensor:
+        """The weights after `rounds` [S] rounds of a segment: exact on the CPU, to rounding on a GPU. [S, P]"""
+        if bool((rounds < 0).any()) or bool((rounds > segment.rounds).any()):
+            raise StoreError(f"round {rounds.tolist()} is not in a history of {segment.rounds.tolist()} rounds")
+        at, weights = segment.nearest_snapshot(rounds)
+        weights = weights.to(self.clients.images.device)
+        while (todo := torch.nonzero(at < rounds).flatten()).numel():
+            weights[todo] = self._again(segment, weights[todo], todo, at[todo]).weights
+            at[todo] += 1
+        return weights
+
+    def updates(self, segment: Segment, rounds: Tensor) -> Round:
+        """What every seed's clients did in round number `rounds` [S] (0: the first): their weights and the average."""
+        if bool((rounds >= segment.rounds).any()):
+            raise StoreError(f"there is no round {rounds.tolist()} in a history of {segment.rounds.tolist()} rounds")
+        return self._again(segment, self.replay(segment, rounds), torch.arange(len(rounds)), rounds)
+
+    def walk(self, segment: Segment) -> Iterator[tuple[int, Tensor, Round]]:
+        """A whole segment once more: each round's number, the seeds that took it [R], and what they did."""
+        weights = segment.start.clone().to(self.clients.images.device)
+        for number in range(segment.trace.cohort.shape[1]):
+            rows = torch.nonzero(segment.rounds > number).flatten()
+            result = self._again(segment, weights[rows], rows, torch.full_like(rows, number))
+            weights[rows] = result.weights
+            yield number, rows, result
+
+    def _again(self, segment: Segment, weights: Tensor, seeds: Tensor, rounds: Tensor) -> Round:
+        """A recorded round once more, compared with what was recorded."""
+        there = (
+            part.to(weights.device) for part in (seeds, rounds, segment.available[seeds], segment.key_state[seeds])
+        )
+        rows, numbers, available, state = there
+        result = self.round(weights, rows, numbers, available, Keys(state))
+        recorded, width = segment.trace.cohort[seeds, rounds], result.cohort.shape[1]
+        if not torch.equal(result.cohort.cpu(), recorded[:, :width]) or bool((recorded[:, width:] >= 0).any()):
+            raise StoreError(_OTHER)
+        refuse_other_updates(weights, result.local, segment.trace.update_norm[seeds, rounds, :width])
+        return result
+
+
+_OTHER = "the history was not made with these clients and keys: its rounds differ on replay"
+
+
+def refuse_other_updates(weights: Tensor, local: Tensor, recorded: Tensor) -> None:
+    """Refuse clients' weights `local` [R, m, P] that did not move from `weights` [R, P] as far as recorded [R, m]."""
+    moved = (local - weights.unsqueeze(1)).norm(dim=-1).cpu()  # [R, m]
+    if not torch.allclose(moved, recorded, rtol=_REPLAY_TOLERANCE, atol=_REPLAY_TOLERANCE):
+        raise StoreError(_OTHER)

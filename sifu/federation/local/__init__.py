@@ -1,0 +1,43 @@
+"""Local training: K steps of SGD for every sampled client of every seed. Four ways, one result.
+
+`pooled`  one model at a time, a thread each: any module, on the CPU
+`vmapped` all models at once through torch.func.vmap: any module, on a GPU
+`stacked` all models at once with kernels of our own: the paper's networks, on a GPU
+`dual`    logistic regression in the space of a client's examples: the fastest on both
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from torch import Tensor
+
+from sifu.config.federation import Federation
+from sifu.core.types import Clients
+from sifu.federation.local.batches import Batches
+from sifu.federation.local.dual import DualTrainer
+from sifu.federation.local.pooled import PooledTrainer
+from sifu.federation.local.stacked import StackedTrainer
+from sifu.federation.local.vmapped import VmappedTrainer
+from sifu.hardware.kernels import kernels_fit
+from sifu.hardware.workers import Workers
+from sifu.models.flat import FlatModel
+
+
+class LocalTrainer(Protocol):
+    """Trains cohorts: where each client starts, who they are, which examples each step sees."""
+
+    def __call__(self, start: Tensor, seeds: Tensor, cohort: Tensor, batches: Batches) -> Tensor:
+        """`start` [R, P], `seeds` [R] rows of the clients' data, `cohort` [R, m] (-1: nobody) -> weights [R, m, P]."""
+        ...
+
+
+def local_trainer(model: FlatModel, clients: Clients, federation: Federation, workers: Workers | None) -> LocalTrainer:
+    """The fastest way for this model: `workers` on the CPU, None on a GPU."""
+    if DualTrainer.fits(model, clients):
+        return DualTrainer(model, clients, federation, workers)
+    if model.kernels is not None and kernels_fit(clients.images):
+        return StackedTrainer(model, clients, federation)
+    if workers is None:
+        return VmappedTrainer(model, clients, federation)
+    return PooledTrainer(model, clients, federation, workers)

@@ -1,0 +1,83 @@
+"""Which examples a client's SGD step sees: keyed shuffles, walked through batch by batch."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from sifu.config.federation import Federation
+from sifu.core.keys import Keys
+from sifu.core.types import Clients, real_places
+
+_LAST = torch.iinfo(torch.int64).max
+
+
+@dataclass(frozen=True)
+class Batches:
+    """The examples of every step, and how many of the B places are real (a client smaller than B has fewer)."""
+
+    index: Tensor  # [R, m, K, B] int64; places past `count` repeat example 0
+    count: Tensor  # [R, m] int64: min(B, size of the client)
+    whole: bool = False  # every batch is all of its client's examples, in their order
+
+    def first(self, steps: int) -> Batches:
+        """The same batches, only the first `steps` of them."""
+        return Batches(self.index[:, :, :steps], self.count, self.whole)
+
+    def weight(self, dtype: torch.dtype) -> Tensor:
+        """What each place counts in the mean of its batch."""
+        place = torch.arange(self.index.shape[-1], device=self.index.device)
+        real = place < self.count[..., None]  # [R, m, B]
+        weight = real.to(dtype) / self.count[..., None].clamp(min=1)
+        return weight.unsqueeze(-2).expand(self.index.shape)  # [R, m, K, B]
+
+    def dense(self, num_examples: int, dtype: torch.dtype) -> Tensor:
+        """The same weights laid out over the client's examples."""
+        if self.whole:
+            real = real_places(self.count, num_examples)  # [R, m, n]
+            weight = real.to(dtype) / self.count[..., None].clamp(min=1)
+            return weight.unsqueeze(2).expand(-1, -1, self.index.shape[2], -1)  # [R, m, K, n]
+        zeros = torch.zeros(*self.index.shape[:-1], num_examples, dtype=dtype, device=self.index.device)
+        return zeros.scatter_add_(-1, self.index, self.weight(dtype))  # [R, m, K, n]
+
+
+@dataclass(frozen=True)
+class Batcher:
+    """Draws the batches of a round.
+
+    A client shuffles its examples once an epoch and takes B after B of them; a batch may cross into the next epoch. A
+    client with at most B examples takes all of them, in their order, at every step.
+    """
+
+    federation: Federation
+    longest: int  # places for examples a client
+    epochs: int  # that the smallest client with more than B examples begins in a round; 0: there is none
+
+    @staticmethod
+    def of(clients: Clients, federation: Federation) -> Batcher:
+        larger = clients.size[clients.size > federation.batch_size]
+        drawn = federation.local_steps * federation.batch_size
+        epochs = math.ceil(drawn / int(larger.min())) if len(larger) else 0
+        return Batcher(federation, clients.images.shape[2], epochs)
+
+    def draw(self, keys: Keys, rounds: Tensor, cohort: Tensor, size: Tensor) -> Batches:
+        """The batches of one round: `keys` and `rounds` [R], `cohort` and its clients' `size` [R, m]."""
+        steps, batch = self.federation.local_steps, self.federation.batch_size
+        place = torch.arange(steps * batch, device=size.device)
+        count, size = size.clamp(max=batch), size[..., None]  # [R, m], [R, m, 1]
+        index = torch.where(place % batch < count[..., None], place % batch, 0)  # [R, m, K * B]
+        if self.epochs:
+            walked = torch.where(size > batch, place, 0)
+            epoch, offset = walked // size.clamp(min=1), walked % size.clamp(min=1)
+            orders = self._orders(keys.fold("batches", rounds, cohort), size)  # [R, m, E, n]
+            index = torch.where(size > batch, orders.flatten(-2).gather(-1, epoch * self.longest + offset), index)
+        return Batches(index.unflatten(-1, (steps, batch)), count, not self.epochs)
+
+    def _orders(self, keys: Keys, size: Tensor) -> Tensor:
+        """A shuffle of each client's examples for each epoch, padding last."""
+        example = torch.arange(self.longest, device=size.device)
+        priority = keys.each(torch.arange(self.epochs, device=size.device)).bits(self.longest)  # [R, m, E, n]
+        return priority.masked_fill(example >= size[..., None], _LAST).argsort(dim=-1, stable=True)

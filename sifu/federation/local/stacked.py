@@ -1,0 +1,72 @@
+"""Local training of the paper's networks on a GPU: all seeds and sampled clients in one batch, kernels of our own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from sifu.catalog.lookup import resolve
+from sifu.config.federation import Federation
+from sifu.core.types import Clients
+from sifu.federation.local.batches import Batches
+from sifu.federation.local.sgd import clip_factor
+from sifu.models.flat import FlatModel
+
+
+class StackedNetwork(Protocol):
+    """A network for G models at once, whose rows of weights may have an order of their own (P' numbers)."""
+
+    def pack(self, rows: Tensor) -> Tensor: ...
+
+    def unpack(self, packed: Tensor) -> Tensor: ...
+
+    def forward(self, packed: Tensor, images: Tensor, rows: Tensor) -> Any:
+        """Of `rows` [G, B] of `images` [N, ...]; the result has `logits` [G, B, classes] and goes into `backward`."""
+        ...
+
+    def backward(self, packed: Tensor, done: Any, slope: Tensor, gradient: Tensor) -> None:
+        """Into `gradient` [G, P'] from `slope` [G, B, classes], d loss / d logits."""
+        ...
+
+
+def sgd_step_on_gpu(weights: Tensor, velocity: Tensor, gradient: Tensor, federation: Federation) -> None:
+    """weights and velocity [G, P] after one step, in place, by a kernel of our own."""
+    from sifu.hardware.kernels.norm import row_norms
+    from sifu.hardware.kernels.sgd import sgd_step
+
+    factor = None if federation.clip is None else clip_factor(row_norms(gradient), federation.clip)
+    rate, momentum, decay = federation.client_lr, federation.momentum, federation.weight_decay
+    sgd_step(weights, velocity, gradient, factor, rate=rate, momentum=momentum, decay=decay)
+
+
+@dataclass(frozen=True)
+class StackedTrainer:
+    model: FlatModel
+    clients: Clients
+    federation: Federation
+
+    @cached_property
+    def _net(self) -> StackedNetwork:
+        assert self.model.kernels is not None
+        return resolve(self.model.kernels)(self.model, *self.clients.images.shape[3:5])
+
+    def __call__(self, start: Tensor, seeds: Tensor, cohort: Tensor, batches: Batches) -> Tensor:
+        images, labels = self.clients.images.flatten(0, 2), self.clients.labels.flatten()  # [S * C * n, ...]
+        client = seeds[:, None] * self.clients.num_clients + cohort.clamp(min=0)  # [R, m]
+        index = client[..., None, None] * self.clients.images.shape[2] + batches.index  # [R, m, K, B]
+        index, weight = index.flatten(0, 1), batches.weight(start.dtype).flatten(0, 1)  # [R * m, K, B]
+        local = self._net.pack(start).repeat_interleave(cohort.shape[1], 0)  # [R * m, P']
+        velocity, gradient = torch.zeros_like(local), torch.zeros_like(local)
+        targets = one_hot(labels[index], self.model.shapes[-1][0])  # [R * m, K, B, classes]
+        for step in range(index.shape[1]):
+            done = self._net.forward(local, images, index[:, step].contiguous())
+            slope = (done.logits.softmax(-1) - targets[:, step]) * weight[:, step, :, None]
+            self._net.backward(local, done, slope, gradient)
+            sgd_step_on_gpu(local, velocity, gradient, self.federation)
+        trained = self._net.unpack(local).unflatten(0, cohort.shape)
+        return torch.where((cohort >= 0).unsqueeze(-1), trained, start.unsqueeze(1))  # [R, m, P]

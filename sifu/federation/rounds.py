@@ -1,0 +1,102 @@
+"""A round of FedAvg over all seeds and sampled clients at once. A seed's result depends on no other seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from torch import Tensor
+
+from sifu.config.federation import Federation
+from sifu.core.keys import Keys
+from sifu.core.types import Clients
+from sifu.federation.aggregation import mean, private_mean
+from sifu.federation.cohort import cohort_places, cohort_sizes, cohort_weights, draw_cohort
+from sifu.federation.evaluation import Evaluator
+from sifu.federation.local import LocalTrainer, local_trainer
+from sifu.federation.local.batches import Batcher
+from sifu.hardware.cuda_graph import Recorded
+from sifu.hardware.workers import Workers
+from sifu.models.flat import FlatModel
+
+
+class Round(NamedTuple):
+    """What one round did."""
+
+    cohort: Tensor  # [R, m]
+    local: Tensor  # [R, m, P] the clients' weights
+    weights: Tensor  # [R, P] their average
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Rounds of `model` on `clients`; `workers` on the CPU, None on a GPU."""
+
+    model: FlatModel
+    clients: Clients
+    federation: Federation
+    workers: Workers | None
+
+    @cached_property
+    def trainer(self) -> LocalTrainer:
+        return local_trainer(self.model, self.clients, self.federation, self.workers)
+
+    @cached_property
+    def batcher(self) -> Batcher:
+        return Batcher.of(self.clients, self.federation)
+
+    @cached_property
+    def evaluator(self) -> Evaluator:
+        return Evaluator(self.model, self.clients, self.workers)
+
+    def round(self, weights: Tensor, seeds: Tensor, rounds: Tensor, available: Tensor, keys: Keys) -> Round:
+        """One round from `weights` [R, P]; `seeds` [R] are rows of the clients' data, `rounds` [R] its numbers."""
+        cohort = draw_cohort(keys, rounds, available, self.federation)
+        return self.train_cohort(weights, seeds, rounds, cohort, keys)
+
+    def train_cohort(
+        self,
+        weights: Tensor,
+        seeds: Tensor,
+        rounds: Tensor,
+        cohort: Tensor,
+        keys: Keys,
+        local_steps: int | None = None,
+    ) -> Round:
+        """The round of a given `cohort` [R, m] (-1: nobody, standing last); `local_steps`: only the first of its K."""
+        steps = self.federation.local_steps if local_steps is None else local_steps
+        same_size = self.federation.sampling == "fixed"  # a recording for each size of cohort would not pay
+        train = self._trained if same_size else self._train_cohort
+        local, average = train(weights, seeds, rounds, cohort, keys.state, local_steps=steps)
+        return Round(cohort, local, average)
+
+    @cached_property
+    def _trained(self) -> Recorded:
+        return Recorded(self._train_cohort)
+
+    def _train_cohort(
+        self, weights: Tensor, seeds: Tensor, rounds: Tensor, cohort: Tensor, key_state: Tensor, *, local_steps: int
+    ) -> tuple[Tensor, Tensor]:
+        """The clients' weights [R, m, P] and their average [R, P]."""
+        keys, sizes = Keys(key_state), cohort_sizes(cohort, self.clients.size[seeds])  # [R, m]
+        batches = self.batcher.draw(keys, rounds, cohort, sizes).first(local_steps)
+        local = self.trainer(weights, seeds, cohort, batches)
+        return local, self.aggregate(weights, local, sizes, rounds, keys)
+
+    def aggregate(self, weights: Tensor, local: Tensor, sizes: Tensor, rounds: Tensor, keys: Keys) -> Tensor:
+        """The new global model of clients' weights `local` [R, m, P] with `sizes` [R, m] examples. [R, P]"""
+        if self.federation.privacy is None:
+            return mean(weights, local, cohort_weights(sizes, local.dtype))
+        noise = keys.fold("privacy", rounds).normal(weights.shape[1])
+        return private_mean(weights, local, noise, self.federation)
+
+    def weighted_mean(self, weights: Tensor, local: Tensor, cohort: Tensor) -> Tensor:
+        """FedAvg's mean of clients' weights `local` [S, m, P], by their examples; `weights` [S, P] if nobody came."""
+        sizes = cohort_sizes(cohort, self.clients.size)
+        return mean(weights, local, cohort_weights(sizes, local.dtype))
+
+    @property
+    def places(self) -> int:
+        """How many clients a round has room for."""
+        return cohort_places(self.federation, self.clients.num_clients)

@@ -1,0 +1,1 @@
+"""Devices, threads, CUDA graphs and streams, and Triton kernels."""

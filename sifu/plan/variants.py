@@ -1,0 +1,32 @@
+"""A variant of the config as a method: its settings, the scenario's certificate, what its search found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sifu.catalog.lookup import resolve
+from sifu.catalog.methods import METHODS
+from sifu.config.certificate import Certificate
+from sifu.config.fields import build, to_plain
+from sifu.config.run import Variant
+from sifu.config.scenario import Scenario
+from sifu.unlearning.method import Method
+
+
+def method_of(name: str, variant: Variant, scenario: Scenario, searched: Mapping[str, Any] | None = None) -> Method:
+    """The variant's method in a scenario, with the scenario's certificate as the variant changes it.
+
+    `searched` are values of the settings that the variant searches for.
+    """
+    path = f"variants.{name}"
+    changed = to_plain(scenario.certificate) | (variant.certificate or {})
+    certificate = build(Certificate, changed, f"{path}.certificate")
+    settings = (variant.settings or {}) | dict(searched or {})
+    return build_method(variant.method, settings, certificate, f"{path}.settings")
+
+
+def build_method(name: str, settings: Mapping[str, Any], certificate: Certificate, path: str = "method") -> Method:
+    """A method with its hyper-parameters; one that has a certificate gets the scenario's."""
+    method: Method = build(resolve(METHODS[name]), settings, path)
+    return method.with_certificate(certificate)

@@ -1,0 +1,1 @@
+"""The published replication of the SIFU paper: its claims, its manifest, and running it again."""

@@ -1,0 +1,130 @@
+"""The tables that claims are measured on: what a results folder holds of a run, and only what is kept in git."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from sifu.errors import StoreError
+from sifu.report.statistics import FINISHED
+from sifu.store.parquet import read_table
+from sifu.store.schemas import BOUNDS, CELLS, METRICS, REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP, VERIFICATION
+from sifu.store.table import Table
+
+DATASETS = ("mnist", "fashionmnist", "cifar10", "cifar100", "celeba")  # the scenarios of the paper's claims
+BESIDE = ("mnist_by_writer",)  # shown, never counted: a natural partition that everybody can download
+REFERENCE = "scratch"
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Rows of every seed."""
+
+    cells: pd.DataFrame
+    metrics: pd.DataFrame
+    checks: pd.DataFrame
+    sweep: pd.DataFrame
+    trials: pd.DataFrame
+    scenario_trials: pd.DataFrame
+    bounds: pd.DataFrame
+    sets: pd.DataFrame  # of other requests
+
+    def ran(self, scenario: str, variant: str) -> int:
+        """How many seeds have cells, however they ended."""
+        return int(self._to_target(scenario, variant)["seed"].nunique())
+
+    def finished(self, scenario: str, *variants: str) -> pd.Index:
+        """The seeds in which each of `variants` reached the target after every request."""
+        rows = self.cells[(self.cells["scenario"] == scenario) & (self.cells["stop"] == "target")]
+        there = [(rows["status"] == "done")[rows["variant"] == name].groupby(rows["seed"]).all() for name in variants]
+        seeds = [set(reached.index[reached]) for reached in there]
+        return pd.Index(sorted(set.intersection(*seeds)))
+
+    def went_back_to(self, scenario: str, variant: str) -> pd.Series:
+        """The latest round that a seed's answers to the target kept, over all requests."""
+        return self._to_target(scenario, variant).groupby("seed")["cut_round"].max()
+
+    def totals(self, scenario: str, variant: str, column: str = "rounds") -> pd.Series:
+        """A cost to the target, over all requests of a seed; a seed with a request that did not get there has none."""
+        return _totals(self._to_target(scenario, variant), column)
+
+    def swept(self, scenario: str) -> dict[float, pd.DataFrame]:
+        """The sigma sweep's rows of a scenario, sigma by sigma."""
+        rows = self.sweep[self.sweep["scenario"] == scenario]
+        return {float(str(sigma)): group for sigma, group in rows.groupby("sigma")}
+
+    def values(self, scenario: str, variant: str, metric: str, subset: str, stop: str = "target") -> pd.Series:
+        """A metric by seed, the mean over its requests."""
+        found = self._values.get((scenario, variant, stop, metric, subset), self.metrics.iloc[:0])
+        return found.groupby("seed")["value"].mean()
+
+    def promises(self, scenario: str, variant: str, of: str) -> pd.Series:
+        """Actual over claimed `of` (delta | epsilon) of every request that has a certificate, with its seed as index.
+
+        A recovery that does not get there has one all the same: it is about the model that recovery starts from.
+        """
+        rows = self._to_target(scenario, variant)
+        rows = rows[rows["status"].isin(FINISHED)].set_index("seed")
+        return (rows[f"actual_{of}"] / rows[f"claimed_{of}"]).dropna()
+
+    def ended(self, scenario: str, variant: str, status: str) -> pd.Series:
+        """The share of a seed's requests whose recovery to the target ended so: done | not_reached | diverged."""
+        rows = self._to_target(scenario, variant)
+        return (rows["status"] == status).groupby(rows["seed"]).mean()
+
+    def budgets(self, scenario: str) -> list[str]:
+        """The limits on recovery that a scenario was run under."""
+        stops = self.cells.loc[self.cells["scenario"] == scenario, "stop"]
+        return sorted(set(stops) - {"target"})
+
+    def _to_target(self, scenario: str, variant: str) -> pd.DataFrame:
+        return self._answers.get((scenario, variant), self.cells.iloc[:0])
+
+    # found once for all claims, which ask a thousand times
+    @cached_property
+    def _answers(self) -> dict[Hashable, pd.DataFrame]:
+        rows = self.cells[self.cells["stop"] == "target"]
+        return dict(iter(rows.groupby(["scenario", "variant"])))
+
+    @cached_property
+    def _values(self) -> dict[Hashable, pd.DataFrame]:
+        return dict(iter(self.metrics.groupby(["scenario", "variant", "stop", "metric", "subset"])))
+
+
+def _totals(rows: pd.DataFrame, column: str) -> pd.Series:
+    there = (rows["status"] == "done").groupby(rows["seed"]).all()
+    return rows.groupby("seed")[column].sum()[there].astype(float)
+
+
+def total_rounds(rows: pd.DataFrame) -> pd.Series:
+    """Rounds of a sweep's rows over all requests, by seed; none of those that did not get there."""
+    return _totals(rows, "rounds")
+
+
+def read_tables(folder: Path) -> Tables:
+    """Everything that claims need of a results folder; what was not run has no rows."""
+    return Tables(
+        cells=_read(folder, "unlearn/*/*/*/cells.parquet", CELLS),
+        metrics=_read(folder, "verify/*/*/metrics.parquet", METRICS),
+        checks=_read(folder, "verify/*/*/verification.parquet", VERIFICATION),
+        sweep=_read(folder, "sweep/*/*/sweep.parquet", SWEEP),
+        trials=_read(folder, "search/*/*/*/search.parquet", SEARCH),
+        scenario_trials=_read(folder, "scenario_search/*/*/*/scenario_search.parquet", SCENARIO_SEARCH),
+        bounds=_read(folder, "report/tables/bounds.parquet", BOUNDS),
+        sets=_read(folder, "request_sets/*/*/request_sets.parquet", REQUEST_SETS),
+    )
+
+
+def _read(folder: Path, pattern: str, table: Table) -> pd.DataFrame:
+    frames = [read_table(path, table) for path in sorted(folder.glob(pattern))]
+    frames = [frame for frame in frames if len(frame)]
+    if not frames:
+        return table.schema.empty_table().to_pandas()
+    rows = pd.concat(frames, ignore_index=True)
+    if rows.duplicated(list(table.key)).any():
+        raise StoreError(f"{folder}/{pattern}: a row stands in two files; keep one block of each seed")
+    return rows

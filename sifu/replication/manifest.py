@@ -1,0 +1,108 @@
+"""The manifest of a run: settings, and for each block of seeds who made it, on what device, in how much time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sifu import RULES_VERSION
+from sifu.config.blocks import block_seeds
+from sifu.config.fields import build
+from sifu.config.run import Run
+from sifu.errors import ConfigError, StoreError
+from sifu.plan.load import read_yaml
+from sifu.replication.published import described
+from sifu.store.parquet import read_stamp, write_text
+from sifu.store.paths import FILES
+from sifu.store.timing import Spell, busy_seconds, spell_of
+
+MANIFEST = "manifest.json"
+_JOINED = ("commit", "torch", "device")
+_OF_NO_SCENARIO = "null_space/*.parquet"
+
+
+def write_manifest(config: Path) -> Path:
+    """Writes manifest.json into the results folder of a config; from then on that run counts as published."""
+    folder = Path(build(Run, read_yaml(config), "").results)
+    blocks = _blocks(folder)
+    if not any(block["stage"] == "unlearn" for block in blocks):
+        raise StoreError(f"nothing has been unlearned under {folder}: run make CONFIG={config} first")
+    write_text(folder / MANIFEST, json.dumps(manifest(config, blocks), indent=1) + "\n")
+    return folder / MANIFEST
+
+
+def manifest(config: Path, blocks: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the run is of, and where each part of it comes from."""
+    settings = described(config)
+    made = {key: ", ".join(sorted({block[key] for block in blocks})) for key in _JOINED}
+    head = {"config": config.name, "rules_version": RULES_VERSION} | made | {"settings_hash": _digest(settings)}
+    times = {"seconds": _seconds(blocks), "busy_seconds": _busy(blocks)}
+    return head | settings | times | {"block_settings": _block_settings(blocks), "blocks": blocks}
+
+
+def _block_settings(blocks: list[dict[str, Any]]) -> dict[str, Any]:
+    """The settings of every block as it was run, each once, by the name that blocks have for them."""
+    found = {_digest(block["settings"]): block["settings"] for block in blocks}
+    for block in blocks:
+        block["settings"] = _digest(block["settings"])
+    return dict(sorted(found.items()))
+
+
+def _digest(settings: Any) -> str:
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _seconds(blocks: list[dict[str, Any]]) -> dict[str, float]:
+    """Wall seconds of all jobs on each device, of those that were timed; nothing of a device where none was."""
+    return {device: round(sum(spell.seconds or 0.0 for spell in found), 2) for device, found in _spells(blocks).items()}
+
+
+def _busy(blocks: list[dict[str, Any]]) -> dict[str, float]:
+    """Seconds in which each device had at least one job: several at once count once."""
+    return {device: round(busy_seconds(found), 2) for device, found in _spells(blocks).items()}
+
+
+def _spells(blocks: list[dict[str, Any]]) -> dict[str, list[Spell]]:
+    timed = [block for block in blocks if block["seconds"] is not None]
+    spells: dict[str, list[Spell]] = {device: [] for device in sorted({block["device"] for block in timed})}
+    for block in timed:
+        spells[block["device"]].append(Spell(block["began"], block["seconds"]))
+    return spells
+
+
+def _blocks(folder: Path) -> list[dict[str, Any]]:
+    """One entry a job of the run, in the order of the data's way: <stage>/<scenario>[/<variant>]/<block>."""
+    stages = dict.fromkeys(name.removesuffix("_variant") for name in FILES)
+    paths = [path for stage in stages for path in _tables(folder / stage, FILES[stage][0])]
+    return [_entry(path, folder) for path in (*paths, *sorted(folder.glob(_OF_NO_SCENARIO)))]
+
+
+def _tables(folder: Path, file: str) -> list[Path]:
+    return sorted(path for path in folder.glob(f"**/{file}") if _is_block(path.parent.name))
+
+
+def _is_block(name: str) -> bool:
+    try:
+        block_seeds(name)
+    except ConfigError:
+        return False
+    return True
+
+
+def _entry(path: Path, folder: Path) -> dict[str, Any]:
+    stage, *parts = path.parent.relative_to(folder).parts
+    scenario, *variant = parts[:-1] or [""]
+    stamp = read_stamp(path)
+    named = {"stage": stage, "scenario": scenario, "variant": "/".join(variant), "seeds": _seeds(path)}
+    made = {key: stamp.get(key, "unknown") for key in (*_JOINED, "code_hash")}
+    return named | made | {"settings": json.loads(stamp.get("settings", "{}"))} | spell_of(path.parent)._asdict()
+
+
+def _seeds(path: Path) -> list[int]:
+    """The first and the last that a table has: side experiments may take only some of a block's."""
+    found = pd.read_parquet(path, columns=["seed"])["seed"]
+    return [int(found.min()), int(found.max())] if len(found) else []

@@ -1,0 +1,109 @@
+"""One seed of one variant, alone or in its block, from its partition to its metrics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sifu.config.blocks import block_name, block_seeds
+from sifu.config.scenario import Scenario
+from sifu.hardware.device import choose_device
+from sifu.plan.load import load_scenario, load_variant
+from sifu.plan.variants import method_of
+from sifu.stages.block import Block
+from sifu.stages.partition import run_partition
+from sifu.stages.search import chosen_values
+from sifu.stages.train import run_train
+from sifu.stages.unlearn import run_unlearn
+from sifu.stages.verify import REFERENCE, run_verify
+from sifu.store.cell import Wanted, cells_file
+from sifu.store.paths import stage_folder, stop_name
+from sifu.unlearning.method import Method, OwnTraining
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where cells are run again, and from which files."""
+
+    config: Path  # folder of scenarios.yaml and variants.yaml
+    stored: Path  # results whose searches are taken as they are
+    data_root: Path
+    device: str = "auto"
+    threads: int = 2
+    precision: str = "tf32"
+    seeds: str = "auto"  # own | block | auto: on a GPU all of the cell's block are run, else its own
+
+    @property
+    def together(self) -> bool:
+        """On a GPU distances are added up in an order that depends on the number of seeds, and Last makes noise of
+        them: only the whole block repeats it to the digit. Ten seeds take two to three times as long as one there.
+        """
+        return self.seeds == "block" or (self.seeds == "auto" and choose_device(self.device).type == "cuda")
+
+
+def seeds_with(cell: Wanted, stored: Path, *, together: bool) -> range:
+    """The cell's own seed, or all that it was stored with."""
+    if not together:
+        return range(cell.seed, cell.seed + 1)
+    return block_seeds(cells_file(cell, stored).parent.name)
+
+
+def rerun(cell: Wanted, machine: Machine, folder: Path) -> None:
+    """Writes the training, the unlearning under the cell's stop rule and the metrics of its seeds to `folder`."""
+    scenario = _scenario(cell, machine)
+    seeds = seeds_with(cell, machine.stored, together=machine.together)
+    held = stage_folder(str(folder), "partition", cell.scenario, block_name(seeds))
+    run_partition(cell.scenario, scenario, seeds, held, data_root=machine.data_root, download=False)
+    block = Block(
+        cell.scenario,
+        scenario,
+        seeds,
+        held / "partition.parquet",
+        machine.data_root,
+        machine.device,
+        machine.threads,
+        machine.precision,
+    )
+    run_train(block, _place(folder, "train", block))
+    variants = list(dict.fromkeys([*run_beside(scenario), cell.variant]))
+    for name in variants:
+        _unlearn(block, name, _method(name, scenario, cell, machine), folder)
+    weights = {name: _place(folder, "unlearn", block, name) / "weights.safetensors" for name in variants}
+    run_verify(block, _place(folder, "verify", block), variants=weights)
+
+
+def run_beside(scenario: Scenario) -> tuple[str, ...]:
+    """What clients find with their triggers is judged beside scratch."""
+    return () if scenario.backdoor is None else (REFERENCE,)
+
+
+def _scenario(cell: Wanted, machine: Machine) -> Scenario:
+    """The cell's, with no other limit on recovery than its own."""
+    scenario = load_scenario(machine.config / "scenarios.yaml", cell.scenario, machine.data_root)
+    return replace(scenario, budgets=tuple(share for share in scenario.budgets if stop_name(share) == cell.stop))
+
+
+def _place(folder: Path, stage: str, block: Block, variant: str = "") -> Path:
+    return stage_folder(str(folder), stage, block.name, block_name(block.seeds), variant)
+
+
+def _method(name: str, scenario: Scenario, cell: Wanted, machine: Machine) -> Method:
+    """With the value that the stored search found, where the variant has one."""
+    variant = load_variant(machine.config / "variants.yaml", name)
+    if variant.search is None:
+        return method_of(name, variant, scenario)
+    searched = scenario.searched_as or cell.scenario
+    found = stage_folder(str(machine.stored), "search", searched, variant.search.block, name)
+    return method_of(name, variant, scenario, chosen_values(found / "search.parquet", variant.search))
+
+
+def _unlearn(block: Block, variant: str, method: Method, folder: Path) -> None:
+    common = _place(folder, "train", block)
+    trained = common
+    if isinstance(method, OwnTraining):
+        block = replace(block, scenario=method.training(block.scenario))
+        trained = _place(folder, "train", block, variant)
+        run_train(block, trained, variant=variant, method=method)
+    history = trained / "history.safetensors"
+    place = _place(folder, "unlearn", block, variant)
+    run_unlearn(block, variant, method, place, history=history, training=common / "cells.parquet")

@@ -1,0 +1,59 @@
+"""Which cells are run again: a random sample of those that are cheap enough."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+from sifu.errors import DataError, StoreError
+from sifu.replication.recheck.pace import Pace
+from sifu.replication.recheck.rerun import seeds_with
+from sifu.replication.recheck.stored import Stored
+from sifu.store.cell import Wanted
+
+
+def sample_cells(
+    stored: Stored, count: int, minutes: float, seed: int, pace_of: Callable[[str], Pace], *, together: bool = False
+) -> list[Wanted]:
+    """At most `count` cells, each of which takes at most its share of `minutes` by estimate.
+
+    All requests of a scenario, variant, stop and seed, or (`together`) of all seeds of its block, are answered by one
+    re-run, which is drawn once. A scenario without its dataset is passed over.
+    """
+    cells = [Wanted(*row) for row in stored.candidates()[list(Wanted._fields)].itertuples(index=False)]
+    paces = _paces({cell.scenario for cell in cells}, pace_of)
+    known = [cell for cell in cells if cell.scenario in paces]
+    if not known:
+        raise DataError("no dataset of the stored cells is here: set SIFU_DATA_ROOT, or name it with --data-root")
+    runs = _runs(known, stored.folder, together)
+    cost = {cell: _seconds(cell, seeds, stored, paces[cell.scenario]) for cell, seeds in runs.items()}
+    limit = 60 * minutes / count
+    cheap = [cell for cell in runs if cost[cell] <= limit]
+    if not cheap:
+        least = min(cost.values()) * count / 60
+        raise StoreError(f"no stored cell fits into {minutes:g} minutes for {count}: allow --minutes {least:.3g}")
+    random.Random(seed).shuffle(cheap)
+    return cheap[:count]
+
+
+def _runs(cells: list[Wanted], folder: Path, together: bool) -> dict[Wanted, range]:
+    """The first cell of each re-run, and the seeds that are run with it."""
+    sequences = {cell[:4]: cell for cell in reversed(cells)}.values()
+    found = {(cell[:3], seeds_with(cell, folder, together=together)): cell for cell in sequences}
+    return {cell: seeds for (_, seeds), cell in sorted(found.items(), key=lambda item: item[1])}
+
+
+def _seconds(cell: Wanted, seeds: range, stored: Stored, pace: Pace) -> float:
+    return pace.round_seconds * stored.rounds(cell, seeds, pace.beside)
+
+
+def _paces(scenarios: set[str], pace_of: Callable[[str], Pace]) -> dict[str, Pace]:
+    """Of each scenario whose dataset is here."""
+    found = {}
+    for name in sorted(scenarios):
+        try:
+            found[name] = pace_of(name)
+        except DataError:
+            continue
+    return found

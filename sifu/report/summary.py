@@ -1,0 +1,62 @@
+"""What has been trained so far, as a table for people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+
+from sifu.config.run import Run
+from sifu.errors import StoreError
+from sifu.plan.suite import Suite
+from sifu.store.parquet import read_table
+from sifu.store.paths import stage_folder
+from sifu.store.schemas import CELLS, CURVES
+
+
+def print_summary(run: Run) -> None:
+    """One row a scenario of the config: seeds, how they ended, rounds, client steps, final accuracy."""
+    folders = [
+        stage_folder(run.results, "train", name, block)
+        for name in run.scenarios
+        for block in Suite(run, {}, {}, {}).blocks
+    ]
+    done = [folder for folder in folders if (folder / "cells.parquet").exists()]
+    if not done:
+        raise StoreError(f"no results of this config under {run.results}: run make (or snakemake --cores 4) first")
+    cells = pd.concat(read_table(folder / "cells.parquet", CELLS) for folder in done)
+    curves = pd.concat(read_table(folder / "curves.parquet", CURVES) for folder in done)
+    last = curves.sort_values("round").groupby(["scenario", "seed"])["retain_accuracy"].last().reset_index()
+    table = Table("scenario", "seeds", "status", "rounds", "client steps", "accuracy", title="Training: mean (range)")
+    for name, group in cells.merge(last, on=["scenario", "seed"]).groupby("scenario"):
+        status = ", ".join(f"{count} {value}" for value, count in group["status"].value_counts().items())
+        spread = [_spread(group[column]) for column in ("rounds", "client_steps", "retain_accuracy")]
+        table.add_row(str(name), str(len(group)), status, *spread)
+    Console(width=max(100, Console().width)).print(table)
+    _print_headline(Path(run.results) / "report")
+    print(f"tables: {Path(run.results)}/<stage>/<scenario>/[<variant>/]<block>/*.parquet (columns: docs/results.md)")
+
+
+def _print_headline(report: Path) -> None:
+    """The report's headline, a table a scenario, and where the rest is."""
+    path = report / "tables" / "headline.csv"
+    if not path.exists():
+        return
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+    rows = rows.map(lambda text: text.split(" [")[0])  # the intervals are in the report
+    for scenario, group in rows.groupby("scenario", sort=False):
+        shown = group.drop(columns="scenario")  # it is the title: as a column it would be cut off
+        heads = [name.replace(" ", "\n") for name in shown.columns]  # narrow columns leave the methods' names room
+        table = Table(*heads, title=f"Unlearning in {scenario}, to the target accuracy: means")
+        for row in shown.itertuples(index=False):
+            table.add_row(*row)
+        Console(width=max(150, Console().width)).print(table)
+    print(f"report: {report}/report.html (tables and figures beside it)")
+
+
+def _spread(values: pd.Series) -> str:
+    """Mean and range over seeds."""
+    digits = 3 if values.dtype.kind == "f" else 0
+    return f"{values.mean():.{digits}f} ({values.min():.{digits}f}-{values.max():.{digits}f})"

@@ -1,0 +1,1 @@
+"""Files of results: paths, tables, tensors, provenance, locks."""

@@ -1,0 +1,146 @@
+"""Reads and writes Parquet tables and texts, whole or not at all."""
+
+from __future__ import annotations
+
+import glob
+import os
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sifu import RULES_VERSION
+from sifu.errors import StoreError
+from sifu.store.provenance import Provenance
+from sifu.store.table import Table
+
+_PREFIX = b"sifu."
+_HOST = socket.gethostname()
+MAKE_AGAIN = "delete it, and the next run makes it again"
+
+
+@contextmanager
+def atomic(path: Path) -> Iterator[Path]:
+    """A temporary name to write to; it becomes `path` only when all went well."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{_HOST}.{os.getpid()}.tmp")
+    _remove_leftovers(path)
+    try:
+        temporary.touch()  # with the user's own permissions, which some writers do not ask for
+        mode = temporary.stat().st_mode
+        yield temporary
+        temporary.chmod(mode)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _remove_leftovers(path: Path) -> None:
+    """What processes of this machine left that were killed while they wrote `path`."""
+    prefix = f".{path.name}.{_HOST}."
+    for left in path.parent.glob(f"{glob.escape(prefix)}*.tmp"):
+        number = left.name.removeprefix(prefix).removesuffix(".tmp")
+        if number.isdigit() and not _lives(int(number)):
+            left.unlink(missing_ok=True)
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)  # sends nothing: only asks
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
+
+def write_table(path: Path, table: Table, frame: pd.DataFrame, provenance: Provenance) -> None:
+    """`frame` as the table that it claims to be: cast, checked, sorted by its key, stamped."""
+    rows = _arrow(table, frame)
+    stamp = {_PREFIX + key.encode(): value.encode() for key, value in provenance.stamp().items()}
+    with atomic(path) as temporary:
+        pq.write_table(
+            rows.replace_schema_metadata(stamp), temporary, compression="zstd", write_page_checksum=True
+        )  # zstd alone would not notice every flipped bit
+
+
+def _arrow(table: Table, frame: pd.DataFrame) -> pa.Table:
+    wanted = [column.name for column in table.columns]
+    missing = [name for name in wanted if name not in frame.columns]
+    unknown = [name for name in frame.columns if name not in wanted]
+    if missing or unknown:
+        raise StoreError(f"table {table.name}: missing columns {missing}, unknown columns {unknown}; it has {wanted}")
+    if frame.duplicated(list(table.key)).any():
+        twice = frame.loc[frame.duplicated(list(table.key)), list(table.key)].iloc[0].to_dict()
+        raise StoreError(f"table {table.name}: two rows with the key {twice}")
+    try:
+        rows = pa.Table.from_pandas(frame[wanted].sort_values(list(table.key)), table.schema, preserve_index=False)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise StoreError(f"table {table.name}: {' '.join(str(error).split())}") from None
+    for column in table.columns:
+        if not column.nullable and rows.column(column.name).null_count:
+            raise StoreError(f"table {table.name}: column {column.name} has empty values, which it may not")
+    return rows
+
+
+def read_table(path: Path, table: Table) -> pd.DataFrame:
+    """A table written under the same rules."""
+    return read_tables([path], table)
+
+
+def read_tables(paths: Sequence[Path], table: Table) -> pd.DataFrame:
+    """The rows of several files, one after another; of none: no rows, with the types of the columns."""
+    parts = [_checked(path, table) for path in paths]
+    if not parts:
+        return table.schema.empty_table().to_pandas()
+    with _readable(paths[0]):
+        return pa.concat_tables(parts).to_pandas()
+
+
+def _checked(path: Path, table: Table) -> pa.Table:
+    rows = _open(path)
+    with _readable(path):
+        if rows.schema.remove_metadata() != table.schema:
+            raise StoreError(f"{path} is not a table {table.name}: its columns are {rows.schema.names}")
+        check_rules(path, (rows.schema.metadata or {}).get(_PREFIX + b"rules_version", b"none").decode())
+        rows.validate(full=True)  # now, as long as the file is known: texts may be none
+        return rows.replace_schema_metadata()
+
+
+def check_rules(path: Path, version: str) -> None:
+    if version != RULES_VERSION:
+        raise StoreError(f"{path} was made under the rules {version}, these are {RULES_VERSION}: make it again")
+
+
+def read_stamp(path: Path) -> dict[str, str]:
+    """The provenance of a table."""
+    metadata = _open(path).schema.metadata or {}
+    ours = {key.removeprefix(_PREFIX): value for key, value in metadata.items() if key.startswith(_PREFIX)}
+    with _readable(path):
+        return {key.decode(): value.decode() for key, value in ours.items()}
+
+
+def _open(path: Path) -> pa.Table:
+    with _readable(path):
+        return pq.read_table(path, use_threads=False, page_checksum_verification=True)
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Whatever Arrow finds wrong with a file, and whenever: one sentence."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise StoreError(f"{path} does not exist: run the stage that makes it first") from None
+    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
+        reason = " ".join(str(error).split())
+        raise StoreError(f"{path} is not a readable Parquet file: {reason}; {MAKE_AGAIN}") from None
+
+
+def write_text(path: Path, text: str) -> None:
+    with atomic(path) as temporary:
+        temporary.write_text(text)

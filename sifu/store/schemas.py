@@ -1,0 +1,299 @@
+"""Every Parquet table of the suite: columns, types, units, keys. Writer, docs and tests read these objects."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from sifu.store.table import Column, Table
+
+_TEXT, _INT, _REAL = pa.string(), pa.int64(), pa.float64()
+_SHORT = pa.float32()  # of tables with many rows, as trained weights are
+
+_SCENARIO = Column("scenario", _TEXT, "name in config/scenarios.yaml")
+_SEED = Column("seed", _INT, "seed of the federation")
+_CLIENT = Column("client", _INT, "number of the client, from 0")
+_CELL = (
+    _SCENARIO,
+    Column("variant", _TEXT, "name in config/variants.yaml; `train` for the training that comes before"),
+    Column("stop", _TEXT, "when recovery ends: `target`, or `budget_25` for 25% of the training's client steps"),
+    _SEED,
+    Column("request", _INT, "number of the request, from 1; 0 for the training"),
+)
+_CELL_KEY = tuple(column.name for column in _CELL)
+
+PARTITION = Table(
+    "partition",
+    "who holds which example",
+    ("scenario", "seed", "client", "place"),
+    (
+        _SCENARIO,
+        _SEED,
+        _CLIENT,
+        Column("place", _INT, "number of the example at its client, from 0"),
+        Column("row", _INT, "row of the example in the dataset's train set"),
+        Column("label", _INT, "its class"),
+    ),
+)
+
+CELLS = Table(
+    "cells",
+    "every run that was planned: how it ended, what it cost, what it promises",
+    _CELL_KEY,
+    (
+        *_CELL,
+        Column("status", _TEXT, "done | not_reached (at max_rounds) | diverged | refused (not for this scenario)"),
+        Column("rounds", _INT, "aggregation rounds"),
+        Column("client_steps", _INT, "local optimiser steps, over all clients"),
+        Column("comm_floats", _INT, "floats moved between server and clients, down and up"),
+        Column("server_floats", _INT, "floats that the server must have stored for the method", nullable=True),
+        Column("cut_round", _INT, "round that the method went back to", nullable=True),
+        Column("branch", _INT, "request whose branch it lies on; 0: the training, -1: before it", nullable=True),
+        Column("sigma", _REAL, "standard deviation of the noise on each weight", nullable=True),
+        Column("psi", _REAL, "sensitivity of the model that was perturbed, as the method counts it", nullable=True),
+        Column("strict_psi", _REAL, "the same strictly: all leavers together, with real weights", nullable=True),
+        Column("psi_star", _REAL, "sensitivity that the noise can hide", nullable=True),
+        Column("claimed_epsilon", _REAL, "epsilon that is promised", nullable=True),
+        Column("claimed_delta", _REAL, "delta that is promised", nullable=True),
+        Column("actual_epsilon", _REAL, "epsilon at the claimed delta, strictly counted (if B holds)", nullable=True),
+        Column("actual_delta", _REAL, "delta at the claimed epsilon, strictly counted (if B holds)", nullable=True),
+        Column("covers", _INT, "clients that the promise is to, together; 1: to each alone", nullable=True),
+        Column("group", _INT, "clients that have left so far, this request's among them", nullable=True),
+        Column(
+            "spent_epsilon",
+            _REAL,
+            "where every round is noisy: epsilon of one client at the claimed delta, by a privacy accountant over all "
+            "rounds with the sampling that was used",
+            nullable=True,
+        ),
+        Column("group_epsilon", _REAL, "the same for all who have left so far as a group", nullable=True),
+    ),
+)
+
+CURVES = Table(
+    "curves",
+    "accuracy on the way",
+    (*_CELL_KEY, "round"),
+    (
+        *_CELL,
+        Column("round", _INT, "rounds done"),
+        Column("retain_accuracy", _REAL, "share of right answers on the data of the clients that take part"),
+        Column("forget_accuracy", _REAL, "the same on those who left; null when nobody has", nullable=True),
+    ),
+)
+
+SENSITIVITY = Table(
+    "sensitivity",
+    "what each sampled client did to the model, a row for each round that it took part in",
+    (*_CELL_KEY, "round", "client"),
+    (
+        *_CELL,
+        Column("round", _INT, "rounds done with this one: n of Psi(n, c)"),
+        _CLIENT,
+        Column("distance", _REAL, "||theta^n - theta_c^n||: new global model to the client's own"),
+        Column("update_norm", _REAL, "||theta_c^n - theta^{n-1}||: how far the client moved"),
+        Column("increment", _REAL, "Delta_c of the round, as published (equation 5)"),
+        Column("psi", _REAL, "Psi(n, c), as published (equation 6)"),
+    ),
+)
+
+_TRIAL = (
+    Column("place", _INT, "number of the trial in the order of the config, from 0"),
+    Column("value", _TEXT, "what was tried; several settings' values with a comma between them"),
+    Column("seed", _INT, "seed of the federation; none of those that are reported"),
+)
+
+SEARCH = Table(
+    "search",
+    "settings of a method: every value that was tried, under the same budget; a training where the method has one of "
+    "its own, otherwise the answer to the first request",
+    ("scenario", "variant", "place", "seed"),
+    (
+        _SCENARIO,
+        _CELL[1],
+        Column("setting", _TEXT, "which setting of the method; several with a comma between them"),
+        *_TRIAL,
+        Column("status", _TEXT, "done (target reached) | not_reached (within the search's rounds) | diverged"),
+        Column("rounds", _INT, "aggregation rounds, calibration included"),
+        Column("client_steps", _INT, "local optimiser steps, over all clients, calibration included"),
+        Column("accuracy", _REAL, "share of right answers on the data of those who take part, at the end"),
+        Column("chosen", pa.bool_(), "whether this value is the one that is used"),
+    ),
+)
+
+SCENARIO_SEARCH = Table(
+    "scenario_search",
+    "settings of a scenario: every value that was tried, under the same budget, in training and in the first request",
+    ("scenario", "setting", "place", "seed"),
+    (
+        _SCENARIO,
+        Column("setting", _TEXT, "which setting of the scenario; several with a comma between them"),
+        *_TRIAL,
+        Column("variant", _TEXT, "name in config/variants.yaml of who answered the request"),
+        Column("status", _TEXT, "done (target reached both times) | not_reached (one of them) | diverged (either)"),
+        Column("trained", _TEXT, "how the training ended"),
+        Column("training_rounds", _INT, "aggregation rounds of the training"),
+        Column("rounds", _INT, "aggregation rounds of the request's recovery"),
+        Column("client_steps", _INT, "local optimiser steps of both, over all clients"),
+        Column("accuracy", _REAL, "share of right answers on the data of those who remain, at the end"),
+        Column("used", pa.bool_(), "whether this value is the scenario's own"),
+        Column("chosen", pa.bool_(), "whether this value is the best by the search's rule"),
+    ),
+)
+
+_ENDED = (
+    Column("status", _TEXT, "done | not_reached (at max_rounds) | diverged"),
+    Column("rounds", _INT, "aggregation rounds"),
+    Column("client_steps", _INT, "local optimiser steps, over all clients"),
+    Column("cut_round", _INT, "round that the method went back to"),
+    Column(
+        "retain_accuracy",
+        _REAL,
+        "on the data of those who remain; null where the weights were not finite",
+        nullable=True,
+    ),
+    Column("forget_accuracy", _REAL, "on the data of those who have left so far", nullable=True),
+)
+
+SWEEP = Table(
+    "sweep",
+    "a method under several sigma, recovered to the target after each request",
+    ("scenario", "variant", "sigma", "seed", "request"),
+    (
+        *_CELL[:2],
+        Column("sigma", _REAL, "standard deviation of the noise on each weight"),
+        _SEED,
+        _CELL[4],
+        *_ENDED,
+    ),
+)
+
+REQUEST_SETS = Table(
+    "request_sets",
+    "one request of different sets of clients, recovered to the target",
+    ("scenario", "variant", "set", "seed"),
+    (
+        *_CELL[:2],
+        Column("set", _INT, "which set: the class that leaves where clients hold one class, else a random draw"),
+        _SEED,
+        *_ENDED,
+    ),
+)
+
+METRICS = Table(
+    "metrics",
+    "how well a model does on whom",
+    (*_CELL_KEY, "metric", "subset"),
+    (
+        *_CELL,
+        Column("metric", _TEXT, "name in sifu/metrics: see the list below"),
+        Column("subset", _TEXT, "retain | forget (who left now) | forgotten (who has left so far) | test"),
+        Column("value", _REAL, "what was measured"),
+    ),
+)
+
+VERIFICATION = Table(
+    "verification",
+    "did it delete my data? what each client that has left finds out with its trigger (scenarios with a backdoor)",
+    (*_CELL_KEY, "client"),
+    (
+        *_CELL,
+        _CLIENT,
+        Column("left_at", _INT, "number of the request that it left with"),
+        Column("examples", _INT, "triggered images that nobody trained on"),
+        Column("successes", _INT, "how many of them the model gave the client's own label"),
+        Column("alpha", _REAL, "chance to accuse a server that did delete that a client allows itself"),
+        Column("chance", _REAL, "upper limit of that rate if deleted, by scratch in the same seed, all clients equal"),
+        Column("threshold", _INT, "successes from which on the client says that its data were not deleted"),
+        Column("accused", pa.bool_(), "whether it does; the report asks for more successes, as clients are not equal"),
+        Column("type_1", _REAL, "chance that it accuses a server that deleted them, if all clients were equal"),
+        Column("type_2", _REAL, "chance that it believes a server whose model answers at the rate seen"),
+    ),
+)
+
+ALPHA = Table(
+    "alpha",
+    "the sensitivity of the training to one client, measured by training without it, beside its bounds",
+    ("scenario", "change", "seed", "client", "round"),
+    (
+        _SCENARIO,
+        Column("change", _TEXT, "name in `alpha_sweep` of what was changed; empty: the scenario as it is"),
+        _SEED,
+        _CLIENT,
+        Column("round", _INT, "rounds done: n of alpha(n, c)"),
+        Column("alpha", _SHORT, "||theta^n with the client - theta^n without it||, other draws the same"),
+        Column("psi_published", _SHORT, "Psi(n, c) with the client's share of all clients"),
+        Column("psi_released", _SHORT, "the same: the released code differs after a request only"),
+        Column("psi_strict", _SHORT, "Psi(n, c) with the client's weight in each round's cohort"),
+    ),
+)
+
+NULL_SPACE = Table(
+    "null_space",
+    "the paper's appendix A: an under-determined linear regression fine-tuned without an example, against retraining",
+    ("seed", "step"),
+    (
+        Column("seed", _INT, "seed of the examples"),
+        Column("step", _INT, "steps of gradient descent without the example, of both models"),
+        Column("null_space", _REAL, "their distance in the null space of the examples that are left"),
+        Column("span", _REAL, "their distance in the span of the examples that are left"),
+        Column("left_behind", _REAL, "how far the training had moved in that null space"),
+    ),
+)
+
+STATISTICS = Table(
+    "statistics",
+    "every number of a cell over seeds",
+    ("scenario", "variant", "stop", "request", "quantity", "subset"),
+    (
+        _SCENARIO,
+        *_CELL[1:3],
+        _CELL[4],
+        Column(
+            "quantity",
+            _TEXT,
+            "a column of cells, a metric, done or refused (shares of seeds); rounds_to_scratch and steps_to_scratch: "
+            "over scratch's; speed_up: scratch's client steps over these; no_cost (a share) where some seeds took none",
+        ),
+        Column("subset", _TEXT, "of a metric; empty otherwise"),
+        Column("mean", _REAL, "mean over seeds"),
+        Column("std", _REAL, "standard deviation over seeds", nullable=True),
+        Column("low", _REAL, "lower end of the 95% bootstrap interval of the mean"),
+        Column("high", _REAL, "upper end of it"),
+        Column("seeds", _INT, "how many seeds"),
+    ),
+)
+
+BOUNDS = Table(
+    "bounds",
+    "how often Psi is a bound in fact, and how far it is from one: the points of `alpha`, seed by seed",
+    ("scenario", "change", "rule", "seed"),
+    (
+        _SCENARIO,
+        ALPHA.columns[1],
+        Column("rule", _TEXT, "how Psi is counted: published | strict, released where that is something else"),
+        _SEED,
+        Column("points", _INT, "rounds and clients that were measured and moved the training at all"),
+        Column("held", _INT, "those of them with alpha <= Psi, but for rounding"),
+        Column("worst", _REAL, "largest alpha / Psi"),
+        Column("leavers", _INT, "clients, each as the only one to leave; null: no SIFU, or changed", nullable=True),
+        Column("hidden", _INT, "those whose alpha the noise hides at the round SIFU goes back to", nullable=True),
+        Column("idle", _INT, "those of them whose alpha is 0: they had done nothing by then", nullable=True),
+    ),
+)
+
+TABLES = (
+    PARTITION,
+    CELLS,
+    CURVES,
+    SENSITIVITY,
+    SEARCH,
+    SCENARIO_SEARCH,
+    SWEEP,
+    REQUEST_SETS,
+    METRICS,
+    VERIFICATION,
+    ALPHA,
+    NULL_SPACE,
+    STATISTICS,
+    BOUNDS,
+)

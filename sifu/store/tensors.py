@@ -1,0 +1,64 @@
+"""Reads and writes tensors with a header: safetensors, which execute nothing. No other module knows the format."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from sifu.errors import StoreError
+from sifu.store.parquet import MAKE_AGAIN, atomic, check_rules
+from sifu.store.provenance import Provenance
+
+
+def write_weights(path: Path, tensors: dict[str, Tensor], provenance: Provenance) -> None:
+    """Named tensors as safetensors."""
+    write_tensors(path, tensors, provenance.stamp())
+
+
+def write_tensors(path: Path, tensors: dict[str, Tensor], header: dict[str, Any]) -> None:
+    """Tensors with a header of plain data; the header must hold `rules_version`."""
+    contiguous = {name: tensor.contiguous() for name, tensor in tensors.items()}
+    header = header | {"checksum": _checksum(contiguous)}
+    with atomic(path) as temporary:
+        try:  # one entry: safetensors writes several in an order of its own
+            save_file(contiguous, temporary, {"sifu": json.dumps(header, sort_keys=True)})
+        except SafetensorError as error:
+            raise OSError(f"{path} cannot be written: {error}") from None
+
+
+def _checksum(tensors: dict[str, Tensor]) -> int:
+    """Of names and values: the format itself would not notice a flipped bit."""
+    found = 0
+    for name in sorted(tensors):
+        found = zlib.crc32(name.encode(), found)
+        found = zlib.crc32(tensors[name].reshape(-1).view(torch.uint8).numpy().data, found)
+    return found
+
+
+def read_weights(path: Path) -> dict[str, Tensor]:
+    """The tensors that `write_weights` wrote."""
+    return read_tensors(path)[1]
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The header and the tensors that `write_tensors` wrote."""
+    try:
+        with safe_open(path, "pt") as file:
+            header = json.loads(file.metadata()["sifu"])
+            names = file.keys()
+            tensors = {name: file.get_tensor(name) for name in names}
+    except FileNotFoundError:
+        raise StoreError(f"{path} does not exist: run the stage that makes it first") from None
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+        raise StoreError(f"{path} is not a readable safetensors file: {error}; {MAKE_AGAIN}") from None
+    if header.get("checksum") != _checksum(tensors):
+        raise StoreError(f"{path} is damaged, its checksum differs; {MAKE_AGAIN}")
+    check_rules(path, header["rules_version"])
+    return header, tensors

@@ -1,0 +1,88 @@
+"""A round that has been, for every seed at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from sifu.core.keys import Keys
+from sifu.federation.engine import Engine
+from sifu.federation.rounds import Round
+from sifu.federation.segment import Segment
+
+
+@dataclass(frozen=True)
+class Past:
+    """Who took part in a round of the lineage, how far each moved, and the stream of its draws.
+
+    Nobody (-1) took part where a seed's lineage does not have the round.
+    """
+
+    branch: int
+    number: int | Tensor  # of the round on its branch, from 0: the same for all seeds, or [S]
+    cohort: Tensor  # [S, m]
+    norm: Tensor  # [S, m] ||theta_c^{n+1} - theta^n||
+    layer_norm: Tensor  # [S, m, layers]
+    key_state: Tensor  # [S]
+    happened: Tensor  # [S] bool: which seeds' lineages have it
+
+    @staticmethod
+    def of(segment: Segment, branch: int, number: int, kept: Tensor) -> Past:
+        """Round `number` of a segment, for the seeds that have kept more rounds than that."""
+        trace, happened = segment.trace, kept > number
+        cohort = trace.cohort[:, number].where(happened[:, None], -1)
+        norms = trace.update_norm[:, number], trace.layer_norm[:, number]
+        return Past(branch, number, cohort, *norms, segment.key_state, happened)
+
+    @staticmethod
+    def last(segment: Segment, kept: Tensor) -> Past:
+        """The last round of a segment that each seed has kept: `kept` [S] are how many."""
+        trace, happened = segment.trace, kept > 0
+        number, seeds = (kept - 1).clamp(min=0), torch.arange(len(kept))
+        cohort = trace.cohort[seeds, number].where(happened[:, None], -1)
+        norms = trace.update_norm[seeds, number], trace.layer_norm[seeds, number]
+        return Past(0, number, cohort, *norms, segment.key_state, happened)
+
+    def only(self, allowed: Tensor) -> Past:
+        """The same round with the clients `allowed` [S, C] alone; they keep their order, nobody stands last."""
+        stays = allowed.gather(1, self.cohort.clamp(min=0)) & (self.cohort >= 0)  # [S, m]
+        order = torch.argsort((~stays).long(), dim=1, stable=True)
+        cohort = self.cohort.masked_fill(~stays, -1).gather(1, order)
+        layers = order.unsqueeze(-1).expand_as(self.layer_norm)
+        norm, layer_norm = self.norm.gather(1, order), self.layer_norm.gather(1, layers)
+        return replace(self, cohort=cohort, norm=norm, layer_norm=layer_norm)
+
+    def hide(self, clients: Tensor) -> Past:
+        """The same round with nobody in the places of `clients` [S, C]."""
+        hidden = clients.gather(1, self.cohort.clamp(min=0)) & (self.cohort >= 0)
+        return replace(self, cohort=self.cohort.masked_fill(hidden, -1))
+
+    @property
+    def visits(self) -> Tensor:
+        """How many clients took part. [S]"""
+        return (self.cohort >= 0).sum(1)
+
+    @property
+    def rows(self) -> Tensor:
+        """The seeds in which somebody took part. [R]"""
+        return torch.nonzero(self.visits > 0).flatten()
+
+
+def train_again(engine: Engine, weights: Tensor, past: Past, local_steps: int | None = None) -> Round:
+    """The clients of a round of the past train once more, from `weights` [S, P], with the batches of then.
+
+    A seed where nobody took part stands still, and costs nothing.
+    """
+    rows, numbers = past.rows, torch.zeros(len(weights), dtype=torch.int64) + past.number
+    parts = (rows, numbers[rows], past.cohort[rows], past.key_state[rows])
+    at, numbers, cohort, state = (part.to(weights.device) for part in parts)
+    if len(rows) == len(weights):
+        return engine.train_cohort(weights, at, numbers, cohort, Keys(state), local_steps)
+    whole = past.cohort.to(weights.device)
+    local, average = weights.unsqueeze(1).repeat(1, whole.shape[1], 1), weights.clone()  # [S, m, P], [S, P]
+    if len(rows):
+        result = engine.train_cohort(weights[at], at, numbers, cohort, Keys(state), local_steps)
+        local[at], average[at] = result.local, result.weights
+    return Round(whole, local, average)

@@ -1,0 +1,46 @@
+"""What clients sent in rounds of the past, and sums of it, kept for the next walk as long as there is room."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+import torch
+from torch import Tensor
+
+from sifu.federation.rounds import Round
+from sifu.federation.segment import Segment
+
+_ROOM = 2**30  # bytes: a short training of a small model fits, and is then trained once more only once
+
+
+class Sent:
+    """Rounds that have been trained once more, by segment and number."""
+
+    def __init__(self, room: int = _ROOM) -> None:
+        self._left = room
+        self._rounds: dict[tuple[int, int], tuple[Segment, Tensor, Round]] = {}
+        self._sums: dict[tuple[int, Hashable], tuple[Segment, Tensor]] = {}
+
+    def round(self, segment: Segment, number: int, cohort: Tensor, train: Callable[[], Round]) -> Round:
+        """Round `number` of `segment` with the clients `cohort` [S, m]; `train` does it where it is not at hand."""
+        key = id(segment), number
+        if key in self._rounds:
+            _, same, known = self._rounds[key]
+            if torch.equal(same, cohort):
+                return known
+        result = train()
+        size = sum(part.numel() * part.element_size() for part in result)
+        if key not in self._rounds and size <= self._left:
+            self._left -= size
+            self._rounds[key] = segment, cohort, result  # the segment, too: its id must stay its own
+        return result
+
+    def total(self, segment: Segment, which: Hashable, add_up: Callable[[], Tensor]) -> Tensor:
+        """A sum over `segment`, and `which` one; `add_up` makes it where it is not at hand.
+
+        There is room for all: a sum is a model for each seed, and there are as few as requests.
+        """
+        key = id(segment), which
+        if key not in self._sums:
+            self._sums[key] = segment, add_up()
+        return self._sums[key][1]

@@ -1,0 +1,81 @@
+"""Requests: who asks to be forgotten, and who is left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from sifu.config.partition import OneClass
+from sifu.config.requests import RandomRequests
+from sifu.config.scenario import Scenario, request_lists
+from sifu.core.keys import Keys
+from sifu.errors import SifuError
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request of every seed."""
+
+    number: int  # from 1
+    forget: Tensor  # [S, C] bool: who leaves now
+    remain: Tensor  # [S, C] bool: who is still there afterwards
+
+    @staticmethod
+    def of(number: int, forget: Tensor, available: Tensor) -> Request:
+        """Request `number` of the clients `forget` [S, C], when `available` [S, C] are still there."""
+        if not bool(forget.any(1).all()):
+            raise SifuError(f"request {number} is empty: at least one client must leave")
+        gone = torch.nonzero((forget & ~available).any(0)).flatten().tolist()
+        if gone:
+            raise SifuError(f"request {number} names clients that have already left: {gone}")
+        remain = available & ~forget
+        if not bool(remain.any(1).all()):
+            raise SifuError(f"request {number} leaves nobody: at least one client must remain")
+        return Request(number, forget, remain)
+
+
+def client_mask(clients: tuple[int, ...] | list[int], num_clients: int) -> Tensor:
+    """Client numbers as a mask. [C] bool"""
+    mask = torch.zeros(num_clients, dtype=torch.bool)
+    for client in clients:
+        if not 0 <= client < num_clients:
+            raise SifuError(f"client {client} does not exist; allowed: 0 to {num_clients - 1}")
+        if mask[client]:
+            raise SifuError(f"client {client} is named twice in one request")
+        mask[client] = True
+    return mask
+
+
+def draw_sets(scenario: Scenario, keys: Keys, count: int) -> list[Tensor]:
+    """`count` sets of clients that might leave: each class in turn where clients hold one, else random draws of the
+    first request's size. [S, C] bool each
+    """
+    num_clients, num_seeds = scenario.partition.num_clients, len(keys.state)
+    if isinstance(scenario.partition, OneClass):
+        classes = range(min(count, scenario.num_classes))
+        numbers = torch.arange(num_clients) % scenario.num_classes
+        return [(numbers == label).expand(num_seeds, -1) for label in classes]
+    size = int(draw_requests(scenario, keys)[0].sum(1).max())
+    masks = []
+    for number in range(count):
+        chosen = keys.fold("request set", number).permutation(num_clients).cpu()[:, :size]
+        masks.append(torch.zeros(num_seeds, num_clients, dtype=torch.bool).scatter_(1, chosen, True))
+    return masks
+
+
+def draw_requests(scenario: Scenario, keys: Keys) -> list[Tensor]:
+    """The leavers of each request of a scenario, for every seed. [S, C] bool each"""
+    num_clients, num_seeds = scenario.partition.num_clients, len(keys.state)
+    lists = request_lists(scenario)
+    if lists is not None:
+        return [client_mask(clients, num_clients).expand(num_seeds, -1) for clients in lists]
+    requests = scenario.requests
+    assert isinstance(requests, RandomRequests)
+    order = keys.fold("requests").permutation(num_clients).cpu()  # [S, C]
+    masks = []
+    for number in range(requests.num_requests):
+        chosen = order[:, number * requests.size : (number + 1) * requests.size]
+        masks.append(torch.zeros(num_seeds, num_clients, dtype=torch.bool).scatter_(1, chosen, True))
+    return masks

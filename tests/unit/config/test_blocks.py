@@ -1,0 +1,78 @@
+"""Blocks that the machine chooses."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from sifu.config import blocks
+from sifu.config.blocks import chosen_block_size, gpu_memory, main_memory, seed_bytes, uses_gpu
+from sifu.config.scenario import Scenario
+from sifu.plan.load import read_named
+from tests.conftest import REPO
+
+SCENARIOS = read_named(Scenario, REPO / "config/scenarios.yaml", "scenarios")
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks.shutil, "which", lambda name: f"/bin/{name}")
+
+
+def test_a_seed_of_cifar() -> None:
+    """100 clients of 100 images of 3,072 floats, twice; 100 Gram matrices of 100^2; 5 batches of 20 images, 64 fold."""
+    assert seed_bytes(SCENARIOS["cifar10"]) == 4 * (2 * 100 * 100 * 3072 + 100 * 100**2 + 5 * 20 * 3072 * 64)
+
+
+def test_room_decides(gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the memory over the bytes of a seed; of several scenarios the smallest counts; never less than 1."""
+    cifar, mnist = SCENARIOS["cifar10"], SCENARIOS["mnist"]
+    monkeypatch.setattr(blocks, "gpu_memory", lambda: 2 * 7 * seed_bytes(cifar))
+    assert chosen_block_size([cifar], "auto") == 7
+    assert chosen_block_size([mnist, cifar], "cuda") == 7
+    monkeypatch.setattr(blocks, "gpu_memory", lambda: 1)
+    assert chosen_block_size([cifar], "auto") == 1
+    monkeypatch.setattr(blocks, "gpu_memory", lambda: 10**13)
+    assert chosen_block_size([cifar], "auto") == 50
+    monkeypatch.setattr(blocks, "main_memory", lambda: 10**13)
+    assert chosen_block_size([cifar], "cpu") == 10
+
+
+def test_larger_clients_need_more() -> None:
+    few = SCENARIOS["mnist"]
+    many = replace(few, partition=replace(few.partition, examples=200))
+    assert seed_bytes(many) > seed_bytes(few)
+
+
+@pytest.mark.parametrize(
+    ("device", "there", "expected"),
+    [("cuda", False, True), ("auto", True, True), ("cpu", True, False), ("auto", False, False)],
+)
+def test_who_finds_a_gpu(device: str, there: bool, expected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks.shutil, "which", lambda name: "/bin/x" if there else None)
+    assert uses_gpu(device) is expected
+
+
+@pytest.mark.parametrize(("device", "expected"), [("auto", True), ("cuda", True), ("cpu", False)])
+def test_jobs_on_a_cluster_ask_for_their_gpu(monkeypatch: pytest.MonkeyPatch, device: str, expected: bool) -> None:
+    """The machine that asks need not have one."""
+    monkeypatch.setattr(blocks.shutil, "which", lambda name: None)
+    assert uses_gpu(device, cluster=True) is expected
+
+
+def test_memory_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks.subprocess, "run", lambda *args, **kwargs: SimpleNamespace(stdout="143771\n"))
+    assert gpu_memory() == 143771 * 2**20
+    assert main_memory() > 10**8
+
+
+@pytest.mark.parametrize("answer", [FileNotFoundError(), subprocess.TimeoutExpired("nvidia-smi", 20)], ids=repr)
+def test_a_silent_gpu_is_taken_for_a_small_one(answer: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: object, **kwargs: object) -> None:
+        raise answer
+
+    monkeypatch.setattr(blocks.subprocess, "run", fail)
+    assert gpu_memory() == 8 * 10**9

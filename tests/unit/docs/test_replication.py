@@ -1,0 +1,278 @@
+"""docs/reproduction.md: made of the tables of results/paper, of all of them, of some, or of none."""
+
+from __future__ import annotations
+
+import base64
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sifu.__main__ import main
+from sifu.docs.blocks import filled
+from sifu.docs.reproduction import _end, _interval, _number, reproduction_page
+from sifu.errors import StoreError
+from sifu.replication.claims import CLAIMS
+from sifu.replication.claims.claim import Line, Measured
+from sifu.replication.claims.tables import read_tables
+from sifu.replication.published import REPLICATION, changes, read_manifest
+from sifu.report.tables import hyper_parameters
+from sifu.store.parquet import write_table
+from sifu.store.provenance import provenance
+from sifu.store.schemas import SCENARIO_SEARCH
+from tests.claimed import BLOCK, Said, World, publish
+from tests.conftest import REPO
+
+PART = "<!-- docs: datasets -->\n<!-- end -->"
+LIMIT = 20 * 1024**2  # bytes of the replication that is kept in git
+
+needs_replication = pytest.mark.skipif(
+    not (REPO / REPLICATION / "manifest.json").exists(), reason="results/paper is not in this checkout"
+)
+
+
+def lines_of(page: str, section: str) -> list[str]:
+    """The lines of one claim."""
+    return page.split(f"### {section}\n")[1].split("\n### ")[0].splitlines()
+
+
+def test_a_page_of_numbers_that_are_on_paper(tmp_path: Path) -> None:
+    """MNIST's seeds save 60, 40 and 20% of the rounds, FashionMNIST's 60% each; CelebA and CIFAR were not run."""
+    world = World(("mnist", "fashionmnist", "mnist_by_writer"), {("mnist", "sifu"): Said(40, 0.02, spread=20)})
+    publish(world.write(tmp_path), scenarios={"mnist": {"stop": {"max_rounds": 10_000}}})
+    page = reproduction_page(tmp_path)
+    found = lines_of(page, "SIFU takes 52% fewer rounds than scratch")
+    assert "| MNIST | rounds saved by SIFU | 40.0% [20.0%, 60.0%] | 3 | holds |" in found
+    assert "| FashionMNIST | rounds saved by SIFU | 60.0% [60.0%, 60.0%] | 3 | holds |" in found
+    assert "| CelebA | rounds saved by SIFU | - | 0 | not run |" in found
+    assert "| MNIST by writer | rounds saved by SIFU | 60.0% [60.0%, 60.0%] | 3 | - |" in found
+    assert "| average | rounds saved by SIFU, on average | 50.0% [40.0%, 60.0%] | 3 | - |" in found
+    said = "Verdict: **holds in part**. Does not hold: the interval of the average"
+    assert any(line.startswith(said) for line in found)
+    counts = "2 of 5 | 2 | 0 | 0 | 52% | 50.0% [40.0%, 60.0%] |"
+    assert f"(#sifu-takes-52-fewer-rounds-than-scratch) | **holds in part** | {counts}" in page
+    # Last is spoken of on four datasets; MNIST's is no worse than scratch's under time limits
+    assert (
+        "(#last-does-well-on-mnist-and-celeba-and-fails-on-cifar) | **holds in part** | 1 of 4 | 1 | 0 | 0 | " in page
+    )
+    assert "| MNIST | 10,000 | 3 | - | 0 s |" in page
+    assert "| CIFAR-10 | - | not run | - | - |" in page
+    assert "| mnist | DP-FedAvg, as released | clip | 0.5 | 1 of 1 | 9 | 90 | 0.900 |  | yes |" in page
+    assert "| mnist | DP-FedAvg, as released | clip | 0.2 | 1 of 1 | 9 | 90 | 0.900 | yes |  |" in page
+
+
+def test_the_readme_has_every_method_on_every_dataset(tmp_path: Path) -> None:
+    """SIFU takes 40 rounds of 10 client steps where scratch takes 100, and knows 0.02 more. Of FedEraser, with 110 to
+    130 rounds and all reached, the mean is 1.20; Last got nowhere, and nobody ran CIFAR.
+    """
+    changed = {("mnist", "fed_eraser_searched"): Said(110, spread=10)}
+    folder = World(("mnist", "fashionmnist"), changed).write(tmp_path)
+    assert filled(PART, tmp_path) == PART.replace("\n", f"\nNot run yet: `{REPLICATION}` has no manifest.\n", 1)
+    publish(folder)
+    found = filled(PART, tmp_path).splitlines()
+    assert found[1:4] == [
+        "| method | MNIST | FashionMNIST |",
+        "| --- | --- | --- |",
+        "| Scratch | 1.00, +0.00 | 1.00, +0.00 |",
+    ]
+    assert {
+        "| SIFU | 0.40, +0.02 | 0.40, +0.02 |",
+        "| FedEraser, dt and r searched | 1.20, +0.00 | 1.12, +0.00 |",
+        "| Last | 0 of 3 seeds | 0 of 3 seeds |",
+        "| DP-FedAvg, accounted | - | - |",
+    } <= set(found)
+
+
+def test_the_page_says_which_side_experiments_are_missing(tmp_path: Path) -> None:
+    """Sweep and sets are there of MNIST alone, alpha under one change of five, a search of CIFAR-100."""
+    folder = World(("mnist",)).write(tmp_path)
+    publish(folder)
+    row = {"scenario": "cifar100", "setting": "federation.clip", "seed": 50, "variant": "sifu", "status": "done"}
+    row |= {"trained": "done", "training_rounds": 4, "rounds": 5, "client_steps": 9, "accuracy": 0.9}
+    values = [
+        {"place": place, "value": value, "used": not place, "chosen": bool(place)}
+        for place, value in enumerate(("20", "5"))
+    ]
+    path = folder / "scenario_search" / "cifar100" / "clip" / "s050-050" / "scenario_search.parquet"
+    write_table(
+        path, SCENARIO_SEARCH, pd.DataFrame([row | value for value in values]), provenance("test", {}, "0", "cpu")
+    )
+    page = reproduction_page(tmp_path)
+    assert "| sigma sweep | MNIST | FashionMNIST, CIFAR-10, CIFAR-100, CelebA | 3 |" in page
+    assert "| other sets of requests | MNIST | FashionMNIST, CIFAR-10, CIFAR-100, CelebA | 3 |" in page
+    assert "| alpha and Psi with K = 1 | MNIST | FashionMNIST, CIFAR-10, CIFAR-100, CelebA | 3 |" in page
+    assert "| alpha and Psi with eta = 0.1 |  | MNIST, FashionMNIST, CIFAR-10, CIFAR-100, CelebA | 3 |" in page
+    assert "| search of federation.clip | CIFAR-100 | FashionMNIST, CIFAR-10, CelebA | 1 |" in page
+    assert "rounds to recover in (10 values, 2 seeds, 500 rounds)" in " ".join(page.split())
+    assert "5 values, 2 seeds, 2000 rounds: FashionMNIST's model, CelebA's model" in " ".join(page.split())
+    assert "They differ in 1 of 1: CIFAR-100: federation.clip 20 is used (9 client steps), the search would" in page
+    assert "FedEraser, a length a layer, dt and r searched on MNIST; DP-FedAvg, accounted on MNIST." in page
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0"), (18.64, "18.6"), (999.7, "1,000"), (4817.2, "4,817"), (9_999_999.0, "9,999,999"), (2.2e15, "2.2e+15")],
+)
+def test_times_are_written_so_that_they_can_be_read(value: float, text: str) -> None:
+    assert _number(value, "times") == text
+
+
+def test_other_tables_make_another_page(tmp_path: Path) -> None:
+    """A test that compares page and tables must be able to fail."""
+    publish(World(("mnist",)).write(tmp_path))
+    before = reproduction_page(tmp_path)
+    World(("mnist",), {("mnist", "sifu"): Said(41)}).write(tmp_path)
+    assert reproduction_page(tmp_path) != before
+
+
+def test_without_a_manifest_nothing_was_run(tmp_path: Path) -> None:
+    """A run that is under way is no replication yet."""
+    World().write(tmp_path)
+    page = reproduction_page(tmp_path)
+    assert "Nothing yet: `results/paper` has no manifest" in page
+    assert page.count("Verdict: **not testable**") == len(CLAIMS)
+
+
+@settings(max_examples=6)
+@given(kept=st.sets(st.integers(0, 30), max_size=15))
+def test_any_part_of_a_run_makes_a_page(tmp_path_factory: pytest.TempPathFactory, kept: set[int]) -> None:
+    root = tmp_path_factory.mktemp("part")
+    folder = World(("mnist", "mnist_by_writer")).write(root)
+    publish(folder)
+    for place, path in enumerate(sorted(folder.rglob("*.parquet"))):
+        if place not in kept:
+            path.unlink()
+    page = reproduction_page(root)
+    assert len(re.findall(r"^Verdict: \*\*", page, re.MULTILINE)) == len(CLAIMS)
+    assert "nan" not in page
+
+
+def test_a_seed_in_two_blocks_is_refused(tmp_path: Path) -> None:
+    folder = World(("mnist",)).write(tmp_path)
+    source = folder / "unlearn" / "mnist" / "sifu"
+    (source / BLOCK).rename(source / "s000-009")
+    World(("mnist",)).write(tmp_path)
+    with pytest.raises(StoreError, match="a row stands in two files"):
+        read_tables(folder)
+
+
+def test_links_lead_to_sections(tmp_path: Path) -> None:
+    """GitHub's names: small letters, no signs, a dash for a space."""
+    World(()).write(tmp_path)
+    page = reproduction_page(tmp_path)
+    heads = re.findall(r"^### (.*)$", page, re.MULTILINE)
+    names = {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+    assert set(re.findall(r"\]\(#([^)]*)\)", page)) == names
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0.000"),
+        (0.1, "0.100"),
+        (0.0996, "0.0996"),
+        (0.1004, "0.1004"),
+        (-0.0002, "-0.0002"),
+        (2e-5, "2e-05"),
+        (0.2, "0.200"),
+    ],
+)
+def test_an_end_tells_on_which_side_of_a_threshold_it_lies(value: float, text: str) -> None:
+    assert _end(value, "number") == text
+    assert _end(0.1, "share") == "10.0%"
+
+
+def test_a_seed_alone_has_no_interval() -> None:
+    assert _interval(Line("mnist", "x", Measured(0.5, 0.5, 0.5, 1), unit="number", ran=10)) == ["0.500", "1 of 10"]
+
+
+@needs_replication
+def test_the_replication_is_that_of_todays_config() -> None:
+    found = changes(read_manifest(REPO / REPLICATION), REPO / "config" / "paper.yaml")
+    assert not found, f"results/paper is stale: run make paper ({'; '.join(found)})"
+
+
+@needs_replication
+def test_the_report_is_that_of_todays_figures_and_settings() -> None:
+    report, words = REPO / REPLICATION / "report", "stale: run make report CONFIG=config/paper.yaml"
+    page = (report / "report.html").read_text()
+    old = [p.name for p in report.glob("figures/*.png") if base64.b64encode(p.read_bytes()).decode() not in page]
+    assert old == [], f"report.html is {words}"
+    scenarios = read_manifest(REPO / REPLICATION)["scenarios"]
+    today = hyper_parameters({name: scenario["label"] for name, scenario in scenarios.items()}, scenarios)
+    stored = (report / "tables" / "settings.csv").read_text().splitlines()
+    assert set(stored) <= set(today.to_csv(index=False).splitlines()), f"settings.csv is {words}"
+
+
+def kept_in_git(root: Path) -> list[Path]:
+    """What git would keep of a replication: tracked, or new and not ignored."""
+    command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard", str(REPLICATION)]
+    names = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\0")
+    return [root / name for name in names if name and (root / name).exists()]
+
+
+@needs_replication
+def test_the_replication_is_small() -> None:
+    size = sum(path.stat().st_size for path in kept_in_git(REPO))
+    assert size < LIMIT, f"results/paper is {size / 1024**2:.1f} MB in git"
+
+
+KEPT = (
+    "manifest.json",
+    "report/report.html",
+    "report/figures/requests.png",
+    "report/figures/requests.md",
+    "report/tables/headline.csv",
+    "report/tables/headline.md",
+    "report/tables/statistics.parquet",
+    "report/tables/bounds.parquet",
+    "train/mnist/s000-009/cells.parquet",
+    "train/mnist/dp_released/s000-009/cells.parquet",
+    "train/mnist/s000-009/time.json",
+    "search/mnist/dp_released/s1000000-1000001/search.parquet",
+    "unlearn/mnist/sifu/s000-009/cells.parquet",
+    "verify/mnist/s000-009/metrics.parquet",
+    "verify/mnist/s000-009/verification.parquet",
+    "sweep/mnist/s000-009/sweep.parquet",
+    "request_sets/mnist/s000-009/request_sets.parquet",
+    "alpha/mnist/s000-009/alpha.parquet",
+    "alpha_sweep/mnist/one_step/s000-009/alpha.parquet",
+    "null_space/null_space.parquet",
+)
+IGNORED = (
+    "partition/mnist/s000-009/partition.parquet",
+    "train/mnist/s000-009/history.safetensors",
+    "train/mnist/s000-009/sensitivity.parquet",
+    "train/mnist/s000-009/curves.parquet",
+    "train/mnist/s000-009/log.txt",
+    "unlearn/mnist/sifu/s000-009/weights.safetensors",
+    "unlearn/mnist/sifu/s000-009/curves.parquet",
+    "report/tables/statistics.csv",
+    "report/figures/requests.pdf",
+)
+
+
+def test_what_git_keeps_of_a_replication(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / ".gitignore").write_text((REPO / ".gitignore").read_text())
+    for name in (*KEPT, *IGNORED):
+        path = tmp_path / REPLICATION / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    (tmp_path / "results" / "other.parquet").touch()
+    assert {str(path.relative_to(tmp_path / REPLICATION)) for path in kept_in_git(tmp_path)} == set(KEPT)
+
+
+def test_docs_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("README.md", "CONTRIBUTING.md", "CITATION.cff", "pyproject.toml"):
+        shutil.copy(REPO / name, tmp_path)
+    shutil.copytree(REPO / "docs", tmp_path / "docs")
+    publish(World(("mnist",)).write(tmp_path))
+    assert main(["docs", "--root", str(tmp_path)]) == 0
+    assert "reproduction.md" in capsys.readouterr().out
+    assert (tmp_path / "docs" / "reproduction.md").read_text() == reproduction_page(tmp_path)

@@ -1,0 +1,111 @@
+"""The engine on a GPU against the CPU. Run with `pytest -m gpu` on a machine that has one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from sifu.catalog.datasets import DATASETS
+from sifu.catalog.models import MODELS
+from sifu.config.federation import Privacy
+from sifu.core.keys import Keys
+from sifu.core.types import Clients
+from sifu.federation.engine import Engine
+from sifu.federation.segment import Segment
+from sifu.federation.stop import Stop
+from sifu.hardware.workers import Workers
+from sifu.models.flat import build_model
+from tests.conftest import DATASET_OF, tiny_clients, tiny_federation
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+]
+
+
+def train(name: str, clients: Clients, stop: Stop, device: str, **changes: object) -> tuple[Engine, Segment]:
+    model = build_model(name, DATASETS[DATASET_OF[name]])
+    model.module.to(device, clients.images.dtype)
+    workers = Workers(2) if device == "cpu" else None
+    engine = Engine(model, clients.to(torch.device(device)), tiny_federation(**changes), workers)
+    keys = Keys.of(range(clients.num_seeds), device)
+    everyone = torch.ones_like(engine.clients.size, dtype=torch.bool)
+    start = model.init(keys).to(clients.images.dtype)
+    return engine, engine.run(start, everyone, keys.fold("train"), stop, snapshot_every=2)
+
+
+PRIVATE = {"sampling": "poisson", "privacy": Privacy(update_clip=0.1, noise=0.01)}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"clip": 0.5}, {"batch_size": 8}, {"weight_decay": 0.3}, PRIVATE],
+    ids=["plain", "clip", "full batch", "weight decay", "private"],
+)
+@pytest.mark.parametrize("name", list(MODELS))
+def test_same_weights_as_the_cpu(name: str, changes: dict[str, object]) -> None:
+    """In float64: the same draws to the bit, the same weights to the order of sums."""
+    clients = tiny_clients(name, dtype=torch.float64)
+    stop = Stop(None, 0, torch.tensor([4, 2]))
+    (_, cpu), (_, gpu) = (train(name, clients, stop, device, **changes) for device in ("cpu", "cuda"))
+    assert torch.equal(cpu.start, gpu.start)
+    assert torch.equal(cpu.trace.cohort[0], gpu.trace.cohort[0])
+    torch.testing.assert_close(gpu.final, cpu.final, rtol=1e-8, atol=1e-10)
+    torch.testing.assert_close(gpu.trace.distance[0], cpu.trace.distance[0], rtol=1e-6, atol=1e-8)
+    assert [look[:2] for look in gpu.looks] == [look[:2] for look in cpu.looks]
+
+
+@pytest.mark.parametrize("name", ["logistic", "cnn28"])
+def test_replay_on_the_gpu(name: str) -> None:
+    """In float64: replayed seeds stand in another batch, which changes the order of sums and nothing else."""
+    clients = tiny_clients(name, dtype=torch.float64)
+    engine, segment = train(name, clients, Stop(None, 0, torch.tensor([5, 3])), "cuda")
+    again = engine.replay(segment, segment.rounds)
+    torch.testing.assert_close(again.cpu(), segment.final, rtol=1e-8, atol=1e-10)
+
+
+NETWORK = ["cnn28", "cnn32"]
+
+
+@pytest.mark.parametrize("changes", [{}, {"clip": 0.5}, PRIVATE], ids=["plain", "clip", "private"])
+@pytest.mark.parametrize("name", NETWORK)
+def test_a_round_has_the_same_bits_in_any_batch(name: str, changes: dict[str, object]) -> None:
+    """With TF32, as trainings are: it makes more of a last bit than rounding does, and a replay would lose its way."""
+    clients = tiny_clients(name, seeds=7)
+    engine, segment = train(name, clients, Stop(None, 0, torch.full((7,), 2)), "cuda", **changes)
+    keys, number = Keys(segment.key_state.cuda()), torch.zeros(7, dtype=torch.int64, device="cuda")
+    everyone = torch.ones_like(engine.clients.size, dtype=torch.bool)
+    whole = engine.round(segment.final.cuda(), torch.arange(7, device="cuda"), number, everyone, keys)
+    for some in ([3], [0, 6], [1, 2, 4, 5], [6, 5, 4, 3, 2]):
+        rows = torch.tensor(some, device="cuda")
+        part = engine.round(segment.final[some].cuda(), rows, number[rows], everyone[rows], Keys(keys.state[rows]))
+        assert torch.equal(part.local, whole.local[rows, : part.local.shape[1]])  # as wide as its largest cohort
+        assert torch.equal(part.weights, whole.weights[rows])
+
+
+@pytest.mark.parametrize("name", NETWORK)
+def test_a_replay_has_the_bits_of_the_training(name: str) -> None:
+    """Over rounds in which fewer and fewer seeds were trained; no snapshot is used but the first."""
+    clients = tiny_clients(name, seeds=5)
+    engine, segment = train(name, clients, Stop(None, 0, torch.tensor([40, 3, 17, 29, 8])), "cuda")
+    for number, rows, result in engine.walk(segment):
+        done = rows[segment.rounds[rows] == number + 1]
+        assert torch.equal(result.weights[torch.isin(rows, done)].cpu(), segment.final[done])
+
+
+def test_seeds_that_end_at_different_rounds() -> None:
+    clients = tiny_clients(seeds=6)
+    stop = Stop(None, 0, torch.tensor([9, 2, 30, 25, 1, 4]))
+    (_, cpu), (_, gpu) = (train("logistic", clients, stop, device) for device in ("cpu", "cuda"))
+    assert gpu.rounds.tolist() == stop.max_rounds.tolist()
+    torch.testing.assert_close(gpu.final, cpu.final, rtol=1e-2, atol=1e-3)
+
+
+def test_divergence_is_an_outcome() -> None:
+    clients = tiny_clients(seeds=3)
+    broken = clients.images.clone()
+    broken[1] *= 1e30
+    _, segment = train("logistic", replace(clients, images=broken), Stop(None, 0, torch.full((3,), 6)), "cuda")
+    assert [status.value for status in segment.status] == ["done", "diverged", "done"]

@@ -1,0 +1,125 @@
+"""The three ways of local training agree, and the draws are those of the plain loop."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sifu.catalog.models import MODELS
+from sifu.core.keys import Keys
+from sifu.federation.cohort import cohort_sizes, cohort_weights, sample_cohort
+from sifu.federation.local import local_trainer
+from sifu.federation.local.batches import Batcher
+from sifu.federation.local.dual import DualTrainer
+from sifu.federation.local.pooled import PooledTrainer
+from sifu.federation.local.vmapped import VmappedTrainer
+from tests import reference
+from tests.conftest import tiny_clients, tiny_engine, tiny_federation
+
+COHORT = torch.tensor([[0, 2, 3], [1, 2, -1]])
+ROUNDS = torch.tensor([4, 9])
+
+
+def results(name: str, **changes: object) -> dict[str, torch.Tensor]:
+    """What every trainer that fits the model makes of the same round."""
+    engine = tiny_engine(name, tiny_clients(name, dtype=torch.float64), **changes)
+    model, clients, federation, workers = engine.model, engine.clients, engine.federation, engine.workers
+    assert workers is not None
+    keys = Keys.of(range(2))
+    sizes = clients.size.gather(1, COHORT.clamp(min=0)).where(COHORT >= 0, 0)
+    batches = engine.batcher.draw(keys, ROUNDS, COHORT, sizes)
+    trainers = {
+        "pooled": PooledTrainer(model, clients, federation, workers),
+        "vmapped": VmappedTrainer(model, clients, federation),
+    }
+    if name == "logistic":
+        trainers |= {f"dual, {w}": DualTrainer(model, clients, federation, w) for w in (workers, None)}
+    start = model.init(keys).double()
+    return {key: train(start, torch.arange(2), COHORT, batches) for key, train in trainers.items()}
+
+
+@pytest.mark.parametrize("changes", [{}, {"clip": 0.1}, {"batch_size": 8}], ids=["plain", "clip", "full batch"])
+@pytest.mark.parametrize("name", list(MODELS))
+def test_all_trainers_agree(name: str, changes: dict[str, float]) -> None:
+    found = results(name, **changes)
+    for key, local in found.items():
+        assert float((local - found["pooled"]).abs().max()) < 1e-12, key
+    moved = (found["pooled"] - tiny_engine(name).model.init(Keys.of(range(2))).unsqueeze(1)).norm(dim=-1)
+    assert (moved[COHORT >= 0] > 1e-3).all()
+    assert float(moved[1, 2]) == 0, "nobody stands there: the weights stay"
+
+
+def test_the_fastest_trainer_is_chosen() -> None:
+    for name, on_cpu, on_gpu in (("logistic", DualTrainer, DualTrainer), ("cnn28", PooledTrainer, VmappedTrainer)):
+        engine = tiny_engine(name)
+        assert isinstance(local_trainer(engine.model, engine.clients, engine.federation, engine.workers), on_cpu)
+        assert isinstance(local_trainer(engine.model, engine.clients, engine.federation, None), on_gpu)
+
+
+def test_a_large_client_is_not_trained_in_the_dual() -> None:
+    clients = tiny_clients(seeds=1, sizes=(600,))
+    assert not DualTrainer.fits(tiny_engine(clients=clients).model, clients)
+
+
+@given(st.integers(0, 10**9), st.integers(1, 30), st.integers(1, 9), st.integers(1, 12))
+def test_batches_are_those_of_the_plain_loop(seed: int, size: int, batch: int, steps: int) -> None:
+    federation = tiny_federation(batch_size=batch, local_steps=steps)
+    longest = size + 2
+    epochs = math.ceil(steps * batch / size) if size > batch else 0
+    batcher = Batcher(federation, longest, epochs)
+    drawn = batcher.draw(Keys.of([seed]), torch.tensor([6]), torch.tensor([[3]]), torch.tensor([[size]]))
+    expected = reference.client_batches(Keys.of([seed]).rows(0), 6, 3, size, federation)
+    count = int(drawn.count)
+    assert count == min(size, batch)
+    assert torch.equal(drawn.index[0, 0, :, :count], expected)
+    assert drawn.index.max() < size
+    torch.testing.assert_close(drawn.weight(torch.float32).sum(-1), torch.ones(1, 1, steps))
+    torch.testing.assert_close(drawn.dense(longest, torch.float32).sum(-1), torch.ones(1, 1, steps))
+
+
+@given(st.integers(0, 10**9), st.integers(1, 25))
+def test_an_epoch_sees_every_example_once(seed: int, batches: int) -> None:
+    """size = batches x 4, as many steps: one epoch exactly."""
+    federation = tiny_federation(batch_size=4, local_steps=batches)
+    nothing = torch.zeros(1, 1, dtype=torch.int64)
+    drawn = Batcher(federation, 4 * batches, 1).draw(Keys.of([seed]), nothing[0], nothing, nothing + 4 * batches)
+    assert sorted(drawn.index.flatten().tolist()) == list(range(4 * batches))
+
+
+@given(st.integers(0, 10**9), st.sets(st.integers(0, 19), min_size=1), st.integers(1, 8), st.integers(0, 100))
+def test_cohorts_are_those_of_the_plain_loop(seed: int, available: set[int], count: int, number: int) -> None:
+    mask = torch.zeros(1, 20, dtype=torch.bool)
+    mask[0, sorted(available)] = True
+    cohort = sample_cohort(Keys.of([seed]), torch.tensor([number]), mask, count)[0].tolist()
+    expected = reference.sample_clients(Keys.of([seed]).rows(0), number, sorted(available), count)
+    assert cohort == expected + [-1] * (count - len(expected))
+
+
+@given(st.integers(0, 10**9), st.integers(0, 19))
+def test_who_leaves_takes_one_place_and_moves_nobody_else(seed: int, leaver: int) -> None:
+    everyone = torch.ones(1, 20, dtype=torch.bool)
+    rest = everyone.clone()
+    rest[0, leaver] = False
+    before, after = (
+        set(sample_cohort(Keys.of([seed]), torch.tensor([0]), mask, 5)[0].tolist()) for mask in (everyone, rest)
+    )
+    assert before - {leaver} <= after
+    assert len(after - before) == (leaver in before)
+
+
+def test_sampling_is_fair() -> None:
+    """4,000 rounds of 5 out of 20: each client 1,000 times, standard deviation sqrt(4000 x 0.25 x 0.75) = 27."""
+    keys = Keys(Keys.of([0]).state.expand(4000))
+    cohort = sample_cohort(keys, torch.arange(4000), torch.ones(4000, 20, dtype=torch.bool), 5)
+    counts = cohort.flatten().bincount(minlength=20)
+    assert int((counts - 1000).abs().max()) < 5 * 27
+
+
+def test_weights_are_shares_of_the_cohorts_examples() -> None:
+    sizes = cohort_sizes(torch.tensor([[0, 2], [1, -1], [-1, -1]]), torch.tensor([[10, 5, 30]] * 3))
+    weights = cohort_weights(sizes, torch.float32)
+    assert weights.tolist() == [[0.25, 0.75], [1.0, 0.0], [0.0, 0.0]]

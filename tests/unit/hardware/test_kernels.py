@@ -1,0 +1,172 @@
+"""The GPU's kernels against plain torch: on a GPU as they are, elsewhere step by step in Triton's interpreter."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import Tensor
+from torch.func import grad, vmap
+from torch.nn.functional import cross_entropy, one_hot
+
+from sifu.core.keys import _GOLDEN, _MIX_1, Keys, _hash_word, _mix
+from sifu.core.types import Clients
+from sifu.federation.local.dual import DualTrainer
+from sifu.federation.local.sgd import sgd_step
+from sifu.models.cnn import NARROW, WIDE, Cnn
+from sifu.models.flat import FlatModel
+from sifu.models.logistic import Logistic
+from tests.conftest import tiny_federation
+
+HAS_WHEELS = sys.platform == "linux" and platform.machine() == "x86_64"  # where it is missing, it must be noticed
+pytestmark = [
+    pytest.mark.skipif(not HAS_WHEELS, reason="Triton is there for Linux on x86-64 only"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # the interpreter's own
+    pytest.mark.gpu,
+]
+Widths = tuple[int, int, int, int]
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+@pytest.fixture(autouse=True)
+def full_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three TF32 products for one: rounding then is that of float32."""
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+
+
+WIDTHS = (32, 64, 64, 64)
+
+
+def network(channels: int, side: int, last_pool: int, widths: Widths = WIDTHS) -> tuple[FlatModel, SimpleNamespace]:
+    """Two models, each with three of seven images, and what autograd makes of them."""
+    from sifu.models.stacked import StackedCnn
+
+    model = FlatModel(Cnn(channels, side, 5, last_pool=last_pool, widths=widths).to(DEVICE))
+    generator = torch.Generator().manual_seed(0)
+    weights = (torch.randn(2, model.num_weights, generator=generator) * 0.08).to(DEVICE)
+    images = torch.randn(7, channels, side, side, generator=generator).to(DEVICE)
+    rows, labels = torch.randint(7, (2, 3), generator=generator), torch.randint(5, (2, 3), generator=generator)
+    rows, labels = rows.to(DEVICE), labels.to(DEVICE)
+
+    def loss(row: Tensor, x: Tensor, y: Tensor) -> Tensor:
+        return cross_entropy(model.logits(row, x), y)
+
+    return model, SimpleNamespace(
+        net=StackedCnn(model, channels, side),
+        weights=weights,
+        images=images,
+        rows=rows,
+        labels=labels,
+        logits=vmap(model.logits)(weights, images[rows]),
+        gradient=vmap(grad(loss))(weights, images[rows], labels),
+    )
+
+
+@pytest.mark.parametrize(
+    ("channels", "side", "last_pool", "widths"),
+    [  # odd sides leave a line that no pooling window covers
+        (3, 18, 1, WIDTHS),
+        (1, 19, 1, WIDTHS),
+        (1, 24, 2, WIDTHS),
+        (1, 18, 1, NARROW),
+        (3, 18, 1, WIDE),
+    ],
+    ids=["colour", "odd side", "pooled thrice", "narrow", "wide"],
+)
+def test_networks_agree_with_autograd(channels: int, side: int, last_pool: int, widths: Widths) -> None:
+    """float32's rounding of some thousand terms: 1e-6 of the largest number."""
+    _, case = network(channels, side, last_pool, widths)
+    packed = case.net.pack(case.weights)
+    assert torch.equal(case.net.unpack(packed), case.weights)
+    done = case.net.forward(packed, case.images, case.rows)
+    torch.testing.assert_close(done.logits, case.logits, rtol=0, atol=2e-6 * float(case.logits.abs().max()))
+    slope = (done.logits.softmax(-1) - one_hot(case.labels, 5)) / 3
+    gradient = torch.zeros_like(packed)
+    case.net.backward(packed, done, slope, gradient)
+    scale = float(case.gradient.abs().max())
+    torch.testing.assert_close(case.net.unpack(gradient), case.gradient, rtol=0, atol=2e-6 * scale)
+    padding = torch.ones_like(packed, dtype=torch.bool)
+    padding[:, case.net._places] = False
+    assert not gradient[padding].any()  # steps of SGD must leave it alone
+    predicted = case.net.predict(case.weights, case.images, case.rows)
+    assert torch.equal(predicted, case.logits.argmax(-1))
+
+
+@pytest.mark.parametrize("changes", [{}, {"clip": 0.5}, {"clip": 90.0, "weight_decay": 0.2, "momentum": 0.0}], ids=str)
+def test_a_step_of_sgd_is_that_of_plain_torch(changes: dict[str, float]) -> None:
+    """Rows of length 1,500, more than a block and not a whole number of them."""
+    from sifu.federation.local.stacked import sgd_step_on_gpu
+
+    generator = torch.Generator().manual_seed(3)
+    federation = tiny_federation(**changes)
+    fast = [torch.randn(3, 1500, generator=generator).to(DEVICE) for _ in range(3)]
+    plain = [part.clone() for part in fast]
+    sgd_step_on_gpu(*fast, federation)
+    sgd_step(*plain, federation)
+    for one, other in zip(fast, plain, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
+
+
+def test_a_nan_is_not_hidden_by_the_relu() -> None:
+    """A run that diverges must be seen to."""
+    _, case = network(1, 18, 1)
+    images = case.images.clone()
+    images[case.rows[0, 0]] = torch.nan
+    logits = case.net.forward(case.net.pack(case.weights), images, case.rows).logits
+    assert logits[0, 0].isnan().all()
+
+
+@pytest.mark.parametrize("changes", [{}, {"clip": 0.5}, {"weight_decay": 0.2, "clip": 0.7}], ids=str)
+def test_logistic_regression_agrees_with_the_plain_steps(changes: dict[str, float]) -> None:
+    """The same formulas in one kernel; 20 examples of 81 pixels fill no block of it."""
+    generator = torch.Generator().manual_seed(1)
+    model = FlatModel(Logistic((1, 9, 9), 5))
+    images = torch.randn(2, 4, 20, 1, 9, 9, generator=generator)
+    labels = torch.randint(5, (2, 4, 20), generator=generator)
+    clients = Clients(images, labels, torch.full((2, 4), 20)).to(torch.device(DEVICE))
+    trainer = DualTrainer(model, clients, tiny_federation(**changes), None)
+    start = (torch.randn(2, model.num_weights, generator=generator) * 0.1).to(DEVICE)
+    seeds, cohort = torch.tensor([1, 0]).to(DEVICE), torch.tensor([[0, 2, 3], [1, 2, -1]]).to(DEVICE)
+    weight = (torch.rand(2, 3, 4, 20, generator=generator) / 20).to(DEVICE)
+    plain = trainer._train_all(start, seeds, cohort, weight)
+    torch.testing.assert_close(trainer._train_fused(start, seeds, cohort, weight), plain, rtol=1e-5, atol=1e-6)
+    whole = weight[:, :, :1].expand(-1, -1, 4, -1)  # full batches: one row of weights for all steps
+    plain = trainer._train_all(start, seeds, cohort, whole)
+    torch.testing.assert_close(trainer._train_fused(start, seeds, cohort, whole), plain, rtol=1e-5, atol=1e-6)
+
+
+def test_logistic_predictions() -> None:
+    from sifu.hardware.kernels.logistic import predict
+
+    generator = torch.Generator().manual_seed(2)
+    images, rows = torch.randn(30, 1, 9, 9, generator=generator), torch.randint(30, (2, 70), generator=generator)
+    weights = torch.randn(2, 5 * 82, generator=generator)
+    model = FlatModel(Logistic((1, 9, 9), 5))
+    expected = vmap(model.logits)(weights, images[rows]).argmax(-1)
+    assert torch.equal(predict(weights.to(DEVICE), images.to(DEVICE), rows.to(DEVICE)).cpu(), expected)
+
+
+@pytest.mark.parametrize(
+    ("state", "word"),
+    [((3,), (3,)), ((3, 1), (3, 4)), ((3, 1), (7,)), ((3,), ()), ((1,), (1,)), ((3, 4, 1), (5,)), ((3, 1), (3,))],
+    ids=str,
+)
+def test_hashing_gives_the_same_bits(state: tuple[int, ...], word: tuple[int, ...]) -> None:
+    from sifu.hardware.kernels.hashing import fold
+
+    keys = _mix(torch.arange(torch.Size(state).numel())).view(state)
+    words = torch.arange(torch.Size(word).numel()).view(word) * 7 - 3
+    expected = _mix(keys * _MIX_1 + _mix(words + _GOLDEN))
+    assert torch.equal(fold(keys.to(DEVICE), words.to(DEVICE)).cpu(), expected)
+
+
+@pytest.mark.parametrize("word", ["draw", 0, 3, -5])
+def test_hashing_a_name_gives_the_same_bits(word: str | int) -> None:
+    from sifu.hardware.kernels.hashing import fold_number
+
+    state = Keys.of(range(300)).state
+    expected = _mix(state * _MIX_1 + _hash_word(word))
+    assert torch.equal(fold_number(state.to(DEVICE), _hash_word(word)).cpu(), expected)

@@ -1,0 +1,134 @@
+"""Parts of a run: scenarios with some of the variants, sweeps, searches of others; unknown names are refused."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from sifu.config.fields import build
+from sifu.config.scenario import Scenario
+from sifu.errors import ConfigError
+from sifu.plan.load import load_suite, read_yaml
+from tests.conftest import REPO
+
+CONFIG = REPO / "config"
+
+
+@pytest.mark.parametrize(
+    ("scenario", "variants", "words"),
+    [
+        ("mnits", ["scratch"], r"only\[0\].scenario: 'mnits' is refused; allowed: one of mnist_embedded"),
+        ("smoke", ["original"], r"only\[0\].variants: .* scratch among them"),
+        ("smoke", ["scratch", "lost"], r"only\[0\].variants: 'lost' is refused; allowed: one of original"),
+        ("smoke", "scratch", r"only\[0\].variants: 'scratch' is refused"),
+    ],
+)
+def test_variants_of_a_scenario_must_be_those_of_the_run(scenario: str, variants: object, words: str) -> None:
+    run = {"scenarios": ["smoke"], "variants": ["original", "scratch"]}
+    with pytest.raises(ConfigError, match=words):
+        load_suite(run | {"only": [{"scenario": scenario, "variants": variants}]}, CONFIG, {})
+
+
+def test_only_some_variants_of_a_scenario() -> None:
+    run = {"scenarios": ["smoke", "smoke_cnn"], "variants": ["original", "scratch", "sifu"]}
+    some = {"scenario": "smoke_cnn", "variants": ["sifu", "scratch"]}
+    suite = load_suite(run | {"only": [some]}, CONFIG, {})
+    assert suite.variants_of("smoke") == ["original", "scratch", "sifu"]
+    assert suite.variants_of("smoke_cnn") == ["scratch", "sifu"]
+    planned = suite.report_plan()["variants"]
+    assert planned == {"smoke": ["original", "scratch", "sifu"], "smoke_cnn": ["scratch", "sifu"]}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("sigma_sweep", {"scenarios": ["mnits"], "values": [0.1]}, "sigma_sweep.scenarios: 'mnits' is refused"),
+        (
+            "sigma_sweep",
+            {"scenarios": ["smoke"], "values": [0.0]},
+            "sigma_sweep.values: 0.0 is refused; allowed: above",
+        ),
+        (
+            "sigma_sweep",
+            {"scenarios": ["smoke"], "values": [0.1], "variant": "x"},
+            "sigma_sweep.variant: 'x' is refused",
+        ),
+        ("request_sets", {"scenarios": ["smoke"], "variants": ["lost"]}, "request_sets.variants: 'lost' is refused"),
+        ("alpha_sweep", {"scenarios": ["mnits"], "federations": []}, "alpha_sweep.scenarios: 'mnits' is refused"),
+    ],
+)
+def test_sweeps_must_be_of_the_run(key: str, value: object, words: str) -> None:
+    run = {"scenarios": ["smoke"], "variants": ["scratch"], key: value}
+    with pytest.raises(ConfigError, match=words):
+        load_suite(run, CONFIG, {})
+
+
+@pytest.mark.parametrize(
+    ("entries", "words"),
+    [
+        ([{"momentm": 0.0}], "federations[0].change.momentm: 0.0 is refused; allowed: only the keys clients_per_round"),
+        ([{"momentm": 0.0}], "did you mean momentum?"),
+        ([{"momentum": 0.0}, {"momentum": 1.0}], "federations[1].change.momentum: 1.0 is refused; allowed: 0 to 0.999"),
+        ([{"batch_size": 21}], "federations[0].change.batch_size: 21 is refused; allowed: 1 to the fewest examples"),
+        ([{"privacy": None}], "federations[0].change.privacy: None is refused"),
+        ([{}], "federations[0].change: {} is refused; allowed: at least one key"),
+    ],
+)
+def test_a_change_must_be_one_of_the_federation(entries: list[dict[str, Any]], words: str) -> None:
+    """The clients of `smoke` hold 20 examples."""
+    changes = [{"name": f"c{i}", "label": f"c{i}", "change": change} for i, change in enumerate(entries)]
+    sweep = {"scenarios": ["smoke"], "federations": changes}
+    with pytest.raises(ConfigError) as caught:
+        load_suite({"scenarios": ["smoke"], "variants": ["scratch"], "alpha_sweep": sweep}, CONFIG, {})
+    assert str(caught.value).startswith("alpha_sweep.")
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [(["Big-step"], "name: 'Big-step' is refused; allowed: lower case letters"), (["a", "a"], "each name once")],
+)
+def test_names_of_changes_are_names_of_folders(names: list[str], words: str) -> None:
+    changes = [{"name": name, "label": str(i), "change": {"momentum": 0.0}} for i, name in enumerate(names)]
+    sweep = {"scenarios": ["smoke"], "federations": changes}
+    with pytest.raises(ConfigError, match=words):
+        load_suite({"scenarios": ["smoke"], "variants": ["scratch"], "alpha_sweep": sweep}, CONFIG, {})
+
+
+def test_searches_of_another_scenario() -> None:
+    """mnist_watermark takes mnist's: one search for both, and mnist must be in the run."""
+    raw = read_yaml(CONFIG / "paper.yaml") | {"missing_data": "skip", "scenarios": ["mnist", "mnist_watermark"]}
+    raw["variants"] = ["scratch", "dp_accounted"]
+    raw |= {"shown": None, "request_sets": None, "scenario_searches": []}
+    suite, found = load_suite(raw, CONFIG, {"SIFU_DATA_ROOT": "nowhere"}), read_yaml(CONFIG / "scenarios.yaml")
+    everything = replace(suite, scenarios={name: build(Scenario, found[name], name) for name in raw["scenarios"]})
+    assert everything.searches == [("mnist", "dp_accounted", "s1000000-1000001")]
+
+
+def test_a_scenario_without_the_one_it_is_searched_as_says_what_to_add() -> None:
+    """What `--config "scenarios=[mnist_watermark]"` asks of the paper's run."""
+    raw = read_yaml(CONFIG / "paper.yaml") | {"scenarios": ["mnist_watermark"]}
+    with pytest.raises(ConfigError, match=r"^scenarios: \['mnist_watermark'\] is refused.*so add mnist to scenarios$"):
+        load_suite(raw, CONFIG, {"SIFU_DATA_ROOT": "nowhere"})
+    added = raw | {"scenarios": ["mnist_watermark", "mnist"]}
+    load_suite(added, CONFIG, {"SIFU_DATA_ROOT": "nowhere"})
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [("mnist_backdoor", "mnist, whose searches mnist_backdoor takes"), ("nowhere", "one of mnist_embedded, ")],
+)
+def test_searches_are_taken_from_one_that_has_its_own(tmp_path: Path, other: str, words: str) -> None:
+    shutil.copytree(CONFIG, tmp_path, dirs_exist_ok=True)
+    path = tmp_path / "scenarios.yaml"
+    scenarios = read_yaml(path)
+    scenarios["mnist_watermark"]["searched_as"] = other
+    path.write_text(yaml.safe_dump(scenarios, sort_keys=False))
+    raw = read_yaml(CONFIG / "paper.yaml") | {"scenarios": ["mnist", "mnist_watermark", "mnist_backdoor"]}
+    with pytest.raises(ConfigError, match=rf"^scenarios\.mnist_watermark\.searched_as: '{other}' is refused.*{words}"):
+        load_suite(raw, tmp_path, {"SIFU_DATA_ROOT": "nowhere"})

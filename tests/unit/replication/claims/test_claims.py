@@ -1,0 +1,287 @@
+"""Claims: each where it is true and where it is false, and every measure on numbers on paper (tests/claimed.py)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sifu.plan.load import load_suite, read_yaml
+from sifu.replication.claims import CLAIMS, PAPER, forgetting, trade_off
+from sifu.replication.claims.claim import Claim, Measured, Verdict
+from sifu.replication.claims.tables import DATASETS
+from tests.claimed import Said, World
+from tests.conftest import REPO
+
+HOLDS, IN_PART, FAILS, NOT_TESTABLE, NOT_RUN = Verdict
+
+
+def claim(name: str) -> Claim:
+    (found,) = (claim for claim in CLAIMS if claim.name.startswith(name))
+    return found
+
+
+def verdict(name: str, world: World) -> Verdict:
+    chosen = claim(name)
+    return chosen.judge(chosen.measure(world.tables()))
+
+
+HISTORY = "SIFU's speed-up comes from what it keeps"
+RESTART = {
+    ("*", "sifu_strict"): Said(100, cut=0)
+}  # no faster than scratch, which the claim on strict accounting denies
+
+
+def true_world(name: str, scenarios: tuple[str, ...] = DATASETS) -> World:
+    return World(scenarios, RESTART if name.startswith(HISTORY) else {})
+
+
+@pytest.mark.parametrize("name", [claim.name for claim in CLAIMS])
+def test_every_claim_holds_where_it_is_true(name: str) -> None:
+    """SIFU saves 60%, FedEraser takes 12% more, the best sigma that gets there is 2.5 times as fast, and so on."""
+    assert verdict(name, true_world(name)) is HOLDS
+
+
+@pytest.mark.parametrize("name", [claim.name for claim in CLAIMS])
+def test_a_claim_without_a_dataset_is_not_testable(name: str) -> None:
+    assert verdict(name, World(())) is NOT_TESTABLE
+    assert verdict(name, World(("mnist_by_writer",))) is NOT_TESTABLE, "what stands beside counts"
+
+
+@pytest.mark.parametrize("name", [claim.name for claim in CLAIMS if "trade-off" not in claim.name])
+def test_without_celeba_a_claim_holds_in_part(name: str) -> None:
+    assert verdict(name, true_world(name, DATASETS[:-1])) is IN_PART
+
+
+@pytest.mark.parametrize(
+    ("name", "world"),
+    [
+        ("SIFU takes 52%", World(changes={("*", "sifu"): Said(101, 0.02)})),
+        ("FedEraser takes 12%", World(changes={("*", "fed_eraser_released_searched"): Said(99)})),
+        ("SIFU has the best trade-off", World(changes={("*", "last"): Said(gap=0.05)})),
+        ("Fine-tuning", World(changes={("*", "fine_tuning"): Said(50, 0.04)})),
+        ("FedAccum forgets", World(changes={("*", "fed_accum_released"): Said(50, 0.0)})),
+        (
+            "Last does well",
+            World(changes={(name, "last"): Said(retain=0.9 if "cifar" in name else 0.5) for name in DATASETS}),
+        ),
+        ("Last never", World(changes={("*", "last"): Said(30)})),
+        ("With watermarks", World(changes={("*", "fine_tuning"): Said(40, 0.02)})),  # as fast, and forgets as well
+        (HISTORY, World(changes={("*", "sifu_strict"): Said(70, cut=10)})),  # 30% by noise, half of SIFU's 60%
+        ("The best sigma", World(sweep={0.1: (51.0, "done"), 1.0: (20.0, "not_reached")})),  # 100 / 51 < 2
+        ("SIFU's forget accuracy", World(changes={("*", "sifu"): Said(40, 0.2)})),
+        ("alpha", World(held={"": 0.99})),
+        ("DP", World(changes={("*", "dp_released"): Said(30, 0.01)})),
+        ("SIFU's certificate", World(changes={("*", "sifu"): Said(40, delta=1.0)})),
+        ("Strict SIFU's certificate", World(changes={("*", "sifu_strict"): Said(40, delta=0.011)})),
+        ("Clients with backdoors", World(changes={("*", "sifu"): Said(40, triggers=60)})),
+        ("SIFU's speed-up survives", World(changes={("*", "sifu_strict"): Said(100)})),
+        ("SIFU's speed-up is that", World(changes={("*", "sifu_released"): Said(120)})),
+        ("FedEraser, corrected", World(changes={("*", "fed_eraser_searched"): Said(80)})),
+        ("FedAccum, corrected", World(changes={("*", "fed_accum"): Said(50, 0.0)})),
+        ("SIFU's trade-off is still the best beside corrected", World(changes={("*", "fed_accum"): Said(gap=0.0)})),
+        ("SIFU's trade-off is still the best with DP", World(changes={("*", "dp_released"): Said(gap=0.05)})),
+        ("SIFU's trade-off is still the best beside scratch", World(changes={("*", "last"): Said(gap=0.05)})),
+        ("For other sets", World(changes={("*", "sifu"): Said(101, 0.02)})),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_every_claim_fails_where_it_is_false(name: str, world: World) -> None:
+    assert verdict(name, world) is FAILS
+
+
+def measured(name: str, world: World, scenario: str, place: int = 0) -> Measured:
+    found = [line for line in claim(name).measure(world.tables()) if line.scenario == scenario]
+    value = found[place].value
+    assert value is not None
+    return value
+
+
+def test_rounds_are_those_of_all_requests_seed_by_seed() -> None:
+    """Two requests of 40, 60 and 80 rounds, scratch 100 each: 60%, 40% and 20% are saved, 40% in the mean."""
+    world = World(("mnist",), {("mnist", "sifu"): Said(40, spread=20)})
+    found = measured("SIFU takes", world, "mnist")
+    assert found.mean == pytest.approx(0.4)
+    assert (found.low, found.high, found.seeds) == (pytest.approx(0.2), pytest.approx(0.6), 3)
+
+
+def test_the_average_is_over_datasets_then_over_seeds() -> None:
+    """MNIST saves 60, 40, 20%; FashionMNIST 60% always: seeds average 60, 50, 40%, the mean is 50%."""
+    world = World(("mnist", "fashionmnist", "mnist_by_writer"), {("mnist", "sifu"): Said(40, spread=20)})
+    assert measured("SIFU takes", world, "").mean == pytest.approx(0.5)
+
+
+def test_seeds_that_did_not_finish_have_no_cost() -> None:
+    """They were run all the same."""
+    world = World(("mnist",), {("mnist", "sifu"): Said(1, status="diverged")})
+    assert verdict("SIFU takes", world) is NOT_TESTABLE
+    found = {line.scenario: line for line in reversed(claim("SIFU takes").measure(world.tables()))}
+    assert (found["mnist"].verdict, found["mnist"].ran) == (NOT_TESTABLE, 3)
+    assert (found["celeba"].verdict, found["celeba"].ran) == (NOT_RUN, 0)
+    stopped = World(changes={("*", "fed_eraser_released_searched"): Said(150, status="not_reached")})
+    assert verdict("FedEraser takes", stopped) is NOT_TESTABLE, "rounds after which it was stopped are no cost"
+    lost = World(("mnist",), sweep={0.1: (10.0, "diverged")})
+    assert claim("The best sigma").measure(lost.tables())[0].verdict is NOT_TESTABLE
+
+
+def test_the_best_sigma_is_one_that_gets_there() -> None:
+    """100 / 40 = 2.5 at 0.1; at 1.0 it is 20, but it is lost. Accuracy 0.1 there, scratch's 0."""
+    assert measured("The best sigma", World(), "mnist").mean == pytest.approx(2.5)
+    assert measured("The best sigma", World(), "mnist", 1).mean == pytest.approx(0.1)
+
+
+def test_gaps_add_up_and_the_best_rival_counts() -> None:
+    """SIFU: 0.1 + 0.1; fine-tuning 0.15 + 0.15, the others 0.5 + 0.5: the difference is 0.1."""
+    world = World(("mnist",), {("mnist", "fine_tuning"): Said(gap=0.15)})
+    assert measured("SIFU has", world, "mnist").mean == pytest.approx(0.1)
+    assert "(fine_tuning)" in claim("SIFU has").measure(world.tables())[0].what
+
+
+def test_a_trade_off_needs_all_rivals() -> None:
+    tables = World(("mnist",)).tables()
+    there = tables.metrics["variant"] != "last"
+    found = trade_off.best_trade_off(trade_off.RELEASED)(replace(tables, metrics=tables.metrics[there]))
+    assert found[0].verdict is NOT_TESTABLE
+
+
+def test_trade_offs_of_sifu_and_of_scratch_stand_beside() -> None:
+    """0.1 + 0.1 and 0.5 + 0.5, and nothing of who was not run."""
+    beside = [
+        line for line in claim("SIFU has").measure(World(("mnist",)).tables()) if line.what.startswith("gaps of s")
+    ]
+    means = {line.what: line.value.mean for line in beside if line.value is not None}
+    assert means == {"gaps of sifu": pytest.approx(0.2), "gaps of scratch": pytest.approx(1.0)}
+
+
+def test_one_broken_promise_is_one_too_many() -> None:
+    """Three seeds with two requests each: one delta of 0.02 where 0.01 is claimed leaves 5 of 6, twice at worst."""
+    tables = World().tables()
+    cells = tables.cells.copy()
+    first = cells.index[(cells["scenario"] == "mnist") & (cells["variant"] == "sifu") & (cells["stop"] == "target")][0]
+    cells.loc[first, "actual_delta"] = 0.02
+    found = claim("SIFU's certificate").measure(replace(tables, cells=cells))
+    assert found[0].verdict is IN_PART
+    assert found[0].value is not None
+    assert found[0].value.mean == pytest.approx(5 / 6)
+    (worst,) = [
+        line.value for line in found if line.scenario == "mnist" and "worst actual over claimed delta" in line.what
+    ]
+    assert worst is not None
+    assert worst.high == pytest.approx(2.0)
+
+
+def test_strict_psi_must_be_a_bound_for_its_certificate() -> None:
+    assert verdict("Strict SIFU's certificate", World(strict=1.0)) is HOLDS
+    assert verdict("Strict SIFU's certificate", World(strict=0.99)) is IN_PART
+    assert verdict("Strict SIFU's certificate", World(strict=0.99, hidden=0.5)) is IN_PART
+    assert verdict("Strict SIFU's certificate", World(strict=0.99, hidden=0.49)) is FAILS
+    assert measured("Strict SIFU's certificate", World(hidden=0.3), "mnist", 1).mean == pytest.approx(0.3)
+
+
+def test_overlap_is_what_the_paper_claims_of_fashion_mnist() -> None:
+    changes = {(name, "sifu"): Said(40, 0.0) for name in ("mnist", "fashionmnist")}
+    lines = forgetting.slightly_above(World(changes=changes).tables())
+    found = {line.scenario: line.verdict for line in lines if line.verdict is not None}
+    assert (found["mnist"], found["fashionmnist"]) == (IN_PART, HOLDS)
+
+
+def test_commands_name_what_the_config_runs() -> None:
+    config = REPO / "config" / "paper.yaml"
+    plan, pair = read_yaml(config), ["scratch", "sifu"]
+    load_suite(plan | {"scenarios": ["mnist"], "variants": pair, "shown": pair}, config.parent)
+    for found in CLAIMS:
+        if "--cell" in found.again:
+            scenario, variant, seed, *stop = found.again.split("--cell ")[1].split("/")
+            limited = "trade-off" in found.name or found.name.startswith("Last does well")
+            assert stop == (["budget_25"] if limited else [])
+            assert scenario in plan["scenarios"]
+            assert variant in plan["variants"]
+            assert int(seed) in range(plan["first_seed"], plan["first_seed"] + plan["num_seeds"])
+        else:
+            assert "--configfile config/paper.yaml" in found.again
+    assert len({found.name for found in CLAIMS}) == len(CLAIMS)
+    assert len(PAPER) == 13
+
+
+def test_models_that_never_recovered_have_not_forgotten() -> None:
+    """DP's model knows nobody, as it never got back to the target: no seed has a number, of three that were run."""
+    found = claim("DP").measure(World(changes={("*", "dp_released"): Said(30, 0.0, status="not_reached")}).tables())
+    assert (found[0].value, found[0].verdict, found[0].ran) == (None, NOT_TESTABLE, 3)
+    lost = World(changes={("*", "scratch"): Said(status="not_reached")})
+    assert claim("Fine-tuning").measure(lost.tables())[0].verdict is NOT_TESTABLE, "nor has scratch's"
+
+
+def test_last_is_not_blamed_where_scratch_fails() -> None:
+    """CIFAR's target may be out of reach for all."""
+    lost = World(changes={("*", "scratch"): Said(status="not_reached")})
+    for name in ("Last does well", "Last never"):
+        assert verdict(name, lost) is NOT_TESTABLE
+
+
+def test_a_seed_that_last_lacks_counts_on_cifar_too() -> None:
+    """Scratch did not get there in one seed of three: what fails in the others fails in part."""
+    tables = World().tables()
+    cells = tables.cells.copy()
+    lost = (cells["scenario"] == "cifar10") & (cells["variant"] == "scratch") & (cells["seed"] == 0)
+    cells.loc[lost, "status"] = "not_reached"
+    found = {
+        line.scenario: line for line in claim("Last does well").measure(replace(tables, cells=cells)) if line.counts
+    }
+    assert (found["cifar10"].verdict, found["cifar100"].verdict) == (IN_PART, HOLDS)
+
+
+def test_how_far_last_stays_below_scratch() -> None:
+    """0.9 at the target minus 0.5 under both limits; beside it: it never recovers."""
+    assert measured("Last does well", World(), "cifar10").mean == pytest.approx(0.4)
+    assert measured("Last does well", World(), "cifar10", 1).mean == 0
+    assert measured("Last never", World(changes={("*", "last"): Said(30)}), "mnist").mean == 1
+
+
+def test_a_restart_is_one_only_from_the_first_rounds() -> None:
+    """10 rounds of 100 are saved from round 10, neither nothing nor half of SIFU's 60; round 11 is not the start."""
+    early, late = (World(changes={("*", "sifu_strict"): Said(90, cut=cut)}) for cut in (10, 11))
+    found = claim(HISTORY).measure(early.tables())[0]
+    assert (found.verdict, found.value and found.value.mean) == (IN_PART, pytest.approx(0.1))
+    assert claim(HISTORY).measure(late.tables())[0].verdict is NOT_TESTABLE
+
+
+def test_both_references_of_a_trade_off_are_judged() -> None:
+    """Gaps under the same limit are half as large here: 1.0 / 2 - 0.2 / 2."""
+    world, same = World(("mnist",)), "SIFU's trade-off is still the best beside scratch"
+    assert measured("SIFU has", world, "mnist").mean == pytest.approx(0.8)
+    assert measured(same, world, "mnist").mean == pytest.approx(0.4)
+    assert claim(same).measure(world.tables())[0].what.endswith("to scratch under the same limit")
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        ({("*", "fed_accum"): Said(50, 0.0)}, IN_PART),  # SIFU is not the only one
+        ({("*", "fed_accum"): Said(50, 0.0, status="not_reached")}, HOLDS),
+        ({("*", "sifu"): Said(40, 0.2)}, FAILS),  # fast, but it knows them
+        ({("mnist", "sifu"): Said(40, status="diverged")}, IN_PART),  # nothing to measure on one of five
+    ],
+)
+def test_only_sifu_is_faster_and_forgets(change: dict[tuple[str, str], Said], wanted: Verdict) -> None:
+    assert verdict("For other sets", World(changes=change)) is wanted
+    saved, known = (measured("For other sets", World(), "mnist", place).mean for place in (0, 1))
+    assert (saved, known) == (pytest.approx(0.6), pytest.approx(0.02)), "40 of 100 rounds"
+
+
+def test_clients_who_had_done_nothing_are_not_hidden() -> None:
+    """Of 100 who had, 30 are hidden; with 50 more who had not, 80 of 150 would be more than half."""
+    name = "Strict SIFU's certificate"
+    assert measured(name, World(hidden=0.3, idle=50), "mnist", 1).mean == pytest.approx(0.3)
+    assert verdict(name, World(hidden=0.3, idle=50)) is FAILS
+
+
+def test_a_seed_that_is_missing_is_said_of_the_average() -> None:
+    tables = World().tables()
+    cells = tables.cells.copy()
+    first = (cells["scenario"] == "mnist") & (cells["variant"] == "sifu") & (cells["stop"] == "target")
+    cells.loc[first & (cells["seed"] == 0), "status"] = "diverged"
+    lines = claim("SIFU takes").measure(replace(tables, cells=cells))
+    whole = next(line for line in lines if line.scenario == "")
+    assert whole.value is not None
+    assert (whole.value.seeds, whole.ran) == (2, 3)
+    assert claim("SIFU takes").judge(lines) is IN_PART

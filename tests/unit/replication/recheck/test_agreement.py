@@ -1,0 +1,91 @@
+"""Numbers of a cell that was run again, beside those of its own seed and of the others."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import pandas as pd
+import pytest
+
+from sifu.replication.claims.tables import Tables, read_tables
+from sifu.replication.published import REPLICATION
+from sifu.replication.recheck.agreement import Verdict, compare, worst
+from sifu.store.cell import Wanted
+from sifu.store.schemas import CELLS, METRICS
+from tests.conftest import REPO
+
+CELL = Wanted("s", "v", "target", 0, 1)
+
+
+def tables(rounds: list[int], accuracy: list[float], status: str = "done") -> Tables:
+    """A seed for each number."""
+    keys = [CELL._asdict() | {"seed": seed} for seed in range(len(rounds))]
+    cells = [key | {"status": status, "rounds": count} for key, count in zip(keys, rounds, strict=True)]
+    accurate = {"metric": "accuracy", "subset": "forget"}
+    values = [key | accurate | {"value": value} for key, value in zip(keys, accuracy, strict=False)]
+    frames = [
+        pd.DataFrame(rows, columns=[column.name for column in table.columns])
+        for rows, table in ((cells, CELLS), (values, METRICS))
+    ]
+    nothing = {field.name: pd.DataFrame() for field in fields(Tables)}
+    return Tables(**nothing | dict(zip(("cells", "metrics"), frames, strict=True)))
+
+
+def verdicts(stored: Tables, again: Tables, *, elsewhere: bool = True) -> list[str]:
+    """Of status, rounds and accuracy."""
+    return [number.verdict.value for number in compare(CELL, stored, again, elsewhere=elsewhere)]
+
+
+@pytest.mark.parametrize(
+    ("rounds", "accuracy", "status", "expected"),
+    [
+        (100, 0.50004, "done", ["same", "same", "same"]),  # 0.5000 is printed
+        (101, 0.501, "done", ["same", "close", "close"]),
+        (120, 0.519, "done", ["same", "close", "close"]),  # a look 20 rounds later; 0.02 in which no round is missed
+        (80, 0.481, "done", ["same", "close", "close"]),
+        (121, 0.521, "done", ["same", "within seeds", "within seeds"]),
+        (70, 0.4, "done", ["same", "within seeds", "within seeds"]),  # 100 - 30 and 0.5 - 0.1: just inside
+        (69, 0.39, "done", ["same", "differs", "differs"]),
+        (190, 0.8, "done", ["same", "within seeds", "within seeds"]),  # 160 + 30 and 0.7 + 0.1
+        (191, 0.81, "done", ["same", "differs", "differs"]),
+        (100, 0.5, "diverged", ["differs", "same", "same"]),
+    ],
+)
+def test_its_own_seed_comes_before_the_others(rounds: int, accuracy: float, status: str, expected: list[str]) -> None:
+    """Deviations: 30 of 100, 130, 160; 0.1 of 0.5, 0.6, 0.7 (a hair more: rounding)."""
+    stored = tables([100, 130, 160], [0.5 - 1e-9, 0.6, 0.7 + 1e-9])
+    again = tables([rounds], [accuracy], status)
+    assert verdicts(stored, again) == expected
+    here = ["differs" if verdict == "within seeds" else verdict for verdict in expected]
+    assert verdicts(stored, again, elsewhere=False) == here, "on the device of the stored cell other seeds do not count"
+
+
+def test_a_status_that_another_seed_has_is_within_seeds() -> None:
+    stored = tables([100, 100], [0.5, 0.5])
+    stored.cells.loc[1, "status"] = "not_reached"
+    again = tables([100], [0.5], "not_reached")
+    assert verdicts(stored, again) == ["within seeds", "same", "same"]
+    assert verdicts(stored, again, elsewhere=False) == ["differs", "same", "same"]
+
+
+def test_what_only_one_side_has_differs() -> None:
+    full, bare = tables([100, 100], [0.5, 0.5]), tables([100, 100], [])
+    assert verdicts(full, bare) == ["same", "same", "differs"]
+    assert verdicts(bare, full) == ["same", "same", "differs"]
+    assert verdicts(full, tables([], [])) == ["differs"] * 3, "nothing was run again"
+    assert worst([]) == Verdict.DIFFERS, "nothing is compared"
+
+
+@pytest.mark.skipif(not (REPO / REPLICATION / "manifest.json").exists(), reason="results/paper is not in this checkout")
+@pytest.mark.parametrize("seed", range(10))
+def test_scratch_cannot_pose_as_sifu(seed: int) -> None:
+    """MNIST's own numbers. They lie in SIFU's range for many seeds, and yet are not those of SIFU's seed."""
+    stored = read_tables(REPO / REPLICATION)
+    cells, metrics = (table[table["variant"] == "scratch"] for table in (stored.cells, stored.metrics))
+    again = replace(stored, cells=cells.assign(variant="sifu"), metrics=metrics.assign(variant="sifu"))
+    cell = Wanted("mnist", "sifu", "target", seed, 1)
+    there = compare(cell, stored, again, elsewhere=True)
+    assert worst(number.verdict for number in there) in (Verdict.WITHIN_SEEDS, Verdict.DIFFERS)
+    assert all(number.verdict.value in ("within seeds", "differs") for number in there if number.quantity == "rounds")
+    here = compare(cell, stored, again, elsewhere=False)
+    assert worst(number.verdict for number in here) == Verdict.DIFFERS

@@ -1,0 +1,219 @@
+"""A small finished run: its cells run again."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+
+from sifu.__main__ import main
+from sifu.config.blocks import block_seeds
+from sifu.replication.claims.tables import read_tables
+from sifu.replication.recheck.agreement import compare
+from sifu.replication.recheck.command import made_with
+from sifu.replication.recheck.pace import Pace, pace_of
+from sifu.replication.recheck.rerun import Machine, rerun
+from sifu.replication.recheck.sample import sample_cells
+from sifu.replication.recheck.stored import named_cell, read_stored
+from sifu.store.cell import Wanted
+from sifu.store.parquet import read_table, write_table
+from sifu.store.provenance import provenance
+from sifu.store.schemas import CELLS
+from tests.claimed import World
+from tests.conftest import one_sentence
+from tests.small_run import BLOCK, VARIANTS
+
+
+def verify(root: Path, *more: str) -> int:
+    with contextlib.chdir(root):
+        return main(["verify-paper", "--config", str(root / "config" / "small.yaml"), "--device", "cpu", *more])
+
+
+def test_cells_that_are_run_again_agree(small_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On the same machine even to the digit: stored and again are the same."""
+    assert verify(small_run, "--cells", "2", "--sample-seed", "1") == 0
+    printed, said = capsys.readouterr()
+    assert "run again, beside those of results: 2 same, 0 close, 0 within seeds, 0 differs" in printed
+    assert said.count(": same") == 2, "each as soon as it is known"
+    assert printed.count("15 of 15 numbers") == 2, (
+        "3 requests: status, rounds, 3 accuracies (the digits have no test set)"
+    )
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_named_cell_is_the_same_to_the_digit(small_run: Path, tmp_path: Path, variant: str) -> None:
+    """With a training of its own, too: the search is the stored one."""
+    cell = Wanted("smoke", variant, "target", 1, 3)
+    rerun(cell, Machine(small_run / "config", small_run / "results", small_run, "cpu"), tmp_path)
+    stored, again = (read_tables(folder) for folder in (small_run / "results", tmp_path))
+    found = compare(cell, stored, again, elsewhere=False)
+    quantities = ["status", "rounds", *(f"accuracy, {subset}" for subset in ("forget", "forgotten", "retain"))]
+    assert [(number.request, number.quantity) for number in found] == [(u, q) for u in (1, 2, 3) for q in quantities]
+    assert all(number.stored == number.again for number in found)
+    assert set(again.cells["stop"]) == {"target"}, "other limits were run, too"
+
+
+def test_a_budget_is_run_under_its_own_rule(small_run: Path, tmp_path: Path) -> None:
+    cell = Wanted("smoke", "sifu", "budget_50", 0, 1)
+    rerun(cell, Machine(small_run / "config", small_run / "results", small_run, "cpu"), tmp_path)
+    found = compare(cell, read_tables(small_run / "results"), read_tables(tmp_path), elsewhere=False)
+    assert len(found) == 3 * 5
+    assert all(number.stored == number.again for number in found)
+    assert named_cell("smoke/sifu/0/budget_50", read_stored(small_run / "results")) == cell._replace(request=3)
+    assert named_cell("smoke/sifu/0", read_stored(small_run / "results")).stop == "target"
+
+
+def tampered(small_run: Path, root: Path, device: str, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Path:
+    """The same run with other cells of SIFU, as if they had been stored by a `device`."""
+    shutil.copytree(small_run, root)
+    path = root / "results" / "unlearn" / "smoke" / "sifu" / BLOCK / "cells.parquet"
+    write_table(path, CELLS, change(read_table(path, CELLS)), provenance("unlearn", {}, "", device))
+    return root
+
+
+def shifted(cells: pd.DataFrame) -> pd.DataFrame:
+    """Seed 0 took 30 rounds more than it did; seed 1 as many fewer, so that the seeds have their spread."""
+    return cells.assign(rounds=cells["rounds"] + cells["seed"].map({0: 30, 1: -30}))
+
+
+@pytest.mark.parametrize(
+    ("device", "code", "counts"),
+    [
+        ("cpu", 1, "0 same, 0 close, 0 within seeds, 1 differs"),
+        ("another", 0, "0 same, 0 close, 1 within seeds, 0 differs"),
+    ],
+)
+def test_only_another_device_may_be_as_far_as_another_seed(
+    small_run: Path, tmp_path: Path, device: str, code: int, counts: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tampered(small_run, tmp_path / "other", device, shifted)
+    assert verify(root, "--cell", "smoke/sifu/0") == code
+    printed = capsys.readouterr().out
+    assert f"run again, beside those of results: {counts}" in printed
+    assert ("no closer than another seed would be" in printed) == (code == 0), "what is weak says so"
+
+
+def test_a_cell_that_differs_is_noticed_on_any_device(
+    small_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tampered(small_run, tmp_path / "other", "another", lambda cells: cells.assign(rounds=cells["rounds"] + 500))
+    assert verify(root, "--cell", "smoke/sifu/0") == 1
+    assert "0 within seeds, 1 differs" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--results", "/none"], "no unlearned cells under /none: run make paper"),
+        (["--minutes", "1e-9"], "no stored cell fits into 1e-09 minutes for 5: allow --minutes"),
+        (["--minutes", "0"], "--minutes: 0.0 is refused"),
+        (["--cells", "0"], "--cells: 0 is refused"),
+        (["--cell", "smoke/sifu/0/x"], "has no cell smoke/sifu/0/x (x) that was run to its end"),
+        (["--cell", "smoke/sifu/0/target/1"], "allowed: scenario/variant/seed, such as mnist/sifu/0"),
+        (["--cell", "smoke/sifu"], "allowed: scenario/variant/seed, such as mnist/sifu/0"),
+        (["--cell", "smoke/sifu/7"], "has no cell smoke/sifu/7 (target) that was run to its end"),
+    ],
+)
+def test_what_cannot_be_run_again_is_one_sentence(
+    small_run: Path, more: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert verify(small_run, *more) == 2
+    assert words in one_sentence(capsys)
+
+
+def test_without_the_datasets_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    World(("cifar10",)).write(tmp_path)
+    more = ["--results", str(tmp_path / "results" / "paper"), "--data-root", str(tmp_path / "none")]
+    assert main(["verify-paper", "--config", str(tmp_path / "config" / "paper.yaml"), *more]) == 2
+    assert "no dataset of the stored cells is here: set SIFU_DATA_ROOT" in capsys.readouterr().err
+
+
+def test_a_sample_is_cheap_and_its_own(small_run: Path) -> None:
+    """A second a round: cells cost their rounds, and a limit leaves out what is above."""
+    stored = read_stored(small_run / "results")
+    costs = {cell[:4]: stored.rounds(cell, own(cell)) for cell in sample_cells(stored, 100, 1e9, 0, second)}
+    assert len(costs) == 2 * 2 * len(VARIANTS), "seeds, stops, variants"
+    limit = sorted(costs.values())[5]
+    cheap = sample_cells(stored, 4, 4 * limit / 60, 0, second)
+    assert len({cell[:4] for cell in cheap}) == 4
+    assert all(costs[cell[:4]] <= limit for cell in cheap)
+    assert cheap == sample_cells(stored, 4, 4 * limit / 60, 0, second)
+    assert cheap != sample_cells(stored, 4, 4 * limit / 60, 1, second)
+    blocks = sample_cells(stored, 100, 1e9, 0, second, together=True)
+    assert len({cell[:3] for cell in blocks}) == len(blocks) == 2 * len(VARIANTS), "a block is run once"
+    fewer = sample_cells(stored, 4, 4 * limit / 60, 0, second, together=True)
+    assert fewer
+    assert all(stored.rounds(cell, range(2)) <= limit for cell in fewer), "both seeds are run, and wait for each other"
+
+
+def second(_: str) -> Pace:
+    return Pace(1.0)
+
+
+def own(cell: Wanted) -> range:
+    return range(cell.seed, cell.seed + 1)
+
+
+def rounds_in(folder: Path, seed: int) -> int:
+    """All rounds of a seed that lie in a folder, trainings and requests."""
+    stored = read_stored(folder)
+    return sum(
+        int(table.loc[table["seed"] == seed, "rounds"].sum()) for table in (stored.training, stored.tables.cells)
+    )
+
+
+@pytest.mark.parametrize(("variant", "stop"), [("sifu", "target"), ("sifu", "budget_50"), ("dp_smoke", "budget_50")])
+def test_what_a_cell_costs_is_what_is_run_for_it(small_run: Path, tmp_path: Path, variant: str, stop: str) -> None:
+    """On the same machine a re-run takes the rounds that are stored: both trainings of DP, and the target beside a
+    budget.
+    """
+    cell = Wanted("smoke", variant, stop, 1, 1)
+    machine = Machine(small_run / "config", small_run / "results", small_run, "cpu")
+    rerun(cell, machine, tmp_path)
+    beside = pace_of(machine.config, cell.scenario, machine.data_root).beside
+    assert read_stored(small_run / "results").rounds(cell, own(cell), beside) == rounds_in(tmp_path, 1)
+
+
+def test_a_cell_can_be_run_again_in_its_block(
+    small_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a GPU does, where rounding depends on who is run together; on a CPU the cell is the same either way."""
+    cell = Wanted("smoke", "sifu", "target", 1, 3)
+    rerun(cell, Machine(small_run / "config", small_run / "results", small_run, "cpu", seeds="block"), tmp_path)
+    assert {path.parent.name for path in tmp_path.glob("unlearn/*/*/*/cells.parquet")} == {BLOCK}
+    assert verify(small_run, "--cell", "smoke/sifu/1", "--seeds", "block") == 0
+    assert "2 same, 0 close, 0 within seeds, 0 differs" in capsys.readouterr().out, "all that were run are compared"
+
+
+@pytest.mark.parametrize(
+    ("seeds", "kind", "together"),
+    [("auto", "cpu", False), ("auto", "cuda", True), ("own", "cuda", False), ("block", "cpu", True)],
+)
+def test_a_gpu_runs_the_block(seeds: str, kind: str, together: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sifu.replication.recheck.rerun.choose_device", lambda _: torch.device(kind))
+    assert Machine(Path(), Path(), Path(), seeds=seeds).together is together
+
+
+@pytest.mark.parametrize(("device", "other"), [("cpu", False), ("NVIDIA H200, tf32", True)])
+def test_rounding_depends_on_the_block_on_a_gpu(small_run: Path, tmp_path: Path, device: str, other: bool) -> None:
+    cells = read_table(small_run / "results" / "unlearn" / "smoke" / "sifu" / BLOCK / "cells.parquet", CELLS)
+    for block in (BLOCK, "s001-001"):
+        path = tmp_path / block / "unlearn" / "smoke" / "sifu" / block / "cells.parquet"
+        write_table(path, CELLS, cells[cells["seed"].isin(block_seeds(block))], provenance("unlearn", {}, "", device))
+    cell = Wanted("smoke", "sifu", "target", 1, 1)
+    one, two = (made_with(cell, tmp_path / block) for block in (BLOCK, "s001-001"))
+    assert (one != two) is other
+
+
+def test_a_backdoor_is_run_beside_scratch(small_run: Path, tmp_path: Path) -> None:
+    scenario = "smoke_backdoor"
+    cell = Wanted(scenario, "sifu", "target", 0, 1)
+    rerun(cell, Machine(small_run / "config", small_run / "results", small_run, "cpu"), tmp_path)
+    assert set(read_tables(tmp_path).cells["variant"]) == {"scratch", "sifu"}
+    assert pace_of(small_run / "config", scenario, small_run).beside == ("scratch",)
+    assert read_stored(tmp_path).rounds(cell, own(cell), ("scratch",)) == rounds_in(tmp_path, 0)

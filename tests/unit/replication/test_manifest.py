@@ -1,0 +1,139 @@
+"""The manifest of a small finished run: every job, its settings, its seeds and its time."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from sifu.__main__ import main
+from sifu.docs.blocks import filled
+from sifu.replication.published import MNIST, REPLICATION, quoted
+from sifu.store.parquet import write_table
+from sifu.store.provenance import provenance
+from sifu.store.schemas import SWEEP
+from sifu.store.timing import Spell, busy_seconds, spell_of, timed
+from tests.conftest import REPO
+from tests.small_run import BLOCK, VARIANTS
+
+
+def manifest(root: Path) -> dict[str, object]:
+    with contextlib.chdir(root):
+        assert main(["manifest", "--config", str(root / "config" / "small.yaml")]) == 0
+    found: dict[str, object] = json.loads((root / "results" / "manifest.json").read_text())
+    return found
+
+
+def test_a_manifest_names_every_job(small_run: Path) -> None:
+    found = manifest(small_run)
+    blocks = pd.DataFrame(found["blocks"])
+    jobs = [f"{job.stage} {job.scenario} {job.variant}".strip() for job in blocks.itertuples()]
+    assert jobs == [
+        *["partition smoke"] * 2,
+        "search smoke dp_smoke",
+        "train smoke dp_smoke",
+        "train smoke",
+        *(f"unlearn smoke {name}" for name in sorted(VARIANTS)),
+        "verify smoke",
+    ]
+    assert blocks["seeds"].tolist() == [[0, 1], [1_000_000, 1_000_000], [1_000_000, 1_000_000], *[[0, 1]] * 6]
+    assert (blocks["seconds"] > 0).all()
+    assert found["seconds"] == {"cpu": pytest.approx(blocks["seconds"].sum())}
+    assert found["seeds"] == [0, 1]
+    assert set(blocks["device"]) == {"cpu"} == {found["device"]}
+    assert blocks["code_hash"].nunique() > 1
+    settings = found["block_settings"]
+    assert isinstance(settings, dict)
+    sifu = blocks[(blocks["stage"] == "unlearn") & (blocks["variant"] == "sifu")]["settings"].item()
+    assert settings[sifu]["method"]["name"] == "sifu", "as it was run, whatever the config says today"
+    assert set(blocks["settings"]) == set(settings)
+
+
+def test_a_manifest_has_the_seeds_of_the_tables(small_run: Path, tmp_path: Path) -> None:
+    """Side experiments take only some seeds of a block; the null space is of no scenario, and has no time."""
+    shutil.copytree(small_run, tmp_path / "copy")
+    results = tmp_path / "copy" / "results"
+    ended = {
+        "status": "done",
+        "rounds": 1,
+        "client_steps": 1,
+        "cut_round": 0,
+        "retain_accuracy": 1.0,
+        "forget_accuracy": 0.0,
+    }
+    key = {"scenario": "smoke", "variant": "sifu", "sigma": 0.1, "seed": 0, "request": 1}
+    stamp = provenance("sweep", {"sigma": 0.1}, "", "cpu")
+    write_table(results / "sweep" / "smoke" / BLOCK / "sweep.parquet", SWEEP, pd.DataFrame([key | ended]), stamp)
+    assert main(["null-space", "--results", str(results)]) == 0
+    blocks = pd.DataFrame(manifest(tmp_path / "copy")["blocks"]).set_index("stage")
+    assert blocks.loc["sweep", "seeds"] == [0, 0]
+    assert blocks.loc["null_space", ["scenario", "variant"]].tolist() == ["", ""]
+
+
+def test_the_hash_is_that_of_the_settings(small_run: Path, tmp_path: Path) -> None:
+    before = manifest(small_run)["settings_hash"]
+    shutil.copytree(small_run, tmp_path / "copy")
+    config = tmp_path / "copy" / "config"
+    text = (config / "small.yaml").read_text()
+    assert manifest(tmp_path / "copy")["settings_hash"] == before, "the place of the results counts"
+    (config / "small.yaml").write_text(text.replace("num_seeds: 2", "num_seeds: 3"))
+    assert manifest(tmp_path / "copy")["settings_hash"] != before
+
+
+def test_a_run_without_results_has_no_manifest(
+    small_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with contextlib.chdir(tmp_path):
+        assert main(["manifest", "--config", str(small_run / "config" / "small.yaml")]) == 2
+    assert "nothing has been unlearned under" in capsys.readouterr().err
+    assert not list(tmp_path.rglob("manifest.json"))
+
+
+def test_the_time_of_a_job(tmp_path: Path) -> None:
+    assert spell_of(tmp_path).seconds is None
+    (tmp_path / "benchmark.tsv").write_text("s\th:m:s\n4.5\t0:00:04\n6.5\t0:00:06\n")
+    assert spell_of(tmp_path).seconds == 6.5, "Snakemake's last run counts"
+    with timed(tmp_path):
+        pass
+    found = spell_of(tmp_path).seconds
+    assert found is not None
+    assert found < 1, "our own clock comes first"
+    (tmp_path / "time.json").write_text("{")
+    assert spell_of(tmp_path).seconds == 6.5
+
+
+def test_jobs_at_once_count_once() -> None:
+    """0 to 10 and 5 to 15 are 15 seconds, 30 to 35 are 5; 3 more began nobody knows when: 23. 31 to 32 adds nothing."""
+    spells = [Spell(30.0, 5.0), Spell(0.0, 10.0), Spell(None, 3.0), Spell(5.0, 10.0), Spell(31.0, 1.0)]
+    assert busy_seconds(spells) == 23
+    assert busy_seconds([Spell(None, None)]) == 0
+
+
+def test_a_job_that_fails_leaves_no_time(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="broken"), timed(tmp_path):
+        raise ValueError("broken")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_readme_quotes_the_replication_once_it_is_there(small_run: Path, tmp_path: Path) -> None:
+    page = "<!-- docs: figure --><!-- end --> <!-- docs: tables --><!-- end --> <!-- docs: setting --><!-- end -->"
+    page += "\n<!-- docs: headline -->\n<!-- end -->\n"
+    shutil.copytree(REPO / MNIST, tmp_path / MNIST)
+    before = filled(page, tmp_path)
+    assert "(docs/mnist/requests.png)" in before
+    assert "make mnist" in before
+    manifest(small_run)
+    shutil.copytree(small_run / "results" / "report", tmp_path / REPLICATION / "report")
+    assert quoted(tmp_path).folder == tmp_path / MNIST, "a run without its manifest is quoted"
+    shutil.copy(small_run / "results" / "manifest.json", tmp_path / REPLICATION)
+    after = filled(page, tmp_path)
+    assert "(results/paper/report/figures/requests.png)" in after
+    assert "[all requests](results/paper/report/tables/headline.md)" in after
+    assert "Smoke with the paper's settings: 20 clients" in after
+    assert "make paper" in after
+    assert "| SIFU | " in after
+    assert "mnist" not in after

@@ -1,0 +1,200 @@
+"""Where panels stand, and what axes show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.axes import Axes
+from PIL import Image
+
+from sifu.catalog.figures import requests, sigma
+from sifu.catalog.methods import METHODS
+from sifu.plan.report_plan import ReportPlan
+from sifu.report.figures.alpha import _points
+from sifu.report.figures.board import Board
+from sifu.report.figures.style import colours, grid, legend, lines, log_ticks, whole_range
+from sifu.report.image import DPI, write_figure
+from sifu.report.results import Results
+from sifu.report.statistics import intervals, lost
+
+_KEYS = ["scenario", "variant", "stop", "request"]
+
+
+@pytest.mark.parametrize(
+    ("count", "shape"), [(0, (2, 1)), (1, (2, 1)), (5, (2, 5)), (6, (4, 3)), (10, (4, 5)), (13, (6, 5))]
+)
+def test_a_line_that_is_full_starts_another(count: int, shape: tuple[int, int]) -> None:
+    """Two panels a scenario, at most five scenarios a line, lines of about the same length."""
+    names = [f"s{i}" for i in range(count)]
+    board = Board.of(names, 2)
+    assert board.axes.shape == shape
+    panels = {board.at(row, name) for name in board.names for row in range(2)}
+    assert len(panels) == 2 * max(1, count)
+    assert {axis for axis in board.axes.flat if axis.axison} == panels, "places that are left over are blank"
+
+
+def axis_of() -> Axes:
+    axis: Axes = grid(1, 1)[1][0, 0]
+    return axis
+
+
+def crossed(axis: Axes) -> list[list[float]]:
+    """Where an axis has crosses."""
+    return [point for line in axis.lines if line.get_marker() == "x" for point in line.get_xydata().tolist()]
+
+
+def source_of(labels: dict[str, str]) -> Results:
+    """Methods alone: nothing was run."""
+    methods = {name: name for name in labels}
+    return Results(ReportPlan("", {}, [], labels, methods, list(labels), {}, {}, {}, [], [], [], [], [], {}))
+
+
+def test_methods_do_not_hide_each_other_at_a_single_budget() -> None:
+    labels = {"scratch": "Scratch", "sifu": "SIFU"}
+    source = source_of(labels)
+    rows = [{"variant": name, "budget": 50, "mean": 0.1, "low": 0.1, "high": 0.1} for name in labels]
+    axis = axis_of()
+    lines(axis, source, pd.DataFrame(rows), "budget")
+    places = [float(drawn.lines[0].get_xdata()[0]) for drawn in axis.containers]  # type: ignore[attr-defined]
+    assert len(set(places)) == 2
+    assert sum(places) / 2 == pytest.approx(50)
+
+
+@pytest.mark.parametrize(("count", "spread"), [(2, 0.08), (6, 0.4), (10, 0.6)])
+def test_marks_stay_nearer_to_their_own_place_than_to_the_next(count: int, spread: float) -> None:
+    """0.08 of the smallest step between places (1, though the places reach from 0 to 20) apart, in all 0.6 at most."""
+    labels = {name: name for name in list(METHODS)[:count]}
+    rows = [{"variant": name, "set": place} for name in labels for place in (0, 1, 20)]
+    part = pd.DataFrame(rows).assign(mean=0.1, low=0.1, high=0.1)
+    axis = axis_of()
+    lines(axis, source_of(labels), part, "set")
+    first = [float(drawn.lines[0].get_xdata()[0]) for drawn in axis.containers]  # type: ignore[attr-defined]
+    assert max(first) - min(first) == pytest.approx(spread)
+
+
+def test_marks_of_what_did_not_get_there_are_hollow() -> None:
+    """Two requests, the second fell short: one white mark over its own, and a line of the legend that says so, last."""
+    part = pd.DataFrame({"variant": "sifu", "request": [1, 2], "mean": [9.0, 4.0], "low": [9.0, 4.0]})
+    part = part.assign(high=part["mean"], short=[False, True])
+    figure, axes = grid(1, 1)
+    lines(axes[0, 0], source_of({"sifu": "SIFU"}), part, "request")
+    white = [line for line in axes[0, 0].lines if line.get_markerfacecolor() == "white" and len(line.get_xdata())]
+    assert [line.get_xydata().tolist() for line in white] == [[[2.0, 4.0]]]
+    legend(figure)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        "SIFU",
+        "hollow: target not met on\nevery seed",
+    ]
+
+
+def test_what_diverged_on_every_seed_has_a_cross_at_the_top() -> None:
+    """Last has rounds at its first request; at the second no seed was left, whatever accuracy it ended with."""
+    plan = ReportPlan(
+        "", {"s": "S"}, [], {"last": "Last"}, {"last": "last"}, ["last"], {}, {"s": "plain"}, {}, *[[]] * 5, {}
+    )
+    source = Results(plan)
+    key = {"scenario": "s", "variant": "last", "stop": "target"}
+    rows = [(1, "done", 0.5), (1, "rounds", 70.0), (1, "accuracy", 0.2), (2, "done", 0.0), (2, "accuracy", 0.1)]
+    found = [key | {"request": at, "quantity": name, "mean": value, "low": value} for at, name, value in rows]
+    table = pd.DataFrame(found).assign(subset="")
+    table.loc[table["quantity"] == "accuracy", "subset"] = "forgotten"
+    source.__dict__["statistics"] = table.assign(high=table["mean"], std=0.0, seeds=2)
+    figure = requests.draw(source)
+    assert [crossed(axis) for axis in figure.axes] == [[[2.0, 0.97]], []]
+    words = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert words == ["Last", "hollow: target not met on\nevery seed", "cross: every seed diverged"]
+
+
+def test_a_model_that_explodes_does_not_press_the_others_together() -> None:
+    """1 to 2 but for the last of 1,000 points; 100 times the 99th percentile, about 2, is the most that is drawn."""
+    rows = pd.DataFrame({"alpha": [*np.linspace(1.0, 2.0, 999), 1e15]})
+    axis = axis_of()
+    _points(axis, rows.assign(psi_published=1.0, psi_released=1.0, psi_strict=2.0))
+    assert max(axis.get_xlim()) < 4
+    assert axis.lines[-1].get_xydata().tolist() == [[1.0, 1.0], [2.0, 2.0]], "the line ends where points do"
+
+
+def test_a_png_has_a_palette_and_the_colours_of_the_pdf(tmp_path: Path) -> None:
+    """White and the ten of the methods, each its own: the nearest of the palette is a step of 256 away at most."""
+    figure, axes = grid(1, 1, width=4)
+    for place, colour in enumerate(colours()):
+        axes[0, 0].bar(place, 1, color=colour)
+    write_figure(tmp_path / "bars", figure)
+    assert {path.name for path in tmp_path.iterdir()} == {"bars.pdf", "bars.png"}
+    image = Image.open(tmp_path / "bars.png")
+    assert (image.mode, image.size, round(image.info["dpi"][0])) == ("P", (800, 500), DPI)
+    pixels = np.asarray(image.convert("RGB")).reshape(-1, 3).astype(int)
+    for wanted in [(1.0, 1.0, 1.0), *colours()]:
+        near = np.abs(pixels - np.round(255 * np.array(wanted))).max(1) <= 1
+        assert near.sum() > 1000, wanted
+
+
+def test_short_is_a_mean_with_a_seed_that_did_not_get_there() -> None:
+    """Both seeds of set 0 are done; of set 1 one was stopped; of set 2 one diverged, of set 3 all: their 1 round is no
+    measure of speed, though their accuracy is one of forgetting.
+    """
+    rows = [(0, "done", 1.0), (0, "done", 3.0), (1, "done", 1.0), (1, "not_reached", 3.0), (2, "done", 2.0)]
+    rows += [(2, "diverged", 1.0), (3, "diverged", 1.0), (3, "diverged", 0.0)]
+    table = pd.DataFrame(rows, columns=["set", "status", "rounds"]).assign(accuracy=0.5)
+    found = intervals(table, ["set"], "rounds")
+    assert found[["set", "mean", "short"]].to_numpy().tolist() == [[0, 2.0, False], [1, 2.0, True], [2, 2.0, True]]
+    assert intervals(table, ["set"], "accuracy")["mean"].tolist() == [0.5] * 4
+    assert lost(table, ["set"])["set"].tolist() == [3]
+
+
+def test_a_sigma_under_which_every_seed_diverges_has_a_cross() -> None:
+    """Rounds of 1 at sigma = 1 would be the fastest."""
+    source = Results(ReportPlan("", {"s": "S"}, [], {}, {}, [], {}, {}, {}, [], [], [], [], [], {}))
+    sweep = pd.DataFrame({"sigma": [0.1, 1.0], "rounds": [60, 1], "forget_accuracy": [0.5, 0.1]})
+    source.__dict__["sweep"] = sweep.assign(scenario="s", request=1, seed=0, status=["done", "diverged"])
+    source.__dict__["statistics"] = pd.DataFrame(columns=[*_KEYS, "quantity", "subset", "mean"])
+    rounds, shares = sigma.draw(source).axes
+    assert rounds.get_ylim()[0] > 2, "nothing is drawn at 1"
+    assert (crossed(rounds), crossed(shares)) == ([[1.0, 0.97]], [])
+
+
+def test_a_dip_is_seen_beside_rounds_that_were_stopped() -> None:
+    """Rounds of the sigma sweep are drawn to a logarithmic scale, shares are not."""
+    source = Results(ReportPlan("", {"s": "S"}, [], {}, {}, [], {}, {}, {}, [], [], [], [], [], {}))
+    sweep = pd.DataFrame({"sigma": [0.01, 0.1, 1.0], "rounds": [60, 50, 4000], "forget_accuracy": [0.0, 0.1, 0.2]})
+    source.__dict__["sweep"] = sweep.assign(scenario="s", request=1, seed=0, status=["done", "done", "not_reached"])
+    source.__dict__["statistics"] = pd.DataFrame(columns=[*_KEYS, "quantity", "subset", "mean"])
+    rounds, shares = sigma.draw(source).axes
+    assert (rounds.get_yscale(), shares.get_yscale()) == ("log", "linear")
+    assert rounds.get_ylim()[0] > 10
+
+
+def test_rounds_start_at_zero_and_equal_shares_look_equal() -> None:
+    rounds, shares = axis_of(), axis_of()
+    rounds.plot([1, 2], [40, 44])
+    whole_range(rounds, rounds=True)
+    assert rounds.get_ylim()[0] == 0
+    shares.plot([1, 2], [0.001, 0.0])
+    whole_range(shares, rounds=False)
+    assert shares.get_ylim()[1] == 0.1
+
+
+def test_who_never_arrives_does_not_press_the_others_together() -> None:
+    axis = axis_of()
+    axis.errorbar([1, 2], [50, 10_000], [[0, 0], [5, 0]])
+    whole_range(axis, rounds=True)
+    assert axis.get_yscale() == "log"
+    low, high = axis.get_ylim()
+    assert 10 < low < 50
+    assert high > 10_000
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.3, 0.9), (0.12, 0.8), (0.01, 0.4), (1e-4, 10.0), (2.0, 7.0), (500.0, 1900.0)]
+)
+def test_a_logarithmic_axis_always_has_labels(low: float, high: float) -> None:
+    axis = axis_of()
+    axis.plot([low, high], [low, high])
+    axis.set(xscale="log", yscale="log")
+    log_ticks(axis, "x")
+    left, right = axis.get_xlim()
+    shown = [tick for tick in axis.get_xticks() if left <= tick <= right]
+    assert 2 <= len(shown) <= 7

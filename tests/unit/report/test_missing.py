@@ -1,0 +1,267 @@
+"""What has not been run yet: every figure and table is made of what is there, and says what is not."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterable
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from sifu.catalog.figures import FIGURES
+from sifu.errors import DataError
+from sifu.plan.load import load_suite, read_yaml
+from sifu.plan.report_plan import ReportPlan
+from sifu.report.missing import missing_names
+from sifu.report.results import Results
+from sifu.stages.figure import run_figure
+from sifu.stages.page import run_page
+from sifu.stages.report import run_report
+from sifu.store import schemas
+from sifu.store.parquet import write_table
+from sifu.store.paths import FIGURE_KINDS, REPORT_FILES
+from sifu.store.provenance import provenance
+from sifu.store.table import Table
+from tests.conftest import REPO
+
+VARIANTS = ("scratch", "sifu", "last", "dp_smoke")
+BLOCK = "s000-001"
+
+
+def plan_of(root: Path) -> ReportPlan:
+    """Two scenarios, four variants, every sweep."""
+    change = {"name": "no_momentum", "label": "no momentum", "change": {"momentum": 0.0}}
+    run = {
+        "scenarios": ["smoke", "smoke_backdoor"],
+        "variants": list(VARIANTS),
+        "sigma_sweep": {"scenarios": ["smoke"], "values": [0.01, 0.1]},
+        "request_sets": {"scenarios": ["smoke"], "variants": ["scratch", "sifu"], "count": 2},
+        "alpha_sweep": {"scenarios": ["smoke"], "federations": [change]},
+        "scenario_searches": [{"scenario": "smoke", "grid": {"federation.clip": [None, 5.0]}}],
+        "num_seeds": 2,
+    }
+    plan = ReportPlan.read(json.loads(json.dumps(load_suite(run, REPO / "config", {}).report_plan())))
+    return replace(plan, results=str(root))
+
+
+def write(path: Path, table: Table, rows: Iterable[dict[str, Any]]) -> None:
+    """Rows with the columns that matter here; numbers that are not given are 1, what may be empty is."""
+    needed = {c.name: "x" if str(c.type) == "string" else 1 for c in table.columns if not c.nullable}
+    frame = pd.DataFrame([needed | row for row in rows], columns=[column.name for column in table.columns])
+    write_table(path, table, frame, provenance("test", {}, "0" * 16, "cpu"))
+
+
+def fill(plan: ReportPlan) -> None:
+    """Every table of the plan, as small as can be."""
+    root, seeds = Path(plan.results), range(2)
+    write(root / "null_space" / "null_space.parquet", schemas.NULL_SPACE, [{"seed": 0, "step": n} for n in range(3)])
+    for scenario in plan.titles:
+        key = {"scenario": scenario}
+        answers = [
+            key | {"stop": stop, "seed": seed, "request": request, "status": "done"}
+            for stop in ("target", "budget_50")
+            for seed in seeds
+            for request in (1, 2)
+        ]
+        training = [key | {"variant": "train", "seed": seed, "request": 0, "rounds": 9} for seed in seeds]
+        write(root / "train" / scenario / BLOCK / "cells.parquet", schemas.CELLS, training)
+        for variant in VARIANTS:
+            rows = [row | {"variant": variant, "branch": 0, "cut_round": 1, "rounds": 5} for row in answers]
+            write(root / "unlearn" / scenario / variant / BLOCK / "cells.parquet", schemas.CELLS, rows)
+        all_answers = [
+            {k: v for k, v in row.items() if k != "status"} | {"variant": v} for row in answers for v in VARIANTS
+        ]
+        kinds = [
+            ("accuracy", "forget"),
+            ("accuracy", "forgotten"),
+            ("gap_to_scratch", "retain"),
+            ("gap_to_scratch", "forget"),
+        ]
+        metrics = [row | {"metric": metric, "subset": subset} for row in all_answers for metric, subset in kinds]
+        write(root / "verify" / scenario / BLOCK / "metrics.parquet", schemas.METRICS, metrics)
+        checks = [row | {"accused": False, "chance": 0.1, "alpha": 0.01} for row in all_answers]
+        write(root / "verify" / scenario / BLOCK / "verification.parquet", schemas.VERIFICATION, checks)
+        points = [key | {"change": "", "seed": s, "round": n, "alpha": 1.0 + n} for s in seeds for n in range(3)]
+        write(root / "alpha" / scenario / BLOCK / "alpha.parquet", schemas.ALPHA, points)
+        for _, variant, block in (entry for entry in plan.searches if entry[0] == scenario):
+            path = root / "search" / scenario / variant / block / "search.parquet"
+            write(path, schemas.SEARCH, [key | {"variant": variant, "value": "0.1", "chosen": True}])
+        for _, name, block in (entry for entry in plan.scenario_searches if entry[0] == scenario):
+            path = root / "scenario_search" / scenario / name / block / "scenario_search.parquet"
+            write(path, schemas.SCENARIO_SEARCH, [key | {"setting": name, "used": True, "chosen": True}])
+    swept = [{"scenario": "smoke", "variant": "sifu", "sigma": sigma} for sigma in (0.01, 0.1)]
+    write(root / "sweep" / "smoke" / BLOCK / "sweep.parquet", schemas.SWEEP, swept)
+    sets = [{"scenario": "smoke", "variant": variant, "set": n} for variant in ("scratch", "sifu") for n in range(2)]
+    write(root / "request_sets" / "smoke" / BLOCK / "request_sets.parquet", schemas.REQUEST_SETS, sets)
+    changed = [{"scenario": "smoke", "change": "no_momentum", "round": n, "alpha": 1.0 + n} for n in range(3)]
+    write(root / "alpha_sweep" / "smoke" / "no_momentum" / BLOCK / "alpha.parquet", schemas.ALPHA, changed)
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("full")
+    fill(plan_of(root))
+    return root
+
+
+@pytest.fixture
+def plan(full: Path, tmp_path: Path) -> ReportPlan:
+    """A copy of a whole run, to take files from."""
+    shutil.copytree(full, tmp_path / "run")
+    return plan_of(tmp_path / "run")
+
+
+def make_all(plan: ReportPlan) -> Path:
+    report = Path(plan.results) / "report"
+    run_report(plan, report)
+    for name in FIGURES:
+        run_figure(plan, name, report)
+    run_page(plan, report, "make")
+    return report
+
+
+def test_with_everything_there_nothing_is_missing(plan: ReportPlan) -> None:
+    report = make_all(plan)
+    assert Results(plan).all_missing() == []
+    texts = [path.read_text() for path in report.rglob("*.md")]
+    assert not any("Missing" in text for text in texts)
+    assert "planned tables are missing" not in (report / "report.html").read_text()
+
+
+def test_scenarios_that_were_left_out_are_named(plan: ReportPlan, tmp_path: Path) -> None:
+    words = "Planned and not run, as their datasets are not there: celeba."
+    for left_out in ([], ["celeba"]):
+        run_page(replace(plan, left_out=left_out), tmp_path, "make")
+        assert (words in (tmp_path / "report.html").read_text()) is bool(left_out)
+
+
+def all_named(files: list[Path], text: str, root: Path) -> bool:
+    """Whether each is there, by its path or, among many, by its stage and its scenario."""
+    there = [(file, " of [^;<]*".join(file.relative_to(root).parent.parts[:2])) for file in files]
+    return all(str(file) in text or re.search(rf"\b{words}\b", text) for file, words in there)
+
+
+def test_many_files_are_named_by_their_scenarios() -> None:
+    missing = [f"r/unlearn/{name}/{variant}/b/cells.parquet" for name in ("b", "a") for variant in "vwxyz"]
+    assert missing_names([*missing, "r/null_space/null_space.parquet", "r/sweep/a/b/sweep.parquet"], Path("r")) == [
+        "null_space",
+        "sweep of a",
+        "unlearn of a, b",
+    ]
+    assert missing_names(missing[:8], Path("r")) == missing[:8]
+
+
+def test_before_anything_has_run(tmp_path: Path) -> None:
+    """All 8 figures, every table and the page are made of nothing, and name all that they would be made of."""
+    plan = plan_of(tmp_path)
+    planned = Results(plan).planned
+    report = make_all(plan)
+    assert all((report / file).exists() for file in REPORT_FILES)
+    assert all((report / "figures" / f"{name}.{kind}").exists() for name in FIGURES for kind in FIGURE_KINDS)
+    for name in FIGURES:
+        caption = (report / "figures" / f"{name}.md").read_text()
+        assert all_named(planned[MADE_OF[name]], caption, tmp_path), name
+    headline = (report / "tables" / "headline.md").read_text()
+    for kind in ("cells", "metrics", "verification", "alpha", "trials"):
+        assert all_named(planned[kind], headline, tmp_path), kind
+    page = (report / "report.html").read_text()
+    assert all(all_named(paths, page, tmp_path) for paths in planned.values())
+    assert "planned tables are missing" in (report / "tables" / "budgets.tex").read_text()
+
+
+MADE_OF = {
+    "budgets": "metrics",
+    "watermark": "cells",
+    "requests": "cells",
+    "sigma": "sweep",
+    "request_sets": "request_sets",
+    "alpha": "alpha",
+    "lineage": "training",
+    "null_space": "null_space",
+}
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        "unlearn/smoke/sifu",
+        "unlearn/smoke/scratch",
+        "unlearn/smoke",
+        "unlearn",
+        "train/smoke",
+        "verify/smoke",
+        "verify/smoke_backdoor/s000-001/verification.parquet",
+        "alpha/smoke",
+        "alpha_sweep/smoke/no_momentum",
+        "sweep",
+        "request_sets",
+        "search/smoke",
+        "scenario_search",
+        "null_space",
+    ],
+)
+def test_a_part_that_is_missing_is_named_and_the_rest_is_drawn(plan: ReportPlan, gone: str) -> None:
+    path = Path(plan.results) / gone
+    lost = [str(file) for file in ([path] if path.suffix else path.rglob("*.parquet"))]
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    assert lost
+    source = Results(plan)
+    for name in FIGURES:
+        import_module(FIGURES[name]).draw(source).draw_without_rendering()
+    report = Path(plan.results) / "report"
+    run_report(plan, report)
+    run_page(plan, report, "make")
+    named = set(source.missing) | {file for file in lost if file in (report / "tables" / "headline.md").read_text()}
+    assert named == set(lost), "a figure or a table that is made of it says so"
+    assert all(file in (report / "report.html").read_text() for file in lost)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_note_stands_clear_of_everything_else(plan: ReportPlan, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scenario without tables: the red note overlaps neither the legend nor a panel or its labels."""
+    for stage in ("alpha", "verify", "unlearn", "train"):
+        shutil.rmtree(Path(plan.results) / stage / "smoke_backdoor")
+    (Path(plan.results) / "null_space" / "null_space.parquet").unlink()
+    shutil.rmtree(Path(plan.results) / "alpha_sweep")
+    figures: list[Figure] = []
+    monkeypatch.setattr("sifu.stages.figure.write_figure", lambda path, figure: figures.append(figure))
+    run_figure(plan, name, Path(plan.results) / "report")
+    (figure,) = figures
+    figure.draw_without_rendering()
+    if figure._suptitle is None:  # type: ignore[attr-defined]
+        assert name in ("sigma", "request_sets"), "of which nothing is missing"
+        return
+    note = figure._suptitle.get_window_extent()  # type: ignore[attr-defined]
+    others = [*figure.legends, *(axis for axis in figure.axes if axis.axison)]
+    assert not any(note.overlaps(other.get_tightbbox()) for other in others)
+
+
+def test_a_variant_that_is_missing_leaves_the_others(plan: ReportPlan) -> None:
+    """SIFU has not been run in one of two scenarios: it is in the other's panels, and Last is in both."""
+    shutil.rmtree(Path(plan.results) / "unlearn" / "smoke" / "sifu")
+    run_report(plan, Path(plan.results) / "report")
+    text = (Path(plan.results) / "report" / "tables" / "headline.md").read_text()
+    assert "| smoke_backdoor | SIFU | 1 |" in text
+    assert "| smoke | Last | 1 |" in text
+    assert "unlearn/smoke/sifu/s000-001/cells.parquet" in text
+
+
+def test_a_report_of_results_needs_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "r" / "train" / "mnist").mkdir(parents=True)
+    raw = read_yaml(REPO / "config" / "config.yaml") | {
+        "scenarios": ["mnist", "cifar10"],
+        "results": "r",
+        "missing_data": "skip",
+    }
+    suite = load_suite(raw, REPO / "config", {}, reports=True)
+    assert (list(suite.scenarios), list(suite.skipped)) == (["mnist"], ["cifar10"])
+    with pytest.raises(DataError, match="dataset mnist is missing"):
+        load_suite(raw | {"scenarios": ["mnist"], "missing_data": "refuse"}, REPO / "config", {})

@@ -1,0 +1,130 @@
+"""alpha against Psi under changed federations: the same measurement, on trainings that need not converge."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from sifu.__main__ import main
+from sifu.config.run import changed_scenario
+from sifu.plan.load import load_scenario
+from sifu.plan.report_plan import ReportPlan
+from sifu.report.bounds import bounds_that_hold, rules_that_differ, share_held
+from sifu.report.figures.alpha import layout
+from sifu.stages.alpha import run_alpha
+from sifu.stages.alpha_sweep import run_alpha_sweep
+from sifu.stages.block import Block
+from sifu.stages.partition import run_partition
+from sifu.stages.train import run_train
+from sifu.store.parquet import read_table
+from sifu.store.schemas import ALPHA
+from tests.conftest import REPO
+
+SCENARIOS = REPO / "config" / "scenarios.yaml"
+
+
+def block_of(root: Path, name: str = "smoke") -> Block:
+    scenario = load_scenario(SCENARIOS, name, root)
+    run_partition(name, scenario, range(2), root, data_root=root)
+    return Block(name, scenario, range(2), root / "partition.parquet", root)
+
+
+def swept(block: Block, folder: Path, rounds: int | None = None, **change: Any) -> pd.DataFrame:
+    """The table of a change."""
+    changed = changed_scenario(block.scenario, change, rounds, "change")
+    run_alpha_sweep(replace(block, scenario=changed), "other", folder)
+    return read_table(folder / "alpha.parquet", ALPHA)
+
+
+def test_a_change_that_changes_nothing_measures_the_same(tmp_path: Path) -> None:
+    """`smoke` with its own momentum of 0.9: the rows of stage `alpha` to the bit; with fewer rounds, the first."""
+    block = block_of(tmp_path)
+    run_train(block, tmp_path / "train")
+    run_alpha(block, tmp_path, history=tmp_path / "train" / "history.safetensors")
+    own = read_table(tmp_path / "alpha.parquet", ALPHA)
+    assert set(own["change"]) == {""}
+    rows = swept(block, tmp_path / "same", momentum=0.9)
+    assert set(rows["change"]) == {"other"}
+    pd.testing.assert_frame_equal(rows.drop(columns="change"), own.drop(columns="change"))
+    short = swept(block, tmp_path / "short", rounds=7, momentum=0.9)
+    pd.testing.assert_frame_equal(short, rows[rows["round"] <= 7].reset_index(drop=True))
+
+
+def test_where_the_theorem_holds_every_point_does(tmp_path: Path) -> None:
+    """A convex loss, one step of full batches (20 of 20 examples), no momentum, a small step: alpha <= strict Psi."""
+    full = {"momentum": 0.0, "local_steps": 1, "batch_size": 20, "client_lr": 0.002}
+    rows = swept(block_of(tmp_path), tmp_path, 20, **full)
+    measured = rows[rows["alpha"] > 0]
+    assert len(measured) > 20
+    assert share_held(measured, "strict") == 1.0
+    table = bounds_that_hold(rows, {"other": "Other"})
+    assert table[["scenario", "settings", "rule"]].to_numpy().tolist() == [
+        ["smoke", "Other", "published"],
+        ["smoke", "Other", "strict"],
+    ]
+    assert table["alpha <= Psi"].iloc[1] == "100.0%"
+
+
+def test_a_training_that_diverges_has_rows_as_far_as_it_came(tmp_path: Path) -> None:
+    """A network whose step is a million times too long is not finite after a few of the 8 rounds."""
+    rows = swept(block_of(tmp_path, "smoke_cnn"), tmp_path, client_lr=2e4, clip=None)
+    assert rows["round"].min() == 0
+    assert rows.groupby("seed")["round"].max().max() < 8
+    numbers = rows[["alpha", "psi_published", "psi_released", "psi_strict"]]
+    assert numbers.abs().to_numpy().max() < float("inf")
+
+
+def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--scenario", "smoke", "--block", "s000-000", "--config", str(SCENARIOS.parent)]
+    options += ["--results", str(tmp_path)]
+    assert main(["partition", *options]) == 0
+    start = ["alpha_sweep", "--name", "plain_sgd", "--rounds", "5", "--device", "cpu"]
+    assert main([*start, "--change", '{"momentum": 0.0}', *options]) == 0
+    rows = read_table(tmp_path / "alpha_sweep" / "smoke" / "plain_sgd" / "s000-000" / "alpha.parquet", ALPHA)
+    assert rows["round"].max() == 5
+    assert "alpha smoke plain_sgd: round 5" in capsys.readouterr().err
+    for change, words in (('{"x": 1}', "change.x: 1 is refused"), ("{", "--change: '{' is refused; allowed: JSON")):
+        assert main([*start, "--change", change, *options]) == 2
+        assert words in capsys.readouterr().err
+
+
+def test_rules_are_shown_where_they_differ() -> None:
+    rows = pd.DataFrame({"alpha": [1.0, 2.0], "psi_published": [1.0, 1.0], "psi_released": [1.0, 1.0]})
+    rows["psi_strict"] = [2.0, 2.0]
+    assert rules_that_differ(rows) == ["published", "strict"]
+    assert rules_that_differ(rows.assign(psi_released=[0.5, 1.0])) == ["published", "released", "strict"]
+    assert share_held(rows, "published") == 0.5
+    assert share_held(rows, "strict") == 1.0
+
+
+def plan(titles: str, sweeps: list[list[str]]) -> ReportPlan:
+    labels = dict.fromkeys(titles.split(), "")
+    changes = {change: change for _, change, _ in sweeps}
+    return ReportPlan("", labels, ["s0"], {}, {}, [], {}, {}, {}, [], [], [], [], sweeps, changes)
+
+
+def test_panels_of_the_figure() -> None:
+    """A row for a scenario of the sweep: medians, its own settings, each change; others share rows as wide."""
+    swept = [["a", "x", "s0"], ["a", "x", "s1"], ["a", "y", "s0"]]
+    measured = {("a", "x"), ("a", "y"), *((name, "") for name in "abcd")}
+    assert layout(plan("a b c d", swept), measured) == [
+        [("a", None), ("a", ""), ("a", "x"), ("a", "y")],
+        [("b", None), ("b", ""), ("c", None), ("c", "")],
+        [("d", None), ("d", ""), None, None],
+    ]
+    assert layout(plan("b", []), {("b", "")}) == [[("b", None), ("b", "")]]
+    assert layout(plan("", []), set()) == [[None]]
+
+
+def test_what_was_not_measured_has_no_panel() -> None:
+    """Of a the change x alone, of b itself alone, which then shares its row with d; nothing of c."""
+    swept = [["a", "x", "s0"], ["a", "y", "s0"], ["b", "x", "s0"]]
+    assert layout(plan("a b c d", swept), {("a", "x"), ("b", ""), ("d", "")}) == [
+        [("a", "x"), None, None, None],
+        [("b", None), ("b", ""), ("d", None), ("d", "")],
+    ]
+    assert layout(plan("a", swept), set()) == [[None]]

@@ -1,0 +1,260 @@
+"""The search for a setting: what is chosen, what is stored, what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from sifu.__main__ import main
+from sifu.config.run import Variant
+from sifu.config.scenario import Scenario
+from sifu.config.search import Search, setting_name, trials
+from sifu.errors import ConfigError, StoreError
+from sifu.methods.dp_fedavg import DpFedAvg
+from sifu.methods.fed_eraser import FedEraser
+from sifu.plan.load import load_scenario, load_suite, read_yaml
+from sifu.plan.variants import method_of
+from sifu.report.tables import searches
+from sifu.stages.block import Block
+from sifu.stages.partition import run_partition
+from sifu.stages.search import best_trial, chosen_values, run_search
+from sifu.stages.train import run_train
+from sifu.stages.unlearn import run_unlearn
+from sifu.store.parquet import read_stamp, read_table
+from sifu.store.schemas import CELLS, SEARCH
+from sifu.unlearning.method import Method
+from tests.conftest import REPO
+
+
+def tried(*rows: tuple[int, str, int, float]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=["place", "status", "client_steps", "accuracy"])
+
+
+def test_most_seeds_then_fewest_steps_then_accuracy() -> None:
+    assert best_trial(tried((1, "done", 90, 0.9), (2, "done", 80, 0.9), (5, "not_reached", 10, 0.95))) == 2
+    both = tried((1, "done", 90, 0.9), (1, "done", 99, 0.9), (2, "done", 10, 0.9), (2, "diverged", 9, 0.0))
+    assert best_trial(both) == 1, "lost on one seed"
+    assert best_trial(tried((1, "not_reached", 90, 0.7), (2, "diverged", 3, 0.9))) == 1
+    none = tried((1, "not_reached", 90, 0.7), (2, "not_reached", 90, 0.8), (5, "diverged", 3, 0.1))
+    assert best_trial(none) == 2
+
+
+def test_steps_are_means_over_seeds_and_ties_go_to_the_first() -> None:
+    """(60 + 100) / 2 = 80 is below (70 + 92) / 2 = 81; with equal steps the more accurate; all equal: the first."""
+    means = tried((0, "done", 70, 0.9), (0, "done", 92, 0.9), (1, "done", 60, 0.9), (1, "done", 100, 0.9))
+    assert best_trial(means) == 1
+    assert best_trial(tried((0, "done", 80, 0.9), (1, "done", 80, 0.91))) == 1
+    assert best_trial(tried((10, "done", 80, 0.9), (9, "done", 80, 0.9))) == 9
+
+
+def test_a_grid_is_every_combination_in_its_order() -> None:
+    grid = {"every": [1, 20], "calibration": [0.5, 1.0]}
+    assert list(trials(grid)) == ["1, 0.5", "1, 1", "20, 0.5", "20, 1"]
+    assert trials(grid)["20, 0.5"] == {"every": 20, "calibration": 0.5}
+    assert list(trials({"a": [None, True, "x", 0.001]})) == ["null", "true", "x", "0.001"]
+    assert setting_name(grid) == "every, calibration"
+
+
+VARIANT = Variant(
+    label="DP", method="dp_fedavg", search=Search(grid={"clip": [0.001, 0.2]}, rounds=6, num_seeds=2, first_seed=50)
+)
+
+
+def methods_of(variant: Variant, scenario: Scenario) -> dict[str, Method]:
+    assert variant.search is not None
+    return {text: method_of("x", variant, scenario, values) for text, values in trials(variant.search.grid).items()}
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("search")
+    scenario = load_scenario(REPO / "config" / "scenarios.yaml", "smoke", root)
+    seeds = range(50, 52)
+    run_partition("smoke", scenario, seeds, root, data_root=root)
+    block = Block("smoke", scenario, seeds, root / "partition.parquet", root)
+    assert VARIANT.search is not None
+    run_search(block, "dp", VARIANT.search, methods_of(VARIANT, scenario), root, history=root / "none")
+    return root / "search.parquet"
+
+
+def test_every_value_is_tried_with_the_same_budget_and_stored(searched: Path) -> None:
+    table = read_table(searched, SEARCH)
+    assert table[["value", "seed"]].apply(tuple, axis=1).tolist() == [
+        ("0.001", 50),
+        ("0.001", 51),
+        ("0.2", 50),
+        ("0.2", 51),
+    ]
+    assert (table["rounds"] == 6).all()
+    assert (table["client_steps"] == 6 * 10 * 5).all()
+    assert table.groupby("value")["chosen"].all().to_dict() == {"0.001": False, "0.2": True}
+    means = table.groupby("value")["accuracy"].mean()
+    assert means["0.2"] > means["0.001"]
+    assert VARIANT.search is not None
+    assert chosen_values(searched, VARIANT.search) == {"clip": 0.2}
+    assert '"clip": 0.001' in read_stamp(searched)["settings"]
+
+
+def test_what_was_searched_is_shown_to_people(searched: Path) -> None:
+    shown = searches(read_table(searched, SEARCH), {"dp": "DP-FedAvg"})
+    assert shown["chosen"].tolist() == ["", "yes"]
+    assert shown["target met"].tolist() == ["0 of 2", "0 of 2"]
+    assert shown["client steps"].tolist() == [">= 300", ">= 300"]  # 6 rounds of 10 clients and 5 steps
+
+
+def test_a_table_without_a_choice_is_refused(searched: Path, tmp_path: Path) -> None:
+    from sifu.store.parquet import write_table
+    from sifu.store.provenance import provenance
+
+    table = read_table(searched, SEARCH).assign(chosen=False)
+    write_table(tmp_path / "search.parquet", SEARCH, table, provenance("search", {}, "0", "cpu"))
+    assert VARIANT.search is not None
+    with pytest.raises(StoreError, match=r"which one of the values 0\.001; 0\.2 was chosen"):
+        chosen_values(tmp_path / "search.parquet", VARIANT.search)
+    with pytest.raises(StoreError, match=r"which one of the values 0\.5 was chosen"):  # what was found is not tried now
+        chosen_values(searched, replace(VARIANT.search, grid={"clip": [0.5]}))
+
+
+def test_the_value_that_was_found_is_used() -> None:
+    scenario = load_scenario(REPO / "config" / "scenarios.yaml", "smoke", REPO)
+    method = method_of("dp", VARIANT, scenario, {"clip": 0.2})
+    assert isinstance(method, DpFedAvg)
+    assert method.clip == 0.2
+
+
+def load_with(tmp_path: Path, search: str, method: str = "dp_fedavg", **run: object) -> None:
+    (tmp_path / "scenarios.yaml").write_text((REPO / "config" / "scenarios.yaml").read_text())
+    (tmp_path / "variants.yaml").write_text(
+        f"scratch: {{label: S, method: scratch}}\nx: {{label: X, method: {method}, search: {search}}}\n"
+    )
+    load_suite({"scenarios": ["smoke"], "variants": ["scratch", "x"], "num_seeds": 3} | run, tmp_path, {})
+
+
+@pytest.mark.parametrize(
+    ("search", "method", "words"),
+    [
+        ("{grid: {clip: [0.1]}, first_seed: 2}", "dp_fedavg", "seeds other than those reported"),
+        ("{grid: {clip: [0.1]}, first_seed: 2, num_seeds: 999999999}", "dp_fedavg", "seeds other than those reported"),
+        ("{grid: {}}", "dp_fedavg", "at least one setting with its values"),
+        ("{grid: {clip: []}}", "dp_fedavg", r"grid.clip: \[\] is refused; allowed: a list of at least one value"),
+        ("{grid: {clip: 0.1}}", "dp_fedavg", "a list of at least one value"),
+        ("{grid: {clip: [[0.1]]}}", "dp_fedavg", "numbers, names, true, false or null"),
+        ("{grid: {clip: [1, 1.0]}}", "dp_fedavg", "grid.clip.*each value once"),
+        ("{grid: {clop: [0.1]}}", "dp_fedavg", r"did you mean clip\?"),
+        ("{grid: {clip: [-1.0]}}", "dp_fedavg", "clip: -1.0 is refused; allowed: above 0"),
+        ("{grid: {every: [1.5]}}", "fed_eraser", "every: 1.5 is refused; allowed: a whole number"),
+        ("{grid: {every: [2], calibration: [0.5, 2.0]}}", "fed_eraser", "calibration: 2.0 is refused"),
+        ("{key: clip, values: [0.1]}", "dp_fedavg", "only the keys grid"),
+    ],
+)
+def test_a_search_that_makes_no_sense_is_refused_early(tmp_path: Path, search: str, method: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        load_with(tmp_path, search, method)
+
+
+def test_commands_say_what_they_need(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = [
+        "--scenario",
+        "smoke",
+        "--block",
+        "s000-001",
+        "--results",
+        str(tmp_path),
+        "--config",
+        str(REPO / "config"),
+    ]
+    assert main(["search", "--variant", "sifu", *options]) == 2
+    assert "a variant with a `search`" in capsys.readouterr().err
+    assert main(["train", "--variant", "sifu", *options]) == 2
+    assert "a training of its own" in capsys.readouterr().err
+    assert main(["train", "--variant", "dp_smoke", *options]) == 2
+    assert "search.parquet does not exist: run the stage that makes it first" in capsys.readouterr().err
+
+
+def test_a_search_ends_with_the_rounds_that_are_paid_for(searched: Path, tmp_path: Path) -> None:
+    """An accounted training of at most 4 rounds is not searched with 6."""
+    variant = replace(VARIANT, settings={"mode": "accounted", "rounds": 8})
+    scenario = load_scenario(REPO / "config" / "scenarios.yaml", "smoke", tmp_path)
+    block = Block("smoke", scenario, range(50, 52), searched.with_name("partition.parquet"), tmp_path)
+    assert variant.search is not None
+    methods = {"0.1": method_of("dp", variant, scenario, {"clip": 0.1})}
+    run_search(block, "dp", variant.search, methods, tmp_path, history=tmp_path / "none")
+    assert set(read_table(tmp_path / "search.parquet", SEARCH)["rounds"]) == {4}
+
+
+ERASER = Variant(
+    label="E", method="fed_eraser", search=Search(grid={"every": [1, 2, 5], "calibration": [0.5, 1.0]}, first_seed=50)
+)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Block:
+    """Two seeds of `smoke` that are not reported, and the scenario's training beside the partition."""
+    root = tmp_path_factory.mktemp("eraser")
+    scenario, seeds = load_scenario(REPO / "config" / "scenarios.yaml", "smoke", root), range(50, 52)
+    run_partition("smoke", scenario, seeds, root, data_root=root)
+    block = Block("smoke", scenario, seeds, root / "partition.parquet", root)
+    run_train(block, root)
+    return block
+
+
+def search_eraser(block: Block, folder: Path, **changes: object) -> pd.DataFrame:
+    search = replace(ERASER.search, **changes)  # type: ignore[type-var]
+    assert search is not None
+    history = block.partition.with_name("history.safetensors")
+    methods = methods_of(replace(ERASER, search=search), block.scenario)
+    run_search(block, "e", search, methods, folder, history=history)
+    return read_table(folder / "search.parquet", SEARCH)
+
+
+def test_a_method_without_a_training_answers_the_first_request(trained: Block, tmp_path: Path) -> None:
+    """What a trial costs is what stage `unlearn` counts at request 1: calibration included."""
+    table = search_eraser(trained, tmp_path)
+    assert set(table["setting"]) == {"every, calibration"}
+    assert table["value"].tolist()[::2] == ["1, 0.5", "1, 1", "2, 0.5", "2, 1", "5, 0.5", "5, 1"]
+    method = FedEraser(every=2, calibration=0.5)
+    history, training = (trained.partition.with_name(name) for name in ("history.safetensors", "cells.parquet"))
+    run_unlearn(trained, "e", method, tmp_path, history=history, training=training)
+    cells = read_table(tmp_path / "cells.parquet", CELLS).query("stop == 'target' and request == 1")
+    own = table[table["value"] == "2, 0.5"]
+    for column in ("seed", "status", "rounds", "client_steps"):
+        assert own[column].tolist() == cells[column].tolist(), column
+    assert int(table.loc[table["chosen"], "place"].iloc[0]) == best_trial(table)
+    chosen = table.loc[table["chosen"], "value"].iloc[0]
+    assert ERASER.search is not None
+    assert chosen_values(tmp_path / "search.parquet", ERASER.search) == trials(ERASER.search.grid)[chosen]
+
+
+def test_recovery_ends_with_the_searchs_rounds(trained: Block, tmp_path: Path) -> None:
+    """3 rounds of recovery; those of calibration come on top: of T trained rounds every 5th, but for the first."""
+    table = search_eraser(trained, tmp_path, grid={"every": [5]}, rounds=3)
+    rounds = read_table(trained.partition.with_name("cells.parquet"), CELLS)["rounds"]
+    assert table["rounds"].tolist() == [3 + (int(count) - 1) // 5 for count in rounds]
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_values_in_one_batch_are_those_alone(
+    trained: Block, tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = search_eraser(trained, tmp_path / "alone")
+    monkeypatch.setattr(Block, "pack_size", lambda block: size)
+    pd.testing.assert_frame_equal(alone, search_eraser(trained, tmp_path / "packed"), check_exact=True)
+
+
+def test_the_papers_searches_have_equal_budgets(data_root: Path) -> None:
+    """10 values (of nets there are fewer), 2 seeds, 500 rounds; FedEraser's dt = 2 and r = 0.5 among them."""
+    raw = read_yaml(REPO / "config" / "paper.yaml")
+    suite = load_suite(raw, REPO / "config", {"SIFU_DATA_ROOT": str(data_root)})
+    found = {name: variant.search for name, variant in suite.variants.items() if variant.search is not None}
+    assert set(found) == {
+        *("dp_released", "dp_accounted"),
+        *("fed_eraser_searched", "fed_eraser_layers_searched", "fed_eraser_released_searched"),
+    }
+    for name, search in found.items():
+        assert (len(trials(search.grid)), search.num_seeds, search.rounds) == (10, 2, 500)
+        assert "eraser" not in name or "2, 0.5" in trials(search.grid)
+    budgets = {(s.name, len(trials(s.grid)), s.num_seeds, s.rounds) for s in suite.run.scenario_searches}
+    assert budgets == {("clip", 10, 2, 2000), ("model", 5, 2, 2000)}
