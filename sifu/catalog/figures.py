@@ -1,8 +1,9 @@
-"""The figures of the paper, a module each with `draw(source)` and a `CAPTION`; a line each here."""
+"""The figures of a report, in their order: a module each with `TITLE`, `CAPTION` and `draw(source)`."""
 
 from __future__ import annotations
 
 FIGURES: dict[str, str] = {
+    "overview": "sifu.report.figures.overview",
     "budgets": "sifu.report.figures.budgets",
     "watermark": "sifu.report.figures.watermark",
     "requests": "sifu.report.figures.requests",

@@ -38,7 +38,7 @@ class Only:
 
 @settings
 class SigmaSweep:
-    """A variant under several sigma (paper, figure 4)."""
+    """A variant under several sigma (paper, Figure 5)."""
 
     scenarios: tuple[str, ...] = setting("which of the run's scenarios")
     variant: str = setting("name of variants.yaml", default="sifu")
@@ -53,7 +53,7 @@ class SigmaSweep:
 
 @settings
 class RequestSets:
-    """One request of each of several sets of clients (paper, figure 5)."""
+    """One request of each of several sets of clients (paper, Figure 6)."""
 
     scenarios: tuple[str, ...] = setting("which of the run's scenarios")
     variants: tuple[str, ...] = setting("names of variants.yaml, of those of the run")
@@ -81,7 +81,7 @@ class Change:
 
 @settings
 class AlphaSweep:
-    """alpha and Psi of trainings with other hyper-parameters, such as do not converge, too (paper, figure 6)."""
+    """alpha and Psi of trainings with other hyper-parameters, such as do not converge, too (paper, Figure 7)."""
 
     scenarios: tuple[str, ...] = setting("which of the run's scenarios")
     federations: tuple[Change, ...] = setting("what is changed, one training each")

@@ -1,4 +1,4 @@
-"""What a report is about, and the tables it is made of. Reads Parquet, nothing else; what is missing is remembered."""
+"""The tables that a report is made of. Reads Parquet, nothing else, and remembers which planned tables are missing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Results:
     """The tables of a plan, each read when it is asked for."""
 
     plan: ReportPlan
-    missing: list[str] = field(default_factory=list)  # files that were asked for, planned, and are not there (yet)
+    missing: list[str] = field(default_factory=list)  # planned files that were asked for and do not exist (yet)
 
     @property
     def root(self) -> Path:
@@ -38,7 +38,7 @@ class Results:
 
     @cached_property
     def planned(self) -> dict[str, list[Path]]:
-        """The files of each kind of table that a finished run has."""
+        """The files of a finished run, by kind of table."""
         plan, root = self.plan, self.root
         blocks = [Path(s) / b for s in plan.titles for b in plan.blocks]
         cells = [(s, v, b) for s in plan.titles for v in plan.variants[s] for b in plan.blocks]
@@ -59,17 +59,17 @@ class Results:
         }
 
     def all_missing(self) -> list[str]:
-        """Every planned file that is not there, whether it was asked for or not."""
+        """Every planned file that does not exist, whether it was asked for or not."""
         return [str(path) for paths in self.planned.values() for path in paths if not path.exists()]
 
     def _read(self, kind: str, table: Table) -> pd.DataFrame:
-        there, known = [], set(self.missing)
+        present, known = [], set(self.missing)
         for path in self.planned[kind]:
             if path.exists():
-                there.append(path)
+                present.append(path)
             elif str(path) not in known:
                 self.missing.append(str(path))
-        return read_tables(there, table)
+        return read_tables(present, table)
 
     @cached_property
     def cells(self) -> pd.DataFrame:
@@ -89,7 +89,7 @@ class Results:
 
     @cached_property
     def alpha(self) -> pd.DataFrame:
-        """Of the scenarios as they are, and of their changed federations."""
+        """alpha and Psi of the scenarios as they are, and with changed federations."""
         return self._read("alpha", ALPHA)
 
     @cached_property

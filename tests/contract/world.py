@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import torch
+from tests.unit.test_config import GOOD
 from torch import Tensor
 
 from sifu.catalog.datasets import DATASETS
@@ -21,7 +22,6 @@ from sifu.unlearning.history import History
 from sifu.unlearning.method import Method, OwnTraining
 from sifu.unlearning.sequence import Answer, answer_requests
 from tests.conftest import tiny_clients
-from tests.unit.test_config import GOOD
 
 SIZES = (8, 5, 6, 8, 7, 4, 8)
 LEAVERS = ((1,), (0, 3), (5,))  # of three requests; 2, 4 and 6 stay

@@ -8,7 +8,7 @@ import pandas as pd
 
 from sifu.replication.claims.claim import EVERY_DATASET, Line, Measured, Verdict, each_dataset, shown
 from sifu.replication.claims.tables import REFERENCE, Tables
-from sifu.report.verification import verdicts
+from sifu.report.deletion_test import verdicts
 
 MOST, FEW = 0.9, 0.1  # of the seeds
 WORDS = (

@@ -1,4 +1,4 @@
-"""What has not been run yet: every figure and table is made of what is there, and says what is not."""
+"""What has not been run yet: every figure and table is made of the results that exist, and names those that do not."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_with_everything_there_nothing_is_missing(plan: ReportPlan) -> None:
 
 
 def test_scenarios_that_were_left_out_are_named(plan: ReportPlan, tmp_path: Path) -> None:
-    words = "Planned and not run, as their datasets are not there: celeba."
+    words = "Planned and not run, as their datasets are missing: celeba."
     for left_out in ([], ["celeba"]):
         run_page(replace(plan, left_out=left_out), tmp_path, "make")
         assert (words in (tmp_path / "report.html").read_text()) is bool(left_out)
@@ -159,7 +159,7 @@ def test_many_files_are_named_by_their_scenarios() -> None:
 
 
 def test_before_anything_has_run(tmp_path: Path) -> None:
-    """All 8 figures, every table and the page are made of nothing, and name all that they would be made of."""
+    """Every figure, table and the page are made without any results, and name all that they would be made of."""
     plan = plan_of(tmp_path)
     planned = Results(plan).planned
     report = make_all(plan)
@@ -177,6 +177,7 @@ def test_before_anything_has_run(tmp_path: Path) -> None:
 
 
 MADE_OF = {
+    "overview": "metrics",
     "budgets": "metrics",
     "watermark": "cells",
     "requests": "cells",

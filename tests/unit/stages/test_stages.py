@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 import torch
 
-from sifu.catalog.figures import FIGURES, requests
-from sifu.catalog.figures import lineage as lineage_figure
+from sifu.catalog.figures import FIGURES
 from sifu.catalog.methods import METHODS
 from sifu.config.fields import settings, to_plain
 from sifu.config.scenario import Scenario
@@ -21,6 +20,8 @@ from sifu.methods.fine_tuning import FineTuning
 from sifu.plan.load import load_scenario
 from sifu.plan.report_plan import ReportPlan
 from sifu.plan.variants import build_method
+from sifu.report.figures import lineage as lineage_figure
+from sifu.report.figures import requests
 from sifu.report.figures.lineage import lineage
 from sifu.report.findings import findings
 from sifu.report.results import Results
@@ -279,7 +280,7 @@ def test_the_settings_of_the_config_are_a_table(results: Ran) -> None:
 
 def test_findings_are_sentences_with_numbers(results: Ran) -> None:
     (first, *_) = findings(Results(plan_of(results.root)))
-    assert first.startswith("Smoke: after scratch the accuracy on those who leave first is 0.00.")
+    assert first.startswith("Smoke: after scratch the accuracy on the first forgotten clients is 0.00.")
     assert "of scratch's client steps" in first
 
 
