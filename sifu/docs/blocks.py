@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sifu.config.fields import build
 from sifu.config.scenario import Scenario, request_lists
-from sifu.docs import performance
+from sifu.docs import findings, performance
 from sifu.docs.citation import bibtex
 from sifu.docs.datasets import datasets
 from sifu.errors import SifuError
@@ -158,6 +158,9 @@ BLOCKS: dict[str, Callable[..., str]] = {
     "setting": setting,
     "headline": headline,
     "datasets": datasets,
+    "overview": findings.overview,
+    "findings": findings.findings,
+    "costs": findings.costs,
     "promise": promise,
     "figure": figure,
     "tables": tables,

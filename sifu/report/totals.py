@@ -6,7 +6,7 @@ import pandas as pd
 
 from sifu.report.statistics import REFERENCE
 
-_CELL = ["scenario", "variant"]
+_SEED = ["scenario", "variant", "seed"]
 
 
 def request_totals(cells: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
@@ -17,34 +17,33 @@ def request_totals(cells: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
     client steps of all requests over scratch's, seed by seed, then averaged; `gap`, the accuracy on all forgotten
     clients minus scratch's, averaged over requests and seeds. `gap_of_all`: the same gap over all seeds.
     """
-    to_target = cells[cells["stop"] == "target"]
-    seeds = _by_seed(to_target).join(_accuracy(metrics))
-    scratch = seeds[seeds.index.get_level_values("variant") == REFERENCE].droplevel("variant")
-    seeds = seeds.join(scratch.add_suffix("_scratch"), on=["scenario", "seed"])
+    seeds = _by_seed(cells[cells["stop"] == "target"]).merge(_accuracy(metrics), how="left", on=_SEED)
+    scratch = seeds.loc[seeds["variant"] == REFERENCE, ["scenario", "seed", "steps", "recovered", "accuracy"]]
+    seeds = seeds.merge(scratch, how="left", on=["scenario", "seed"], suffixes=("", "_scratch"))
     both = seeds["recovered"] & seeds["recovered_scratch"].eq(True)
     gap = seeds["accuracy"] - seeds["accuracy_scratch"]
     cost = seeds["steps"] / seeds["steps_scratch"]
-    found = seeds.assign(compared=both, cost=cost.where(both), gap=gap.where(both), gap_of_all=gap).groupby(_CELL)
-    return found.agg(
-        seeds=("steps", "size"),
+    found = seeds.assign(compared=both, cost=cost.where(both), gap=gap.where(both), gap_of_all=gap)
+    return found.groupby(["scenario", "variant"], as_index=False).agg(
+        seeds=("seed", "size"),
         recovered=("recovered", "sum"),
         refused=("refused", "all"),
         compared=("compared", "sum"),
         cost=("cost", "mean"),
         gap=("gap", "mean"),
         gap_of_all=("gap_of_all", "mean"),
-    ).reset_index()
+    )
 
 
 def _by_seed(cells: pd.DataFrame) -> pd.DataFrame:
     """Client steps of all requests of a seed, whether each of them reached the target, whether each was refused."""
     marked = cells.assign(recovered=cells["status"] == "done", refused=cells["status"] == "refused")
-    return marked.groupby([*_CELL, "seed"]).agg(
+    return marked.groupby(_SEED, as_index=False).agg(
         steps=("client_steps", "sum"), recovered=("recovered", "all"), refused=("refused", "all")
     )
 
 
-def _accuracy(metrics: pd.DataFrame) -> pd.Series:
+def _accuracy(metrics: pd.DataFrame) -> pd.DataFrame:
     """Accuracy on all clients that were forgotten so far, averaged over the requests of a seed."""
     wanted = (metrics["stop"] == "target") & (metrics["metric"] == "accuracy") & (metrics["subset"] == "forgotten")
-    return metrics[wanted].groupby([*_CELL, "seed"])["value"].mean().rename("accuracy")
+    return metrics[wanted].groupby(_SEED, as_index=False).agg(accuracy=("value", "mean"))

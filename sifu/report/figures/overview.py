@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -70,36 +71,38 @@ def draw(source: Results) -> Figure:
     names = [name for name in plan.titles if plan.marks[name] == "plain" and name in set(totals["scenario"])]
     run = set(totals.loc[totals["scenario"].isin(names), "variant"])
     shown = [name for name in plan.shown if name in run and plan.methods[name] != _ORIGINAL][:MOST_METHODS]
-    board = Board.of(names, 1, width=2.35, height=0.75 + 0.27 * max(1, len(shown)))
+    columns = min(len(names), 5) or 1
+    board = Board.of(names, 1, width=max(2.35, 7.2 / columns), height=max(1.4, 0.65 + 0.25 * len(shown)))
+    board.figure.set_figheight(board.figure.get_figheight() + 0.5)  # inches: title and key
     for name in board.names:
         axis, rows = board.at(0, name), totals[totals["scenario"] == name].set_index("variant")
         finish(axis, empty=not len(rows))
         if len(rows):
             _panel(axis, rows, shown)
-        first = board.names.index(name) % board.axes.shape[1] == 0
-        axis.set_yticks(range(len(shown)), [plan.labels[variant] if first else "" for variant in shown])
+            first = board.names.index(name) % board.axes.shape[1] == 0
+            axis.set_yticks(range(len(shown)), [plan.labels[variant] if first else "" for variant in shown])
         board.dress(source, 0, name, x="", y="")
     _key(board.figure)
     return board.figure
 
 
 def _panel(axis: Axes, rows: pd.DataFrame, shown: list[str]) -> None:
-    original = rows["gap_of_all"].get(_ORIGINAL, math.inf)
+    found = rows.to_dict("index")
+    original = found[_ORIGINAL]["gap_of_all"] if _ORIGINAL in found else math.inf
     axis.axvline(1, color="#90a4ae", linewidth=1, zorder=0)
     for place, variant in enumerate(shown):
-        row = rows.loc[variant] if variant in rows.index else None
-        if row is None or _words(row):
-            words = "not run" if row is None else _words(row)
+        words = _words(found[variant]) if variant in found else "not run"
+        if words:
             axis.text(0.03, place, words, va="center", fontsize=8, color=_GREY, style="italic", bbox=_PLAIN)
         else:
-            _bar(axis, place, row["cost"], grade(row["gap"], original))
+            _bar(axis, place, found[variant]["cost"], grade(found[variant]["gap"], original))
     axis.set(xlim=(0, 2.15), ylim=(len(shown) - 0.4, -0.6))
     axis.set_xticks([0, 0.5, 1, 1.5], ["0", "50%", "100%", "150%"], fontsize=8)
     axis.tick_params(axis="y", length=0)
     axis.spines["left"].set_visible(False)
 
 
-def _words(row: pd.Series) -> str:
+def _words(row: dict[Hashable, Any]) -> str:
     """What is written in place of a bar; empty where there is one."""
     if row["refused"]:
         return "refuses this scenario"
@@ -108,22 +111,22 @@ def _words(row: pd.Series) -> str:
     return "" if pd.notna(row["cost"]) and pd.notna(row["gap"]) else "nothing to compare with"
 
 
-def _bar(axis: Axes, place: int, cost: float, found: Grade) -> None:
+def _bar(axis: Axes, place: int, cost: float, given: Grade) -> None:
     """A bar with its length and its sign; two white strokes where it is cut off."""
     length = min(cost, CUT)
-    axis.barh(place, length, height=0.66, color=found.colour, zorder=2, label=f"{found.sign} {found.words}")
+    axis.barh(place, length, height=0.66, color=given.colour, zorder=2, label=f"{given.sign} {given.words}")
     if cost > CUT:
         for x in (CUT - 0.16, CUT - 0.08):
             axis.plot([x, x + 0.05], [place + 0.4, place - 0.4], color="white", linewidth=1.5, zorder=3)
-    axis.text(length + 0.04, place, f"{cost:.0%} {found.sign}", va="center", fontsize=8, zorder=3, bbox=_PLAIN)
+    axis.text(length + 0.04, place, f"{cost:.0%} {given.sign}", va="center", fontsize=8, zorder=3, bbox=_PLAIN)
 
 
 def _key(figure: Figure) -> None:
-    """The title and the key of the colours that were used above all panels; what the bars are below them."""
+    """The title above all panels; below them what bars are, and the colours that were used."""
+    figure.suptitle(TITLE, x=0.01, ha="left", fontsize=11, fontweight="bold")
     used = {label for axis in figure.axes for label in axis.get_legend_handles_labels()[1]}
     labels = {f"{entry.sign} {entry.words}": entry.colour for entry in _GRADES}
     handles = [Patch(color=colour, label=label) for label, colour in labels.items() if label in used]
-    place: dict[str, Any] = {"loc": "outside upper left", "ncols": len(_GRADES), "frameon": False, "alignment": "left"}
-    key = figure.legend(handles=handles, title=TITLE, fontsize=9, **place)
-    key.get_title().set(fontsize=11, fontweight="bold")
-    figure.supxlabel("client steps of all requests, relative to training again from scratch (100%)", fontsize=9)
+    words = "bars: client steps of all requests, relative to training again from scratch (100%)"
+    place: dict[str, Any] = {"loc": "outside lower center", "ncols": len(_GRADES), "frameon": False}
+    figure.legend(handles=handles, title=words, title_fontsize=9, fontsize=9, **place)
