@@ -14,13 +14,15 @@ from sifu.config.scenario import Scenario
 from sifu.config.search import Search, setting_name, trials
 from sifu.core.keys import Keys
 from sifu.core.types import Status
-from sifu.errors import StoreError
+from sifu.errors import ConfigError, StoreError
 from sifu.federation.engine import Engine
 from sifu.federation.evaluation import share
 from sifu.federation.packing import Runner, run_together
 from sifu.federation.progress import show_progress
 from sifu.federation.segment import Segment, Work, count_work
+from sifu.plan.variants import method_of
 from sifu.stages.block import Block, read_lineage
+from sifu.stages.call import StageCall
 from sifu.stages.rows import frame
 from sifu.stages.train import train
 from sifu.store.parquet import read_table, write_table
@@ -31,6 +33,18 @@ from sifu.unlearning.request import draw_requests
 from sifu.unlearning.sequence import Answer, answer_requests, target_rule
 
 Rows = list[dict[str, Any]]
+
+
+def command(call: StageCall) -> None:
+    """`python -m sifu search`."""
+    name = call.options.variant
+    variant = call.variant(name)
+    if variant.search is None:
+        raise ConfigError("--variant", name, "a variant with a `search` in variants.yaml")
+    tried = trials(variant.search.grid).items()
+    methods = {text: method_of(name, variant, call.scenario, values) for text, values in tried}
+    with call.at_work(call.block, name) as (block, folder):
+        run_search(block, name, variant.search, methods, folder, history=call.history())
 
 
 def run_search(

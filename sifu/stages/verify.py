@@ -21,6 +21,7 @@ from sifu.federation.evaluation import Evaluator
 from sifu.metrics.deletion_test import rate_limit, threshold, type_1, type_2
 from sifu.metrics.metric import Metric, Models, Values
 from sifu.stages.block import Block
+from sifu.stages.call import StageCall
 from sifu.stages.rows import Cell, frame
 from sifu.store.parquet import read_table, write_table
 from sifu.store.schemas import METRICS as METRICS_TABLE
@@ -28,6 +29,13 @@ from sifu.store.schemas import PARTITION, VERIFICATION
 from sifu.store.tensors import read_weights
 
 REFERENCE = "scratch"
+
+
+def command(call: StageCall) -> None:
+    """`python -m sifu verify`."""
+    variants = {name: call.folder(name, "unlearn") / "weights.safetensors" for name in call.options.variants}
+    with call.at_work(call.block) as (block, folder):
+        run_verify(block, folder, variants=variants)
 
 
 def run_verify(block: Block, folder: Path, *, variants: dict[str, Path]) -> None:
