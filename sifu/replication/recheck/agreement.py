@@ -21,13 +21,13 @@ from enum import Enum
 import numpy as np
 import pandas as pd
 
-from sifu.federation.stop import LOOKS
+from sifu.federation.stop import EVALUATION_INTERVALS
 from sifu.replication.claims.tables import Tables
 from sifu.store.cell import Wanted
 
 Value = str | int | float  # a status, rounds, an accuracy
-_ROUNDS = max(rounds for _, rounds in LOOKS)
-_ACCURACY = min(distance for distance, _ in LOOKS)
+_ROUNDS = max(rounds for _, rounds in EVALUATION_INTERVALS)
+_ACCURACY = min(distance for distance, _ in EVALUATION_INTERVALS)
 _SEQUENCE = ["scenario", "variant", "stop"]
 
 
