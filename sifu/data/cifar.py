@@ -85,7 +85,7 @@ def _pixels(data: Any, path: Path) -> np.ndarray:
 
 
 class _ArraysOnly(pickle.Unpickler):
-    """Unpickles numbers, texts, lists, mappings and arrays; any other class that a file names is refused, not imported."""
+    """Unpickles numbers, strings, lists, mappings and arrays; any other class is refused and not imported."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) in (("numpy", "ndarray"), ("numpy", "dtype")):

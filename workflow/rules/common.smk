@@ -10,7 +10,7 @@ from snakemake.exceptions import WorkflowError
 from sifu.plan import freshness as stages
 from sifu.store import paths
 from sifu.config.blocks import uses_gpu
-from sifu.store.timestamps import bring_back
+from sifu.store.timestamps import clamp_future_timestamps
 from sifu.plan.code_hash import code_hash
 from sifu.plan.load import default_data_root, load_suite, read_yaml
 from sifu.errors import SifuError
@@ -29,7 +29,7 @@ except SifuError as error:
 for notice in SUITE.notices():
     print(notice, file=sys.stderr)
 
-if workflow.is_main_process and (ahead := bring_back(SUITE.run.results)):
+if workflow.is_main_process and (ahead := clamp_future_timestamps(SUITE.run.results)):
     words = "are dated ahead of this machine's clock: they get its time"
     print(f"{ahead} files under {SUITE.run.results} {words}", file=sys.stderr)
 
