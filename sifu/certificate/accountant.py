@@ -1,8 +1,8 @@
 """Privacy accounting of DP-FedAvg: the epsilon of all rounds together, with the sampling that is really used.
 
 Poisson sampling: adding or removing a client moves the sum by C. Rounds are composed exactly (privacy loss
-distributions); a group of k is a mixture over how many of them were sampled. Fixed cohorts: replacing a client moves the
-sum by 2 C. The bound is the Renyi bound of Wang, Balle and Kasiviswanathan (2019), or the one for a client in every
+distributions); a group of k is a mixture over how many of them were sampled. Fixed cohorts: replacing a client moves
+the sum by 2 C. The bound is the Renyi bound of Wang, Balle and Kasiviswanathan (2019), or the one for a client in every
 cohort, which is smaller if there is little noise. Computed by Google's dp-accounting. The sampling probability, m over
 the number of available clients, counts as public.
 """

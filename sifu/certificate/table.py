@@ -27,7 +27,7 @@ def print_certificates(epsilon: float, delta: float, sigma: float, num_clients: 
         table.add_row(preset, rules.mechanism, f"{epsilon:g}", f"{claimed:g}", f"{limit:.6g}", *truth)
     Console(width=max(110, Console().width)).print(table)
     print(
-        "true: for noise sigma on a sensitivity of exactly Psi*; whether Psi really bounds the sensitivity is not shown here"
+        "true: for noise sigma on a sensitivity of exactly Psi*; whether Psi bounds the sensitivity is another question"
     )
 
 

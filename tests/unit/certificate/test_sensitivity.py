@@ -61,7 +61,7 @@ def test_increments_by_cohort_by_hand() -> None:
 
 
 def test_a_set_together_by_hand() -> None:
-    """Clients 0 and 1 are forgotten. By share: (0.1 x 1, 0.3 x 0.5, 0.1 x 3) / 0.6; by cohort client 0 is all of round 3."""
+    """Clients 0 and 1 together. By share: (0.1 x 1, 0.3 x 0.5, 0.1 x 3) / 0.6; by cohort client 0 is all of round 3."""
     forgotten = torch.tensor([[True, True, False]])
     close(set_increments(SEGMENT, SIZE, forgotten, "share")[0], [0.1 / 0.6, 0.15 / 0.6, 0.3 / 0.6])
     by_cohort = set_increments(SEGMENT, SIZE, forgotten, "cohort")[0]
