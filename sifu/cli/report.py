@@ -113,9 +113,9 @@ def _summary(parsed: argparse.Namespace) -> None:
 
 
 def _cell(parsed: argparse.Namespace) -> None:
-    from sifu.store.cell import Wanted, compare_cells, print_cell
+    from sifu.store.cell import CellKey, compare_cells, print_cell
 
-    wanted = Wanted(parsed.scenario, parsed.variant, parsed.stop, parsed.seed, parsed.request)
+    wanted = CellKey(parsed.scenario, parsed.variant, parsed.stop, parsed.seed, parsed.request)
     if parsed.against is None:
         print_cell(wanted, Path(parsed.results), as_json=parsed.json)
     else:

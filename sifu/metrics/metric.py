@@ -1,8 +1,8 @@
 """The interface of a metric.
 
-A metric is a function from the models of one cell to a number for each seed, for some subsets of the data. It is called
-once for all seeds and never mixes two of them; it cannot know which method made the models. Its docstring's first line
-is its entry in docs/results.md. The contract tests run over the registry.
+A metric is a function from the models of one cell to one number per seed, for some subsets of the data. It is called
+once for all seeds and never mixes two of them; it cannot know which method made the models. The first line of its
+docstring is its entry in docs/results.md. The contract tests cover all registered metrics.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ Values = dict[str, Tensor]  # subset -> [S]
 
 @dataclass(frozen=True)
 class Models:
-    """The models of one cell, one a seed, and how they answer."""
+    """The models of one cell, one per seed, and their answers."""
 
     engine: Engine  # its model and its clients' data, for metrics that need more than counts
     weights: Tensor  # [S, P]
-    correct: Tensor  # [S, C] right answers on each client's own data
-    forget: Tensor  # [S, C] who left with this request
-    forgotten: Tensor  # [S, C] who has left so far
+    correct: Tensor  # [S, C] correct answers on each client's own data
+    forget: Tensor  # [S, C] the clients of this request
+    forgotten: Tensor  # [S, C] all clients forgotten so far
     test_accuracy: Tensor | None = None  # [S]; None where the source has no test set
-    scratch: Models | None = None  # what scratch gave for the same request, run to its own target
+    scratch: Models | None = None  # the models of scratch for the same request, run to its own target
     scratch_same_stop: Models | None = None  # the same under this cell's stop rule
 
     @property
@@ -38,7 +38,7 @@ class Models:
 
     @property
     def masks(self) -> dict[str, Tensor]:
-        """The clients of each subset; the test set is nobody's. [S, C] each"""
+        """The clients of each subset; the test set belongs to no client. [S, C] each"""
         return {"retain": ~self.forgotten, "forget": self.forget, "forgotten": self.forgotten}
 
 

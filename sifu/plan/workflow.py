@@ -13,7 +13,7 @@ from sifu.config.blocks import uses_gpu
 from sifu.errors import ConfigError
 from sifu.plan.load import default_data_root, load_suite, read_yaml
 from sifu.plan.targets import Targets
-from sifu.store.timestamps import bring_back
+from sifu.store.timestamps import clamp_future_timestamps
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def load_workflow(
 
 def _mend_timestamps(results: str) -> None:
     """Files dated ahead of this machine's clock would look newer than what is made now."""
-    ahead = bring_back(results)
+    ahead = clamp_future_timestamps(results)
     if ahead:
         words = "are dated ahead of this machine's clock: they get its time"
         print(f"{ahead} files under {results} {words}", file=sys.stderr)

@@ -19,7 +19,7 @@ from sifu.plan.stage_spec import STAGES
 from sifu.replication.published import described
 from sifu.store.parquet import read_stamp, write_text
 from sifu.store.paths import manifest_file
-from sifu.store.timing import Spell, busy_seconds, spell_of
+from sifu.store.timing import JobTime, busy_seconds, read_job_time
 
 _JOINED = ("commit", "torch", "device")
 _OF_NO_SCENARIO = "null_space/*.parquet"
@@ -66,11 +66,11 @@ def _busy(blocks: list[dict[str, Any]]) -> dict[str, float]:
     return {device: round(busy_seconds(found), 2) for device, found in _spells(blocks).items()}
 
 
-def _spells(blocks: list[dict[str, Any]]) -> dict[str, list[Spell]]:
+def _spells(blocks: list[dict[str, Any]]) -> dict[str, list[JobTime]]:
     timed = [block for block in blocks if block["seconds"] is not None]
-    spells: dict[str, list[Spell]] = {device: [] for device in sorted({block["device"] for block in timed})}
+    spells: dict[str, list[JobTime]] = {device: [] for device in sorted({block["device"] for block in timed})}
     for block in timed:
-        spells[block["device"]].append(Spell(block["began"], block["seconds"]))
+        spells[block["device"]].append(JobTime(block["began"], block["seconds"]))
     return spells
 
 
@@ -99,7 +99,7 @@ def _entry(path: Path, folder: Path) -> dict[str, Any]:
     stamp = read_stamp(path)
     named = {"stage": stage, "scenario": scenario, "variant": "/".join(variant), "seeds": _seeds(path)}
     made = {key: stamp.get(key, "unknown") for key in (*_JOINED, "code_hash")}
-    return named | made | {"settings": json.loads(stamp.get("settings", "{}"))} | spell_of(path.parent)._asdict()
+    return named | made | {"settings": json.loads(stamp.get("settings", "{}"))} | read_job_time(path.parent)._asdict()
 
 
 def _seeds(path: Path) -> list[int]:
