@@ -38,7 +38,7 @@ def load_workflow(
     cores: int | None,
     main: bool,
 ) -> WorkflowPlan:
-    """The plan of `raw`, the merged config; `base` is the checkout, `configfiles` begin with that of the command line."""
+    """The plan of `raw`, the merged config; `base`: the checkout; `configfiles`: first that of the command line."""
     for file in configfiles:
         read_yaml(file)  # stricter than Snakemake: no key twice
     suite = load_suite(raw, base / "config")

@@ -18,6 +18,7 @@ from sifu.errors import ConfigError
 from sifu.plan.load import default_data_root, load_scenario, load_variant
 from sifu.plan.variants import method_of
 from sifu.stages.block import Block
+from sifu.stages.choice import chosen_values
 from sifu.store.paths import stage_folder
 from sifu.store.timing import timed
 from sifu.unlearning.method import Method, OwnTraining
@@ -91,8 +92,6 @@ class StageCall:
         variant, scenario = self.variant(name), self.scenario
         if variant.search is None:
             return method_of(name, variant, scenario)
-        from sifu.stages.search import chosen_values
-
         searched = scenario.searched_as or self.options.scenario
         folder = stage_folder(self.options.results, "search", searched, variant.search.block, name)
         return method_of(name, variant, scenario, chosen_values(folder / "search.parquet", variant.search))

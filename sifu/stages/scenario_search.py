@@ -18,8 +18,9 @@ from sifu.federation.segment import Segment, count_work
 from sifu.plan.variants import method_of
 from sifu.stages.block import Block
 from sifu.stages.call import StageCall
+from sifu.stages.choice import best_trial
 from sifu.stages.rows import frame
-from sifu.stages.search import answer_first, best_trial, last_accuracy
+from sifu.stages.search import answer_first, last_accuracy
 from sifu.stages.train import train
 from sifu.store.parquet import write_table
 from sifu.store.schemas import SCENARIO_SEARCH
