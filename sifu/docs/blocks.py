@@ -14,7 +14,7 @@ from sifu.docs import findings, performance
 from sifu.docs.citation import bibtex
 from sifu.docs.datasets import datasets
 from sifu.errors import SifuError
-from sifu.federation.stop import LOOKS
+from sifu.federation.stop import EVALUATION_INTERVALS
 from sifu.plan.load import read_yaml
 from sifu.replication.published import Published, described, quoted, read_csv, read_manifest
 from sifu.report import statistics
@@ -129,7 +129,7 @@ def plan(root: Path, config: str) -> str:
 
 def looks(root: Path) -> str:
     """The intervals at which accuracy is looked at."""
-    return ", ".join(str(rounds) for _, rounds in LOOKS) + " or 1"
+    return ", ".join(str(rounds) for _, rounds in EVALUATION_INTERVALS) + " or 1"
 
 
 def level(root: Path | None = None) -> str:

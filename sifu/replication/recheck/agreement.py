@@ -21,13 +21,13 @@ from enum import Enum
 import numpy as np
 import pandas as pd
 
-from sifu.federation.stop import LOOKS
+from sifu.federation.stop import EVALUATION_INTERVALS
 from sifu.replication.claims.tables import Tables
-from sifu.store.cell import Wanted
+from sifu.store.cell import CellKey
 
 Value = str | int | float  # a status, rounds, an accuracy
-_ROUNDS = max(rounds for _, rounds in LOOKS)
-_ACCURACY = min(distance for distance, _ in LOOKS)
+_ROUNDS = max(rounds for _, rounds in EVALUATION_INTERVALS)
+_ACCURACY = min(distance for distance, _ in EVALUATION_INTERVALS)
 _SEQUENCE = ["scenario", "variant", "stop"]
 
 
@@ -55,7 +55,7 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
     return max(verdicts, key=list(Verdict).index, default=Verdict.DIFFERS)
 
 
-def compare(cell: Wanted, stored: Tables, again: Tables, *, elsewhere: bool) -> list[Compared]:
+def compare(cell: CellKey, stored: Tables, again: Tables, *, elsewhere: bool) -> list[Compared]:
     """The status, the rounds and every accuracy of all requests of a cell's seed, under the cell's stop rule.
 
     `elsewhere`: it was run again where rounding may be another one: another device, torch or, on a GPU, block.
@@ -70,7 +70,7 @@ def compare(cell: Wanted, stored: Tables, again: Tables, *, elsewhere: bool) -> 
     return found
 
 
-def _values(tables: Tables, cell: Wanted) -> defaultdict[tuple[int, str], dict[int, Value]]:
+def _values(tables: Tables, cell: CellKey) -> defaultdict[tuple[int, str], dict[int, Value]]:
     """Every seed's value of a request and quantity."""
     found: defaultdict[tuple[int, str], dict[int, Value]] = defaultdict(dict)
     cells, metrics = (_rows(table, cell) for table in (tables.cells, tables.metrics))
@@ -82,7 +82,7 @@ def _values(tables: Tables, cell: Wanted) -> defaultdict[tuple[int, str], dict[i
     return found
 
 
-def _rows(table: pd.DataFrame, cell: Wanted) -> pd.DataFrame:
+def _rows(table: pd.DataFrame, cell: CellKey) -> pd.DataFrame:
     """Those of all seeds and requests."""
     return table[(table[_SEQUENCE] == list(cell[:3])).all(axis=1)]
 

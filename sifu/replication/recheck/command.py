@@ -19,7 +19,7 @@ from sifu.replication.recheck.pace import pace_of
 from sifu.replication.recheck.rerun import Machine, rerun, seeds_with
 from sifu.replication.recheck.sample import sample_cells
 from sifu.replication.recheck.stored import Stored, named_cell, read_stored
-from sifu.store.cell import Wanted, cells_file
+from sifu.store.cell import CellKey, cells_file
 from sifu.store.parquet import read_stamp
 
 _WEAK = "within seeds: no closer than another seed would be, as rounding of another device, torch or block may make it"
@@ -34,7 +34,7 @@ class Chosen:
     minutes: float
     sample_seed: int
 
-    def cells(self, stored: Stored, machine: Machine) -> list[Wanted]:
+    def cells(self, stored: Stored, machine: Machine) -> list[CellKey]:
         if self.names:
             return [named_cell(name, stored) for name in self.names]
         kind = choose_device(machine.device).type
@@ -60,7 +60,7 @@ def verify_paper(chosen: Chosen, machine: Machine) -> int:
     return 1 if counts[Verdict.DIFFERS] else 0
 
 
-def _again(cell: Wanted, stored: Stored, machine: Machine) -> dict[str, list[Compared]]:
+def _again(cell: CellKey, stored: Stored, machine: Machine) -> dict[str, list[Compared]]:
     """The numbers of every seed that is run with the cell's, by the name of its own cell."""
     seeds = seeds_with(cell, machine.stored, together=machine.together)
     with tempfile.TemporaryDirectory() as name:
@@ -71,11 +71,11 @@ def _again(cell: Wanted, stored: Stored, machine: Machine) -> dict[str, list[Com
         return {_name(one): compare(one, stored.tables, again, elsewhere=elsewhere) for one in own}
 
 
-def _name(cell: Wanted) -> str:
+def _name(cell: CellKey) -> str:
     return f"{cell.scenario}/{cell.variant}/{cell.seed} {cell.stop}"
 
 
-def made_with(cell: Wanted, folder: Path) -> tuple[str, str, str]:
+def made_with(cell: CellKey, folder: Path) -> tuple[str, str, str]:
     """What rounding depends on, as far as it is known: on a GPU also on the seeds that are run together."""
     path = cells_file(cell, folder)
     stamp = read_stamp(path)

@@ -50,7 +50,13 @@ def crossed(axis: Axes) -> list[list[float]]:
 def source_of(labels: dict[str, str]) -> Results:
     """Methods alone: nothing was run."""
     methods = {name: name for name in labels}
-    return Results(ReportPlan("", {}, [], labels, methods, list(labels), {}, {}, {}, [], [], [], [], [], {}))
+    return Results(ReportPlan("", labels=labels, methods=methods, shown=list(labels)))
+
+
+def plain_results(labels: dict[str, str]) -> Results:
+    """The same with one scenario s without marks."""
+    methods = {name: name for name in labels}
+    return Results(ReportPlan("", {"s": "S"}, labels, methods, shown=list(labels), marks={"s": "plain"}))
 
 
 def test_methods_do_not_hide_each_other_at_a_single_budget() -> None:
@@ -93,10 +99,7 @@ def test_marks_of_what_did_not_get_there_are_hollow() -> None:
 
 def test_what_diverged_on_every_seed_has_a_cross_at_the_top() -> None:
     """Last has rounds at its first request; at the second no seed was left, whatever accuracy it ended with."""
-    plan = ReportPlan(
-        "", {"s": "S"}, [], {"last": "Last"}, {"last": "last"}, ["last"], {}, {"s": "plain"}, {}, *[[]] * 5, {}
-    )
-    source = Results(plan)
+    source = plain_results({"last": "Last"})
     key = {"scenario": "s", "variant": "last", "stop": "target"}
     rows = [(1, "done", 0.5), (1, "rounds", 70.0), (1, "accuracy", 0.2), (2, "done", 0.0), (2, "accuracy", 0.1)]
     found = [key | {"request": at, "quantity": name, "mean": value, "low": value} for at, name, value in rows]
@@ -148,7 +151,7 @@ def test_short_is_a_mean_with_a_seed_that_did_not_get_there() -> None:
 
 def test_a_sigma_under_which_every_seed_diverges_has_a_cross() -> None:
     """Rounds of 1 at sigma = 1 would be the fastest."""
-    source = Results(ReportPlan("", {"s": "S"}, [], {}, {}, [], {}, {}, {}, [], [], [], [], [], {}))
+    source = Results(ReportPlan("", titles={"s": "S"}))
     sweep = pd.DataFrame({"sigma": [0.1, 1.0], "rounds": [60, 1], "forget_accuracy": [0.5, 0.1]})
     source.__dict__["sweep"] = sweep.assign(scenario="s", request=1, seed=0, status=["done", "diverged"])
     source.__dict__["statistics"] = pd.DataFrame(columns=[*_KEYS, "quantity", "subset", "mean"])
@@ -159,7 +162,7 @@ def test_a_sigma_under_which_every_seed_diverges_has_a_cross() -> None:
 
 def test_a_dip_is_seen_next_to_rounds_that_were_stopped() -> None:
     """Rounds of the sigma sweep are drawn to a logarithmic scale, shares are not."""
-    source = Results(ReportPlan("", {"s": "S"}, [], {}, {}, [], {}, {}, {}, [], [], [], [], [], {}))
+    source = Results(ReportPlan("", titles={"s": "S"}))
     sweep = pd.DataFrame({"sigma": [0.01, 0.1, 1.0], "rounds": [60, 50, 4000], "forget_accuracy": [0.0, 0.1, 0.2]})
     source.__dict__["sweep"] = sweep.assign(scenario="s", request=1, seed=0, status=["done", "done", "not_reached"])
     source.__dict__["statistics"] = pd.DataFrame(columns=[*_KEYS, "quantity", "subset", "mean"])
@@ -218,10 +221,7 @@ def answers(**variants: list[tuple[float, float, str]]) -> tuple[pd.DataFrame, p
 
 def overview_of(labels: dict[str, str], **variants: list[tuple[float, float, str]]) -> list[str]:
     """The words next to the bars, and in place of them, from top to bottom."""
-    plan = ReportPlan(
-        "", {"s": "S"}, [], labels, {name: name for name in labels}, list(labels), {}, {"s": "plain"}, {}, *[[]] * 5, {}
-    )
-    source = Results(plan)
+    source = plain_results(labels)
     source.__dict__["cells"], source.__dict__["metrics"] = answers(**variants)
     (axis,) = overview.draw(source).axes
     return [text.get_text() for text in axis.texts]
@@ -279,10 +279,7 @@ def test_the_overview_says_what_each_bar_is() -> None:
 
 def test_a_long_bar_is_cut_off_and_marked() -> None:
     labels = {"scratch": "Scratch", "last": "Last"}
-    plan = ReportPlan(
-        "", {"s": "S"}, [], labels, {name: name for name in labels}, list(labels), {}, {"s": "plain"}, {}, *[[]] * 5, {}
-    )
-    source = Results(plan)
+    source = plain_results(labels)
     source.__dict__["cells"], source.__dict__["metrics"] = answers(scratch=SCRATCH, last=[(300.0, 0.2, "done")] * 2)
     (axis,) = overview.draw(source).axes
     widths = sorted(bar.get_width() for bars in axis.containers for bar in bars)  # type: ignore[attr-defined]

@@ -19,6 +19,7 @@ from sifu.catalog.figures import FIGURES
 from sifu.errors import DataError
 from sifu.plan.load import load_suite, read_yaml
 from sifu.plan.report_plan import ReportPlan
+from sifu.plan.stage_spec import STAGES
 from sifu.report.missing import missing_names
 from sifu.report.results import Results
 from sifu.stages.figure import run_figure
@@ -47,7 +48,7 @@ def plan_of(root: Path) -> ReportPlan:
         "scenario_searches": [{"scenario": "smoke", "grid": {"federation.clip": [None, 5.0]}}],
         "num_seeds": 2,
     }
-    plan = ReportPlan.read(json.loads(json.dumps(load_suite(run, REPO / "config", {}).report_plan())))
+    plan = ReportPlan.read(json.loads(json.dumps(load_suite(run, REPO / "config", {}).report_plan().plain())))
     return replace(plan, results=str(root))
 
 
@@ -90,10 +91,10 @@ def fill(plan: ReportPlan) -> None:
         write(root / "verify" / scenario / BLOCK / "verification.parquet", schemas.VERIFICATION, checks)
         points = [key | {"change": "", "seed": s, "round": n, "alpha": 1.0 + n} for s in seeds for n in range(3)]
         write(root / "alpha" / scenario / BLOCK / "alpha.parquet", schemas.ALPHA, points)
-        for _, variant, block in (entry for entry in plan.searches if entry[0] == scenario):
+        for _, block, variant in (job for job in plan.jobs["search"] if job.scenario == scenario):
             path = root / "search" / scenario / variant / block / "search.parquet"
             write(path, schemas.SEARCH, [key | {"variant": variant, "value": "0.1", "chosen": True}])
-        for _, name, block in (entry for entry in plan.scenario_searches if entry[0] == scenario):
+        for _, block, name in (job for job in plan.jobs["scenario_search"] if job.scenario == scenario):
             path = root / "scenario_search" / scenario / name / block / "scenario_search.parquet"
             write(path, schemas.SCENARIO_SEARCH, [key | {"setting": name, "used": True, "chosen": True}])
     swept = [{"scenario": "smoke", "variant": "sifu", "sigma": sigma} for sigma in (0.01, 0.1)]
@@ -162,31 +163,20 @@ def test_before_anything_has_run(tmp_path: Path) -> None:
     """Every figure, table and the page are made without any results, and name all that they would be made of."""
     plan = plan_of(tmp_path)
     planned = Results(plan).planned
+    reported = [f"{stage}/{table}" for stage, spec in STAGES.items() for table in spec.reported]
     report = make_all(plan)
     assert all((report / file).exists() for file in REPORT_FILES)
     assert all((report / "figures" / f"{name}.{kind}").exists() for name in FIGURES for kind in FIGURE_KINDS)
     for name in FIGURES:
         caption = (report / "figures" / f"{name}.md").read_text()
-        assert all_named(planned[MADE_OF[name]], caption, tmp_path), name
+        for table in FIGURES[name].tables:
+            assert all_named(planned(table), caption, tmp_path), (name, table)
     headline = (report / "tables" / "headline.md").read_text()
-    for kind in ("cells", "metrics", "verification", "alpha", "trials"):
-        assert all_named(planned[kind], headline, tmp_path), kind
+    for table in ("unlearn/cells", "verify/metrics", "verify/verification", "alpha/alpha", "search/search"):
+        assert all_named(planned(table), headline, tmp_path), table
     page = (report / "report.html").read_text()
-    assert all(all_named(paths, page, tmp_path) for paths in planned.values())
+    assert all(all_named(planned(table), page, tmp_path) for table in reported)
     assert "planned tables are missing" in (report / "tables" / "budgets.tex").read_text()
-
-
-MADE_OF = {
-    "overview": "metrics",
-    "budgets": "metrics",
-    "watermark": "cells",
-    "requests": "cells",
-    "sigma": "sweep",
-    "request_sets": "request_sets",
-    "alpha": "alpha",
-    "lineage": "training",
-    "null_space": "null_space",
-}
 
 
 @pytest.mark.parametrize(
@@ -215,7 +205,7 @@ def test_a_part_that_is_missing_is_named_and_the_rest_is_drawn(plan: ReportPlan,
     assert lost
     source = Results(plan)
     for name in FIGURES:
-        import_module(FIGURES[name]).draw(source).draw_without_rendering()
+        import_module(FIGURES[name].module).draw(source).draw_without_rendering()
     report = Path(plan.results) / "report"
     run_report(plan, report)
     run_page(plan, report, "make")

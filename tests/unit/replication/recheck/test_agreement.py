@@ -10,11 +10,11 @@ import pytest
 from sifu.replication.claims.tables import Tables, read_tables
 from sifu.replication.published import REPLICATION
 from sifu.replication.recheck.agreement import Verdict, compare, worst
-from sifu.store.cell import Wanted
+from sifu.store.cell import CellKey
 from sifu.store.schemas import CELLS, METRICS
 from tests.conftest import REPO
 
-CELL = Wanted("s", "v", "target", 0, 1)
+CELL = CellKey("s", "v", "target", 0, 1)
 
 
 def tables(rounds: list[int], accuracy: list[float], status: str = "done") -> Tables:
@@ -83,7 +83,7 @@ def test_scratch_cannot_pose_as_sifu(seed: int) -> None:
     stored = read_tables(REPO / REPLICATION)
     cells, metrics = (table[table["variant"] == "scratch"] for table in (stored.cells, stored.metrics))
     again = replace(stored, cells=cells.assign(variant="sifu"), metrics=metrics.assign(variant="sifu"))
-    cell = Wanted("mnist", "sifu", "target", seed, 1)
+    cell = CellKey("mnist", "sifu", "target", seed, 1)
     there = compare(cell, stored, again, elsewhere=True)
     assert worst(number.verdict for number in there) in (Verdict.WITHIN_SEEDS, Verdict.DIFFERS)
     assert all(number.verdict.value in ("within seeds", "differs") for number in there if number.quantity == "rounds")
