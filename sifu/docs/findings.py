@@ -8,12 +8,14 @@ from typing import Any
 
 import pandas as pd
 
+from sifu.config.run import Variant
+from sifu.config.scenario import Scenario
+from sifu.plan.load import read_named
 from sifu.replication.claims.tables import BESIDE, DATASETS, Tables, read_tables
-from sifu.replication.published import REPLICATION, described
+from sifu.replication.published import REPLICATION
 from sifu.report.tables import markdown
 from sifu.report.totals import request_totals
 
-CONFIG = Path("config", "paper.yaml")
 _ROWS = ("scratch", "fine_tuning", "sifu", "sifu_strict", "last", "fed_eraser_searched", "fed_accum", "dp_released")
 _KEPT = 1.05  # times the claimed delta: more is a broken promise, less is rounding
 
@@ -48,14 +50,14 @@ def findings(root: Path) -> str:
 
 def costs(root: Path) -> str:
     """A row a method, a column a dataset: client steps relative to scratch's, and the gap of accuracy."""
-    plan, tables = described(root / CONFIG), read_tables(root / REPLICATION)
+    tables = read_tables(root / REPLICATION)
+    scenarios = read_named(Scenario, root / "config" / "scenarios.yaml", "scenarios")
+    variants = read_named(Variant, root / "config" / "variants.yaml", "variants")
     totals = request_totals(tables.cells, tables.metrics).to_dict("records")
     found = {(row["scenario"], row["variant"]): row for row in totals}
     run = [name for name in (*DATASETS, *BESIDE) if (name, "scratch") in found]
-    rows = [
-        [plan["variants"][variant]["label"], *(_cell(found.get((name, variant))) for name in run)] for variant in _ROWS
-    ]
-    titles = [plan["scenarios"][name]["label"] for name in run]
+    rows = [[variants[variant].label, *(_cell(found.get((name, variant))) for name in run)] for variant in _ROWS]
+    titles = [scenarios[name].label for name in run]
     return markdown(pd.DataFrame(rows, columns=["method", *titles]), "").strip()
 
 
