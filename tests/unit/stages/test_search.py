@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sifu.__main__ import main
+from sifu.cli.main import main
 from sifu.config.run import Variant
 from sifu.config.scenario import Scenario
 from sifu.config.search import Search, setting_name, trials
