@@ -61,10 +61,8 @@ bench: $(VENV)/.ok  ## time the engine against the plain loop
 smoke: $(VENV)/.ok  ## every stage, in a minute
 	$(MAKE) run CONFIG=config/smoke.yaml
 
-mnist: $(VENV)/.ok  ## MNIST with the paper's settings, and docs/mnist (README's table where results/paper is not there); data from SIFU_DATA_ROOT
+mnist: $(VENV)/.ok  ## MNIST with the paper's settings, and the strongly convex case; data from SIFU_DATA_ROOT
 	$(MAKE) run CONFIG=config/mnist.yaml
-	$(BIN)/python -m sifu publish --config config/mnist.yaml --to docs/mnist
-	$(MAKE) docs
 
 paper: $(VENV)/.ok  ## the paper's grid; datasets from SIFU_DATA_ROOT
 	@if test -e results/paper/manifest.json && ! ls results/paper/train/*/*/history.safetensors > /dev/null 2>&1; then \

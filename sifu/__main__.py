@@ -143,11 +143,6 @@ def _add_docs(commands: Commands) -> None:
     parser = commands.add_parser("docs", help=text, description=text)
     parser.add_argument("--root", type=Path, default=Path(), help="the checkout (default: this folder)")
     parser.set_defaults(command=_docs)
-    text = "Put tables and figures of a finished run into a folder of the docs, with a manifest of what they are of."
-    parser = commands.add_parser("publish", help=text, description=text)
-    parser.add_argument("--config", type=Path, required=True, help="what was run, such as config/mnist.yaml")
-    parser.add_argument("--to", type=Path, required=True, help="the folder; its tables and figures are replaced")
-    parser.set_defaults(command=_publish)
 
 
 def _plan(parsed: argparse.Namespace) -> ReportPlan:
@@ -256,16 +251,9 @@ def _bench(parsed: argparse.Namespace) -> None:
 
 
 def _docs(parsed: argparse.Namespace) -> None:
-    from sifu.docs import write_docs
+    from sifu.docs.pages import write_docs
 
     write_docs(parsed.root)
-
-
-def _publish(parsed: argparse.Namespace) -> None:
-    from sifu.replication.published import publish
-
-    publish(parsed.config, parsed.to)
-    print(f"published {parsed.config} to {parsed.to}; `make docs` writes the pages")
 
 
 if __name__ == "__main__":

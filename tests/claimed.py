@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from sifu.replication.claims.request_sets import RIVALS
-from sifu.replication.claims.tables import DATASETS, REFERENCE, Tables
+from sifu.replication.claims.stored_tables import DATASETS, REFERENCE, StoredTables
 from sifu.store.parquet import write_table
 from sifu.store.provenance import provenance
 from sifu.store.schemas import BOUNDS, CELLS, METRICS, REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP, VERIFICATION
@@ -24,7 +24,7 @@ BLOCK = "s000-002"
 
 
 @dataclass(frozen=True)
-class Said:
+class Outcome:
     """What is true of a variant, the same in every seed but for `spread` between one seed and the next."""
 
     rounds: float = 100  # of each request, to the target
@@ -40,19 +40,19 @@ class Said:
 
 # every claim of the paper is true: SIFU saves 60%, FedEraser takes 12% more, and so on
 AS_CLAIMED = {
-    "scratch": Said(),
-    "original": Said(0, 0.6, status="not_reached"),
-    "fine_tuning": Said(50, 0.6, triggers=80),
-    "sifu": Said(40, 0.02, gap=0.1, delta=0.005),
-    "sifu_released": Said(40, 0.02, gap=0.1, delta=0.005),
-    "sifu_strict": Said(40, 0.02, gap=0.1, delta=0.005),
-    "exact_rollback": Said(100),
-    "last": Said(30, status="not_reached"),
-    "fed_eraser_searched": Said(111, spread=1),
-    "fed_eraser_released_searched": Said(111, spread=1),
-    "fed_accum": Said(50, 0.6),
-    "fed_accum_released": Said(50, 0.6),
-    "dp_released": Said(30, 0.6),
+    "scratch": Outcome(),
+    "original": Outcome(0, 0.6, status="not_reached"),
+    "fine_tuning": Outcome(50, 0.6, triggers=80),
+    "sifu": Outcome(40, 0.02, gap=0.1, delta=0.005),
+    "sifu_released": Outcome(40, 0.02, gap=0.1, delta=0.005),
+    "sifu_strict": Outcome(40, 0.02, gap=0.1, delta=0.005),
+    "exact_rollback": Outcome(100),
+    "last": Outcome(30, status="not_reached"),
+    "fed_eraser_searched": Outcome(111, spread=1),
+    "fed_eraser_released_searched": Outcome(111, spread=1),
+    "fed_accum": Outcome(50, 0.6),
+    "fed_accum_released": Outcome(50, 0.6),
+    "dp_released": Outcome(30, 0.6),
 }
 
 
@@ -61,15 +61,15 @@ class World:
     """Who says what in which scenario; `changes` are of (scenario, variant)."""
 
     scenarios: tuple[str, ...] = DATASETS
-    changes: Mapping[tuple[str, str], Said] = field(default_factory=dict)
+    changes: Mapping[tuple[str, str], Outcome] = field(default_factory=dict)
     sweep: Mapping[float, tuple[float, str]] = field(default_factory=lambda: {0.1: (40.0, "done"), 1.0: (5.0, "lost")})
     held: Mapping[str, float] = field(default_factory=lambda: {"": 1.0, "one_step": 1.0})  # change -> share of 100
     strict: float = 1.0  # share of the points that strict Psi bounds
     hidden: float = 1.0  # share of the clients whom the noise hides
     idle: int = 0  # clients who had done nothing that could be hidden
 
-    def said(self, scenario: str) -> dict[str, Said]:
-        breaks = {"last": Said(30, status="not_reached", retain=0.5)} if scenario.startswith("cifar") else {}
+    def said(self, scenario: str) -> dict[str, Outcome]:
+        breaks = {"last": Outcome(30, status="not_reached", retain=0.5)} if scenario.startswith("cifar") else {}
         changed = {name: said for (where, name), said in self.changes.items() if where in (scenario, "*")}
         return AS_CLAIMED | breaks | changed
 
@@ -78,8 +78,8 @@ class World:
         """All scenarios: each dataset, and the same with watermarks and with backdoors."""
         return tuple(f"{name}{mark}" for mark in ("", "_watermark", "_backdoor") for name in self.scenarios)
 
-    def tables(self) -> Tables:
-        return Tables(
+    def tables(self) -> StoredTables:
+        return StoredTables(
             _frame(CELLS, [row for name in self.places for row in self._cells(name)]),
             _frame(METRICS, [row for name in self.places for row in self._metrics(name)]),
             _frame(VERIFICATION, [row for name in self.places for row in self._checks(name)]),

@@ -11,7 +11,7 @@ import yaml
 
 from sifu import __version__
 from sifu.docs import PUBLISHED, by_hand, pages
-from sifu.docs.blocks import filled
+from sifu.docs.generated_parts import filled
 from sifu.docs.settings import config_page
 from sifu.errors import SifuError
 from sifu.plan.load import load_suite, read_yaml

@@ -14,18 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sifu.__main__ import main
-from sifu.docs.blocks import filled
+from sifu.docs.generated_parts import filled
 from sifu.docs.reproduction import _end, _interval, _number, reproduction_page
 from sifu.errors import StoreError
 from sifu.replication.claims import CLAIMS
 from sifu.replication.claims.claim import Line, Measured
-from sifu.replication.claims.tables import read_tables
+from sifu.replication.claims.stored_tables import read_tables
 from sifu.replication.published import REPLICATION, changes, read_manifest
 from sifu.report.tables import hyper_parameters
 from sifu.store.parquet import write_table
 from sifu.store.provenance import provenance
 from sifu.store.schemas import SCENARIO_SEARCH
-from tests.claimed import BLOCK, Said, World, publish
+from tests.claimed import BLOCK, Outcome, World, publish
 from tests.conftest import REPO
 
 PART = "<!-- docs: datasets -->\n<!-- end -->"
@@ -43,7 +43,7 @@ def lines_of(page: str, section: str) -> list[str]:
 
 def test_a_page_of_numbers_that_are_on_paper(tmp_path: Path) -> None:
     """MNIST's seeds save 60, 40 and 20% of the rounds, FashionMNIST's 60% each; CelebA and CIFAR were not run."""
-    world = World(("mnist", "fashionmnist", "mnist_by_writer"), {("mnist", "sifu"): Said(40, 0.02, spread=20)})
+    world = World(("mnist", "fashionmnist", "mnist_by_writer"), {("mnist", "sifu"): Outcome(40, 0.02, spread=20)})
     publish(world.write(tmp_path), scenarios={"mnist": {"stop": {"max_rounds": 10_000}}})
     page = reproduction_page(tmp_path)
     found = lines_of(page, "SIFU takes 52% fewer rounds than scratch")
@@ -70,7 +70,7 @@ def test_the_readme_has_every_method_on_every_dataset(tmp_path: Path) -> None:
     """SIFU takes 40 rounds of 10 client steps where scratch takes 100, and knows 0.02 more. Of FedEraser, with 110 to
     130 rounds and all reached, the mean is 1.20; Last got nowhere, and nobody ran CIFAR.
     """
-    changed = {("mnist", "fed_eraser_searched"): Said(110, spread=10)}
+    changed = {("mnist", "fed_eraser_searched"): Outcome(110, spread=10)}
     folder = World(("mnist", "fashionmnist"), changed).write(tmp_path)
     assert filled(PART, tmp_path) == PART.replace("\n", f"\nNot run yet: `{REPLICATION}` has no manifest.\n", 1)
     publish(folder)
@@ -126,7 +126,7 @@ def test_other_tables_make_another_page(tmp_path: Path) -> None:
     """A test that compares page and tables must be able to fail."""
     publish(World(("mnist",)).write(tmp_path))
     before = reproduction_page(tmp_path)
-    World(("mnist",), {("mnist", "sifu"): Said(41)}).write(tmp_path)
+    World(("mnist",), {("mnist", "sifu"): Outcome(41)}).write(tmp_path)
     assert reproduction_page(tmp_path) != before
 
 

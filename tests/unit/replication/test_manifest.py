@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from sifu.__main__ import main
-from sifu.docs.blocks import filled
+from sifu.docs.generated_parts import filled
 from sifu.replication.published import MNIST, REPLICATION, quoted
 from sifu.store.parquet import write_table
 from sifu.store.provenance import provenance

@@ -45,7 +45,7 @@ def publish(root: Path, folder: Path) -> int:
 
 
 def test_a_published_folder(done: Path, tmp_path: Path) -> None:
-    """Tables with rows, figures with something to show, and what they are of; what was there before is gone."""
+    """StoredTables with rows, figures with something to show, and what they are of; what was there before is gone."""
     (tmp_path / "old.csv").write_text("a\n1\n")
     (tmp_path / "notes.txt").touch()
     assert publish(done, tmp_path) == 0

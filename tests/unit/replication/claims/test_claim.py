@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sifu.replication.claims import backdoor, bound, certificate, forgetting, last, rounds, sigma, trade_off, watermark
 from sifu.replication.claims.claim import Line, Measured, Verdict, all_of, judged, on_average
-from sifu.replication.claims.tables import DATASETS
+from sifu.replication.claims.stored_tables import DATASETS
 from tests.claimed import World
 
 HOLDS, IN_PART, FAILS, NOT_TESTABLE, NOT_RUN = Verdict

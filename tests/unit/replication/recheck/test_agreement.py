@@ -7,9 +7,9 @@ from dataclasses import fields, replace
 import pandas as pd
 import pytest
 
-from sifu.replication.claims.tables import Tables, read_tables
+from sifu.replication.claims.stored_tables import StoredTables, read_tables
 from sifu.replication.published import REPLICATION
-from sifu.replication.recheck.agreement import Verdict, compare, worst
+from sifu.replication.recheck.agreement import Agreement, compare, worst
 from sifu.store.cell import Wanted
 from sifu.store.schemas import CELLS, METRICS
 from tests.conftest import REPO
@@ -17,7 +17,7 @@ from tests.conftest import REPO
 CELL = Wanted("s", "v", "target", 0, 1)
 
 
-def tables(rounds: list[int], accuracy: list[float], status: str = "done") -> Tables:
+def tables(rounds: list[int], accuracy: list[float], status: str = "done") -> StoredTables:
     """A seed for each number."""
     keys = [CELL._asdict() | {"seed": seed} for seed in range(len(rounds))]
     cells = [key | {"status": status, "rounds": count} for key, count in zip(keys, rounds, strict=True)]
@@ -27,11 +27,11 @@ def tables(rounds: list[int], accuracy: list[float], status: str = "done") -> Ta
         pd.DataFrame(rows, columns=[column.name for column in table.columns])
         for rows, table in ((cells, CELLS), (values, METRICS))
     ]
-    nothing = {field.name: pd.DataFrame() for field in fields(Tables)}
-    return Tables(**nothing | dict(zip(("cells", "metrics"), frames, strict=True)))
+    nothing = {field.name: pd.DataFrame() for field in fields(StoredTables)}
+    return StoredTables(**nothing | dict(zip(("cells", "metrics"), frames, strict=True)))
 
 
-def verdicts(stored: Tables, again: Tables, *, elsewhere: bool = True) -> list[str]:
+def verdicts(stored: StoredTables, again: StoredTables, *, elsewhere: bool = True) -> list[str]:
     """Of status, rounds and accuracy."""
     return [number.verdict.value for number in compare(CELL, stored, again, elsewhere=elsewhere)]
 
@@ -73,7 +73,7 @@ def test_what_only_one_side_has_differs() -> None:
     assert verdicts(full, bare) == ["same", "same", "differs"]
     assert verdicts(bare, full) == ["same", "same", "differs"]
     assert verdicts(full, tables([], [])) == ["differs"] * 3, "nothing was run again"
-    assert worst([]) == Verdict.DIFFERS, "nothing is compared"
+    assert worst([]) == Agreement.DIFFERS, "nothing is compared"
 
 
 @pytest.mark.skipif(not (REPO / REPLICATION / "manifest.json").exists(), reason="results/paper is not in this checkout")
@@ -85,7 +85,7 @@ def test_scratch_cannot_pose_as_sifu(seed: int) -> None:
     again = replace(stored, cells=cells.assign(variant="sifu"), metrics=metrics.assign(variant="sifu"))
     cell = Wanted("mnist", "sifu", "target", seed, 1)
     there = compare(cell, stored, again, elsewhere=True)
-    assert worst(number.verdict for number in there) in (Verdict.WITHIN_SEEDS, Verdict.DIFFERS)
+    assert worst(number.verdict for number in there) in (Agreement.WITHIN_SEEDS, Agreement.DIFFERS)
     assert all(number.verdict.value in ("within seeds", "differs") for number in there if number.quantity == "rounds")
     here = compare(cell, stored, again, elsewhere=False)
-    assert worst(number.verdict for number in here) == Verdict.DIFFERS
+    assert worst(number.verdict for number in here) == Agreement.DIFFERS

@@ -13,13 +13,13 @@ import torch
 
 from sifu.__main__ import main
 from sifu.config.blocks import block_seeds
-from sifu.replication.claims.tables import read_tables
+from sifu.replication.claims.stored_tables import read_tables
 from sifu.replication.recheck.agreement import compare
 from sifu.replication.recheck.command import made_with
 from sifu.replication.recheck.pace import Pace, pace_of
 from sifu.replication.recheck.rerun import Machine, rerun
 from sifu.replication.recheck.sample import sample_cells
-from sifu.replication.recheck.stored import named_cell, read_stored
+from sifu.replication.recheck.stored_run import named_cell, read_stored_run
 from sifu.store.cell import Wanted
 from sifu.store.parquet import read_table, write_table
 from sifu.store.provenance import provenance
@@ -64,8 +64,8 @@ def test_a_budget_is_run_under_its_own_rule(small_run: Path, tmp_path: Path) -> 
     found = compare(cell, read_tables(small_run / "results"), read_tables(tmp_path), elsewhere=False)
     assert len(found) == 3 * 5
     assert all(number.stored == number.again for number in found)
-    assert named_cell("smoke/sifu/0/budget_50", read_stored(small_run / "results")) == cell._replace(request=3)
-    assert named_cell("smoke/sifu/0", read_stored(small_run / "results")).stop == "target"
+    assert named_cell("smoke/sifu/0/budget_50", read_stored_run(small_run / "results")) == cell._replace(request=3)
+    assert named_cell("smoke/sifu/0", read_stored_run(small_run / "results")).stop == "target"
 
 
 def tampered(small_run: Path, root: Path, device: str, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Path:
@@ -135,7 +135,7 @@ def test_without_the_datasets_it_says_so(tmp_path: Path, capsys: pytest.CaptureF
 
 def test_a_sample_is_cheap_and_its_own(small_run: Path) -> None:
     """A second a round: cells cost their rounds, and a limit leaves out what is above."""
-    stored = read_stored(small_run / "results")
+    stored = read_stored_run(small_run / "results")
     costs = {cell[:4]: stored.rounds(cell, own(cell)) for cell in sample_cells(stored, 100, 1e9, 0, second)}
     assert len(costs) == 2 * 2 * len(VARIANTS), "seeds, stops, variants"
     limit = sorted(costs.values())[5]
@@ -161,7 +161,7 @@ def own(cell: Wanted) -> range:
 
 def rounds_in(folder: Path, seed: int) -> int:
     """All rounds of a seed that lie in a folder, trainings and requests."""
-    stored = read_stored(folder)
+    stored = read_stored_run(folder)
     return sum(
         int(table.loc[table["seed"] == seed, "rounds"].sum()) for table in (stored.training, stored.tables.cells)
     )
@@ -176,7 +176,7 @@ def test_what_a_cell_costs_is_what_is_run_for_it(small_run: Path, tmp_path: Path
     machine = Machine(small_run / "config", small_run / "results", small_run, "cpu")
     rerun(cell, machine, tmp_path)
     beside = pace_of(machine.config, cell.scenario, machine.data_root).beside
-    assert read_stored(small_run / "results").rounds(cell, own(cell), beside) == rounds_in(tmp_path, 1)
+    assert read_stored_run(small_run / "results").rounds(cell, own(cell), beside) == rounds_in(tmp_path, 1)
 
 
 def test_a_cell_can_be_run_again_in_its_block(
@@ -216,4 +216,4 @@ def test_a_backdoor_is_run_beside_scratch(small_run: Path, tmp_path: Path) -> No
     rerun(cell, Machine(small_run / "config", small_run / "results", small_run, "cpu"), tmp_path)
     assert set(read_tables(tmp_path).cells["variant"]) == {"scratch", "sifu"}
     assert pace_of(small_run / "config", scenario, small_run).beside == ("scratch",)
-    assert read_stored(tmp_path).rounds(cell, own(cell), ("scratch",)) == rounds_in(tmp_path, 0)
+    assert read_stored_run(tmp_path).rounds(cell, own(cell), ("scratch",)) == rounds_in(tmp_path, 0)
