@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sifu.docs.reproduction import _end, _interval, _number, reproduction_page
 
 from sifu.__main__ import main
 from sifu.docs.generated_parts import filled
-from sifu.docs.reproduction import _end, _interval, _number, reproduction_page
 from sifu.errors import StoreError
-from sifu.replication.claims import CLAIMS
+from sifu.replication.claims.catalog import CLAIMS
 from sifu.replication.claims.claim import Line, Measured
 from sifu.replication.claims.stored_tables import read_tables
 from sifu.replication.published import REPLICATION, changes, read_manifest
