@@ -11,7 +11,7 @@ from sifu.config.scenario import Scenario
 from sifu.core.keys import Keys
 from sifu.federation.packing import Runner, run_together
 from sifu.federation.progress import show_progress
-from sifu.stages.block import Block, open_history
+from sifu.stages.block import Block, read_lineage
 from sifu.stages.rows import answer_rows, frame
 from sifu.store.parquet import write_table
 from sifu.store.schemas import REQUEST_SETS
@@ -42,8 +42,8 @@ def run_request_sets(block: Block, count: int, variants: dict[str, Trained], fol
 def _rows(block: Block, count: int, variants: dict[str, Trained]) -> Rows:
     """The rows of variants that start from the same training."""
     _, scenario, path = next(iter(variants.values()))
-    history = open_history(replace(block, scenario=scenario).engine(), path, first=len(block.seeds))
-    keys = Keys.of(block.seeds, history.engine.clients.images.device)
+    lineage = read_lineage(replace(block, scenario=scenario).engine(), path, first=len(block.seeds))
+    keys = Keys.of(block.seeds, lineage.engine.clients.images.device)
     sets = draw_sets(block.scenario, keys, count)
 
     def task(name: str, number: int) -> Callable[[Runner], Rows]:
@@ -51,7 +51,7 @@ def _rows(block: Block, count: int, variants: dict[str, Trained]) -> Rows:
 
         def work(run: Runner) -> Rows:  # rows, not answers: those would hold their histories until the end
             method, key = variants[name].method, {"scenario": block.name, "variant": name, "set": number}
-            (answer,) = answer_requests(method, history, [sets[number]], scenario, rule, stream, None, run)
+            (answer,) = answer_requests(method, lineage, [sets[number]], scenario, rule, stream, None, run)
             return answer_rows(answer, block.seeds, key)
 
         return work
@@ -59,4 +59,4 @@ def _rows(block: Block, count: int, variants: dict[str, Trained]) -> Rows:
     tasks = [task(name, number) for name in variants for number in range(len(sets))]
     label = f"request sets {block.name} {', '.join(variants)}"
     with show_progress(label, scenario.stop.max_rounds) as progress:
-        return [row for part in run_together(history.engine, tasks, block.pack_size(), progress) for row in part]
+        return [row for part in run_together(lineage.engine, tasks, block.pack_size(), progress) for row in part]

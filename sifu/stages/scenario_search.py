@@ -21,7 +21,7 @@ from sifu.stages.search import answer_first, best_trial, last_accuracy
 from sifu.stages.train import train
 from sifu.store.parquet import write_table
 from sifu.store.schemas import SCENARIO_SEARCH
-from sifu.unlearning.history import History
+from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.sequence import Answer
 
 
@@ -45,7 +45,7 @@ def _trial(block: Block, variant: Variant, search: ScenarioSearch) -> list[dict[
     engine, scenario = block.engine(), block.scenario
     method = method_of(search.variant, variant, scenario)
     trained = train(engine, scenario, block.seeds, f"{block.name}, {search.name} search")
-    answer = answer_first(method, History.of(engine, trained), scenario, block.seeds)
+    answer = answer_first(method, Lineage.of(engine, trained), scenario, block.seeds)
     steps = count_work(trained, scenario.federation.local_steps).client_steps + answer.work.client_steps
     accuracy = last_accuracy(engine, answer.unlearned.segment)
     return [

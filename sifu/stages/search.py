@@ -20,12 +20,12 @@ from sifu.federation.evaluation import share
 from sifu.federation.packing import Runner, run_together
 from sifu.federation.progress import show_progress
 from sifu.federation.segment import Segment, Work, count_work
-from sifu.stages.block import Block, open_history
+from sifu.stages.block import Block, read_lineage
 from sifu.stages.rows import frame
 from sifu.stages.train import train
 from sifu.store.parquet import read_table, write_table
 from sifu.store.schemas import SEARCH
-from sifu.unlearning.history import History
+from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Method, OwnTraining
 from sifu.unlearning.request import draw_requests
 from sifu.unlearning.sequence import Answer, answer_requests, target_rule
@@ -44,7 +44,7 @@ def run_search(
     if all(isinstance(method, OwnTraining) for method in methods.values()):
         found = [_trained(engine, block, method, search, text) for text, method in methods.items()]
     else:
-        found = _answered(open_history(engine, history), block, list(methods.values()), search, variant)
+        found = _answered(read_lineage(engine, history), block, list(methods.values()), search, variant)
     tried = zip(methods, found, strict=True)
     rows = [{"place": n, "value": text} | row for n, (text, part) in enumerate(tried) for row in part]
     table = frame(SEARCH, rows).assign(scenario=block.name, variant=variant, setting=setting_name(search.grid))
@@ -61,29 +61,29 @@ def _trained(engine: Engine, block: Block, method: Method, search: Search, text:
     return _rows(engine, block.seeds, segment, count_work(segment, scenario.federation.local_steps))
 
 
-def _answered(history: History, block: Block, methods: list[Method], search: Search, variant: str) -> list[Rows]:
+def _answered(lineage: Lineage, block: Block, methods: list[Method], search: Search, variant: str) -> list[Rows]:
     """All values of a method that starts from the scenario's training: the answers to the first request."""
     scenario = limited(block.scenario, search.rounds)
 
     def task(method: Method) -> Callable[[Runner], Rows]:
         def work(run: Runner) -> Rows:  # rows, not answers: those would hold their histories until the end
-            answer = answer_first(method, history, scenario, block.seeds, run)
-            return _rows(history.engine, block.seeds, answer.unlearned.segment, answer.work)
+            answer = answer_first(method, lineage, scenario, block.seeds, run)
+            return _rows(lineage.engine, block.seeds, answer.unlearned.segment, answer.work)
 
         return work
 
     name = f"search {block.name} {variant}, {len(methods)} values"
     with show_progress(name, scenario.stop.max_rounds) as progress:
-        return run_together(history.engine, [task(method) for method in methods], block.pack_size(), progress)
+        return run_together(lineage.engine, [task(method) for method in methods], block.pack_size(), progress)
 
 
 def answer_first(
-    method: Method, history: History, scenario: Scenario, seeds: range, run: Runner | None = None
+    method: Method, lineage: Lineage, scenario: Scenario, seeds: range, run: Runner | None = None
 ) -> Answer:
     """The method's answer to the first request, to the target."""
-    keys = Keys.of(seeds, history.engine.clients.images.device)
-    leavers, rule = draw_requests(scenario, keys)[:1], target_rule(scenario)
-    (answer,) = answer_requests(method, history, leavers, scenario, rule, keys.fold("unlearn"), None, run)
+    keys = Keys.of(seeds, lineage.engine.clients.images.device)
+    forget, rule = draw_requests(scenario, keys)[:1], target_rule(scenario)
+    (answer,) = answer_requests(method, lineage, forget, scenario, rule, keys.fold("unlearn"), None, run)
     return answer
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from sifu.core.keys import Keys
 from sifu.federation.packing import Runner, run_together
 from sifu.federation.progress import show_progress
-from sifu.stages.block import Block, open_history
+from sifu.stages.block import Block, read_lineage
 from sifu.stages.rows import answer_rows, frame
 from sifu.store.parquet import write_table
 from sifu.store.schemas import SWEEP
@@ -22,14 +22,14 @@ Rows = list[dict[str, Any]]
 
 def run_sweep(block: Block, variant: str, methods: Mapping[float, Method], folder: Path, *, history: Path) -> None:
     """Writes `folder`/sweep.parquet: all requests, to the target, with the variant's method under each sigma."""
-    trained = open_history(block.engine(), history, first=len(block.seeds))
+    trained = read_lineage(block.engine(), history, first=len(block.seeds))
     keys = Keys.of(block.seeds, trained.engine.clients.images.device)
-    leavers = draw_requests(block.scenario, keys)
+    forget = draw_requests(block.scenario, keys)
     rule, stream = target_rule(block.scenario), keys.fold("unlearn")
 
     def task(sigma: float, method: Method) -> Callable[[Runner], Rows]:
         def work(run: Runner) -> Rows:  # rows, not answers: those would hold their histories until the end
-            answers = answer_requests(method, trained, leavers, block.scenario, rule, stream, None, run)
+            answers = answer_requests(method, trained, forget, block.scenario, rule, stream, None, run)
             key = {"scenario": block.name, "variant": variant, "sigma": sigma}
             return [row for a in answers for row in answer_rows(a, block.seeds, key | {"request": a.request.number})]
 

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from tests.unit.test_config import GOOD
 
 from sifu.config.fields import build
 from sifu.config.partition import Natural
@@ -23,6 +22,7 @@ from sifu.data.idx import read_idx
 from sifu.data.partition import partition_split
 from sifu.errors import DataError
 from tests.trees import png, read, write_celeba, write_idx, write_mnist, write_parquet
+from tests.unit.plan.test_load import GOOD
 
 
 def truncate(path: Path, keep: float = 0.5) -> None:

@@ -245,7 +245,7 @@ def test_an_accounted_lineage_never_spends_more_than_promised() -> None:
         assert answer.spent is not None
         assert (answer.spent.epsilon <= 10.0).all()
         assert (answer.spent.group_epsilon >= answer.spent.epsilon - 1e-3).all()
-    assert answers[-1].left.tolist() == [4, 4, 4]
+    assert answers[-1].num_forgotten.tolist() == [4, 4, 4]
     assert answers[-1].spent is not None
     assert (answers[-1].spent.epsilon > 7.5).all()
 
@@ -267,16 +267,16 @@ def test_the_strict_ratio_counts_the_leavers_of_every_round() -> None:
     forget = masks(7, 3)[1]
     privacy = world.scenario.federation.privacy
     assert privacy is not None
-    found = noise_ratio(world.history, forget)
+    found = noise_ratio(world.lineage, forget)
     for seed in range(3):
         squares = 0
-        for cohort in world.history.whole[0].trace.cohort[seed].tolist():
+        for cohort in world.lineage.segments[0].trace.cohort[seed].tolist():
             squares += sum(c in (0, 3) for c in cohort) ** 2
         assert float(found[seed]) == pytest.approx(math.sqrt(squares) * 0.5 / 3 / privacy.noise)
-    assert stretches_of(world.history) == [(Stretch(7, 8),)] * 3
+    assert stretches_of(world.lineage) == [(Stretch(7, 8),)] * 3
     quiet = replace(world.scenario.federation, privacy=Privacy(update_clip=0.5, noise=0.0))
-    engine = replace(world.history.engine, federation=quiet)
-    assert noise_ratio(replace(world.history, engine=engine), forget).isinf().all()
+    engine = replace(world.lineage.engine, federation=quiet)
+    assert noise_ratio(replace(world.lineage, engine=engine), forget).isinf().all()
 
 
 def test_a_variant_may_have_its_own_epsilon() -> None:

@@ -6,13 +6,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.test_config import GOOD
 
 from sifu.config.fields import build
 from sifu.config.scenario import Scenario
 from sifu.core.keys import Keys
 from sifu.errors import SifuError
 from sifu.unlearning.request import Request, client_mask, draw_requests
+from tests.unit.plan.test_load import GOOD
 
 
 def test_a_class_leaves_together() -> None:
