@@ -1,4 +1,4 @@
-"""Claims: each where it is true and where it is false, and every measure on numbers known by hand (tests/claimed.py)."""
+"""Claims: each where it is true and where it is false, and measures on numbers known by hand (tests/claimed.py)."""
 
 from __future__ import annotations
 

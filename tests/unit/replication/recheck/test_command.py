@@ -182,7 +182,7 @@ def test_what_a_cell_costs_is_what_is_run_for_it(small_run: Path, tmp_path: Path
 def test_a_cell_can_be_run_again_in_its_block(
     small_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As a GPU does, where rounding depends on which seeds are run together; on a CPU the cell is the same either way."""
+    """As on a GPU, where rounding depends on which seeds are run together; on a CPU the cell is the same both ways."""
     cell = Wanted("smoke", "sifu", "target", 1, 3)
     rerun(cell, Machine(small_run / "config", small_run / "results", small_run, "cpu", seeds="block"), tmp_path)
     assert {path.parent.name for path in tmp_path.glob("unlearn/*/*/*/cells.parquet")} == {BLOCK}
