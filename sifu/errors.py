@@ -1,4 +1,4 @@
-"""What the suite says when its input is bad: one sentence, no traceback."""
+"""Errors for bad input. The user sees one sentence, no traceback."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ class SifuError(Exception):
 
 
 class DataError(SifuError):
-    """A dataset that is missing, damaged or too small for what was asked of it."""
+    """A dataset is missing, damaged or too small for the partition."""
 
 
 class StoreError(SifuError):
-    """A results file that is missing, or whose contents do not fit their table."""
+    """A results file is missing, or its contents do not fit its table."""
 
 
 class MethodRefused(SifuError):
-    """A method that does not apply to a scenario says so with this; its cells get the status `refused`."""
+    """A method does not apply to a scenario. Its cells get the status `refused`."""
 
 
 class ConfigError(SifuError):
-    """A setting that is refused; `key` is its dotted path, so that callers can put it into context."""
+    """A setting is refused. `key` is its dotted path, to which callers can prepend theirs (`inside`)."""
 
     def __init__(self, key: str, value: object, allowed: str) -> None:
         self.key, self.value, self.allowed = key, value, allowed
         super().__init__(f"{key}: {value!r} is refused; allowed: {allowed}")
 
     def inside(self, path: str) -> ConfigError:
-        """The same refusal, its key seen from one level further out."""
+        """The same refusal with `path` in front of its key."""
         return ConfigError(f"{path}.{self.key}" if path else self.key, self.value, self.allowed)
 
 

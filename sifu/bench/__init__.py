@@ -1,1 +1,1 @@
-"""Speed, measured on the spot: rounds against the plain loop and the machine's ceilings, and whole trainings."""
+"""Speed: rounds compared with the plain loop and with the machine's ceilings, and complete trainings."""

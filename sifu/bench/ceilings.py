@@ -1,4 +1,4 @@
-"""What the machine itself can do, measured the moment before: products and copies of large matrices."""
+"""The machine's ceilings, measured just before the benchmark: products and copies of large matrices."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def measure_ceilings(device: torch.device, threads: int) -> Ceilings:
 
 
 def best_seconds(function: Callable[[], object], device: torch.device, repeats: int = 5) -> float:
-    """The fastest of some calls, after one that does not count."""
+    """Seconds of the fastest of `repeats` calls, after a warm-up call."""
     times = []
     for _ in range(repeats + 1):
         wait_for(device)

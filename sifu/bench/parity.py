@@ -1,4 +1,4 @@
-"""Speed never changes results: how far weights end from those of double precision, for every fast path of a device."""
+"""Precision: the distance of the weights from those of double precision, for every fast path of a device."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from sifu.federation.stop import Stop
 from sifu.hardware.device import choose_device, device_name, workers_for
 from sifu.models.flat import build_model
 
-_SEEDS, _ROUNDS = 2, 1  # of random labels: further on the loss is so rough that any rounding becomes another run
+_SEEDS, _ROUNDS = 2, 1  # with random labels, any rounding error grows into another run after more rounds
 
 
 class ParityRow(NamedTuple):
-    """Distance of the weights after some rounds, relative to how far double precision on the CPU moved them."""
+    """Distance of the weights after some rounds, relative to how far they moved in double precision on the CPU."""
 
     scenario: str
     model: str
     device: str
     rounds: int
-    distance: float  # the worst seed's
+    distance: float  # of the worst seed
 
 
 def bench_parity(name: str, scenario: Scenario, device: str, threads: int) -> list[ParityRow]:
-    """The CPU in single precision, then the device in each of its precisions; the first rounds of a few clients."""
+    """Rows for the CPU in single precision, then for the device in each of its precisions; few clients and rounds."""
     federation = replace(scenario.federation, clients_per_round=min(4, scenario.federation.clients_per_round))
     scenario = replace(scenario, federation=federation)
     clients = random_clients(scenario, _SEEDS, torch.device("cpu"))
     exact, start = _run(scenario, clients, torch.float64, torch.device("cpu"), threads)
     moved = (exact - start).norm(dim=1)  # [S]
-    ways = [("cpu", "float32")] + ([("cuda", "float32"), ("cuda", "tf32")] if device == "cuda" else [])
+    paths = [("cpu", "float32")] + ([("cuda", "float32"), ("cuda", "tf32")] if device == "cuda" else [])
     rows = []
-    for kind, precision in ways:
-        place = choose_device(kind, precision)
-        final, _ = _run(scenario, clients, torch.float32, place, threads)
+    for kind, precision in paths:
+        target = choose_device(kind, precision)
+        final, _ = _run(scenario, clients, torch.float32, target, threads)
         distance = ((final - exact).norm(dim=1) / moved).max()
-        rows.append(ParityRow(name, scenario.model, device_name(place), _ROUNDS, float(distance)))
+        rows.append(ParityRow(name, scenario.model, device_name(target), _ROUNDS, float(distance)))
     return rows
 
 

@@ -1,4 +1,4 @@
-"""`python -m sifu bench`: runs what was asked for, and prints it as tables or as JSON."""
+"""`python -m sifu bench`: runs the benchmarks and prints them as tables or as JSON."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ class Bench:
     data_root: Path
 
     def run(self) -> dict[str, Any]:
-        """Everything that was asked for, in plain data."""
-        place = choose_device(self.device, self.precision)
-        ceilings = measure_ceilings(place, self.threads)
+        """All results, in plain data."""
+        device = choose_device(self.device, self.precision)
+        ceilings = measure_ceilings(device, self.threads)
         rounds = [
-            bench_rounds(name, _scenario(name), count, place, self.threads, self.rounds, ceilings)
+            bench_rounds(name, _scenario(name), count, device, self.threads, self.rounds, ceilings)
             for name in self.scenarios
             for count in self.seeds
         ]
         trainings = [self._train(name, count) for name in self.train for count in self.seeds]
-        parity = [row for name in self.scenarios if self.parity for row in self._parity(name, place.type)]
-        choose_device(self.device, self.precision)  # parity tries them all
+        parity = [row for name in self.scenarios if self.parity for row in self._parity(name, device.type)]
+        choose_device(self.device, self.precision)  # parity has changed it
         return {
             "commit": commit(),
-            "device": device_name(place),
+            "device": device_name(device),
             "threads": self.threads,
             "ceilings": ceilings._asdict(),
             "rounds": [row._asdict() for row in rounds],
@@ -83,7 +83,7 @@ def _scenario(name: str) -> Scenario:
 
 def print_bench(bench: Bench, *, as_json: bool) -> None:
     for name in [*bench.scenarios, *bench.train]:
-        _scenario(name)  # refused before anything is measured
+        _scenario(name)  # refuse an unknown name before anything is measured
     results = bench.run()
     if as_json:
         print(json.dumps(results, indent=1))
@@ -120,7 +120,7 @@ _HEADERS = {
 
 
 def table_lines(rows: Sequence[NamedTuple]) -> list[tuple[str, ...]]:
-    """A header, then a line a row, in words."""
+    """A header, then one line per row, as text."""
     return [_HEADERS[type(rows[0])], *(_line(row) for row in rows)]
 
 

@@ -1,7 +1,7 @@
-"""Milliseconds a seed-round (one aggregation round of one seed) of the engine and of the plain loop.
+"""Milliseconds per seed-round (one aggregation round of one seed) of the engine and of the plain loop.
 
-Both do the same work on random images of the scenario's sizes, one after the other in the same process and on the same
-device, and keep alternating; the median of each is reported. The plain loop is the readable twin in tests/reference.py.
+Both do the same work on random images of the scenario's sizes, alternating in the same process and on the same device;
+the median of each is reported. The plain loop is the readable version in tests/reference.py.
 """
 
 from __future__ import annotations
@@ -29,41 +29,41 @@ from sifu.hardware.device import device_name, wait_for, workers_for
 from sifu.models.flat import FlatModel, build_model
 
 _REPEATS = 5
-_SECONDS = 0.5  # of work a measurement, unless told otherwise
-_DRAWN_ROUNDS = 4  # whose cohorts and batches the plain loop walks through again and again
+_SECONDS = 0.5  # per measurement, unless the number of rounds is given
+_DRAWN_ROUNDS = 4  # rounds whose cohorts and batches the plain loop repeats
 
 
 class Row(NamedTuple):
-    """One line of the benchmark; times in milliseconds a seed-round."""
+    """One line of the benchmark; times in milliseconds per seed-round."""
 
     scenario: str
     model: str
     device: str
     threads: int
     seeds: int
-    rounds: int  # a measurement
+    rounds: int  # per measurement
     engine_ms: float
     plain_ms: float
     ratio: float  # how many times faster the engine is
-    evaluation_ms: float  # of all clients' data of a seed, once
-    tflops: float  # a second: the plain loop's operations in the engine's time
-    flops_share: float  # of what the machine does in a large matrix product
-    gigabytes: float  # a second: what must move at least, in the engine's time
-    bytes_share: float  # of what the machine moves in a large copy
+    evaluation_ms: float  # one evaluation of all clients' data of a seed
+    tflops: float  # per second: the plain loop's operations in the engine's time
+    flops_share: float  # of the machine's rate in a large matrix product
+    gigabytes: float  # per second: the bytes that must move at least, in the engine's time
+    bytes_share: float  # of the machine's rate in a large copy
     peak_gigabytes: float | None  # of GPU memory, the data included
 
 
 def bench_rounds(
     name: str, scenario: Scenario, seeds: int, device: torch.device, threads: int, rounds: int | None, best: Ceilings
 ) -> Row:
-    """Both loops on `seeds` seeds, alternating; then an evaluation."""
+    """Measure both loops on `seeds` seeds, alternating, then an evaluation."""
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
     clients = random_clients(scenario, seeds, device)
-    model, other = (build_model(scenario.model, DATASETS[scenario.dataset.name]) for _ in range(2))
+    model, plain_model = (build_model(scenario.model, DATASETS[scenario.dataset.name]) for _ in range(2))
     work = round_work(scenario, model, clients.images.shape[2])
     training = _training(model, clients, scenario, threads)
-    loops = _engine_round(training), _plain_round(other, clients, scenario)
+    loops = _engine_round(training), _plain_round(plain_model, clients, scenario)
     count, engine_ms, plain_ms = _alternate(*loops, seeds, device, threads, rounds)
     rows = torch.arange(seeds, device=device)
     evaluation = best_seconds(lambda: training.engine.evaluator.correct(training.weights, rows), device)
@@ -87,13 +87,13 @@ def bench_rounds(
     )
 
 
-Loop = Callable[[int], None]  # does the round of that number
+Loop = Callable[[int], None]  # runs the round with a given number
 
 
 def _alternate(
     engine_round: Loop, plain_round: Loop, seeds: int, device: torch.device, threads: int, rounds: int | None
 ) -> tuple[int, float, float]:
-    """How many rounds a measurement had, and the medians of both loops in milliseconds a seed-round."""
+    """The rounds per measurement, and the medians of both loops in milliseconds per seed-round."""
     torch.set_num_threads(threads)
     plain_round(0)  # warm-up
     for number in range(4):
@@ -110,7 +110,7 @@ def _alternate(
 
 
 def _seconds(function: Loop, rounds: int, device: torch.device) -> float:
-    """Seconds a round."""
+    """Seconds per round."""
     wait_for(device)
     start = time.perf_counter()
     for number in range(rounds):
@@ -120,7 +120,7 @@ def _seconds(function: Loop, rounds: int, device: torch.device) -> float:
 
 
 def random_clients(scenario: Scenario, seeds: int, device: torch.device) -> Clients:
-    """Random images in the scenario's sizes; of a natural partition, clients of its smallest size."""
+    """Random images in the scenario's sizes; in a natural partition all clients have the minimum size."""
     spec, partition = DATASETS[scenario.dataset.name], scenario.partition
     generator = torch.Generator(device).manual_seed(0)
     examples = partition.min_examples if isinstance(partition, Natural) else partition.examples
@@ -133,7 +133,7 @@ def random_clients(scenario: Scenario, seeds: int, device: torch.device) -> Clie
 
 
 def _training(model: FlatModel, clients: Clients, scenario: Scenario, threads: int) -> Training:
-    """A training of all seeds that nothing ends."""
+    """A training of all seeds without an end."""
     device = clients.images.device
     model.module.to(device)
     engine = Engine(model, clients, scenario.federation, workers_for(device, threads))
@@ -145,7 +145,7 @@ def _training(model: FlatModel, clients: Clients, scenario: Scenario, threads: i
 
 
 def _engine_round(training: Training) -> Loop:
-    """A round as training runs it: sampling, local training, averaging, recording the history."""
+    """A round as in training: sampling, local training, averaging, recording the history."""
 
     def function(_: int) -> None:
         training.step()
@@ -155,7 +155,7 @@ def _engine_round(training: Training) -> Loop:
 
 
 def _plain_round(model: FlatModel, clients: Clients, scenario: Scenario) -> Loop:
-    """A round of one seed by the plain loop; its keyed draws are made beforehand and cost it nothing."""
+    """A round of one seed by the plain loop; its keyed draws are made before and do not count."""
     reference = _reference()
     device, key = clients.images.device, Keys.of([0]).rows(0)
     module = model.module.to(device)
@@ -165,7 +165,7 @@ def _plain_round(model: FlatModel, clients: Clients, scenario: Scenario) -> Loop
 
     def function(number: int) -> None:
         batches = drawn[number % _DRAWN_ROUNDS]
-        # always from the start: on random labels the loss soon falls to numbers that a CPU is slow with
+        # always from the initial weights: on random labels the loss soon becomes denormal, which is slow on a CPU
         reference.fedavg_round(module, clients.images[0], clients.labels[0], size, batches, scenario.federation)
 
     return function

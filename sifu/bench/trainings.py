@@ -1,4 +1,4 @@
-"""Whole trainings on real data: to the scenario's target, evaluation and history included."""
+"""Complete trainings on real data: to the scenario's target, evaluation and history included."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ class TrainingRow(NamedTuple):
     seed_rounds: int  # rounds over all seeds
     seconds: float  # of the training, from the first draw to the last number on the host
     seed_round_ms: float
-    evaluation_share: float  # of the time: what the same rounds take less when nobody looks
+    evaluation_share: float  # of the time: what the same rounds save without evaluations
     history_megabytes: float  # on disk
 
 
-class Blind:
-    """An evaluator that does not look."""
+class NoEvaluation:
+    """An evaluator that computes nothing, to measure the cost of evaluations."""
 
     def accuracy(self, weights: Tensor, seeds: Tensor, available: Tensor) -> Tensor:
         return torch.full((len(weights), 2), torch.nan, dtype=torch.float64, device=weights.device)
 
 
 def _timed(training: Callable[[], Training], device: torch.device) -> tuple[float, Segment]:
-    """Seconds of a whole training, and the training. A short one is repeated, and the best time counts."""
+    """Seconds of a training, and its history. A short training is repeated, and the best time counts."""
     best = math.inf
     for _ in range(_REPEATS):
         wait_for(device)
@@ -65,15 +65,15 @@ def _timed(training: Callable[[], Training], device: torch.device) -> tuple[floa
 def bench_training(
     name: str, scenario: Scenario, seeds: int, *, device: str, precision: str, threads: int, data_root: Path
 ) -> TrainingRow:
-    """Trains seeds 0, 1, ... once; what is compiled once for all is compiled before."""
+    """Train seeds 0, 1, ... after a warm-up that compiles kernels."""
     with tempfile.TemporaryDirectory() as folder:
         partition = Path(folder)
         run_partition(name, scenario, range(seeds), partition, data_root=data_root)
         block = Block(
             name, scenario, range(seeds), partition / "partition.parquet", data_root, device, threads, precision
         )
-        place, engine = choose_device(device, precision), block.engine()
-        keys = Keys.of(range(seeds), place)
+        target, engine = choose_device(device, precision), block.engine()
+        keys = Keys.of(range(seeds), target)
         start, everyone = engine.model.init(keys), torch.ones_like(engine.clients.size, dtype=torch.bool)
 
         def training(stop: Stop, evaluator: Any = None) -> Training:
@@ -83,20 +83,20 @@ def bench_training(
             return run
 
         training(Stop(None, 0, torch.full((seeds,), 3))).finish()  # warm-up
-        seconds, segment = _timed(lambda: training(Stop.at_target(scenario.stop, seeds)), place)
-        blind, _ = _timed(lambda: training(Stop(None, 0, segment.rounds), Blind()), place)
+        seconds, segment = _timed(lambda: training(Stop.at_target(scenario.stop, seeds)), target)
+        without, _ = _timed(lambda: training(Stop(None, 0, segment.rounds), NoEvaluation()), target)
         write_segment(partition / "history.safetensors", segment, block.stamp("train"))
         size = (partition / "history.safetensors").stat().st_size
     rounds = int(segment.rounds.sum())
     return TrainingRow(
         name,
-        device_name(place),
+        device_name(target),
         threads,
         seeds,
         sum(status == "done" for status in segment.status),
         rounds,
         seconds,
         seconds / max(1, rounds) * 1e3,
-        max(0.0, 1 - blind / seconds),
+        max(0.0, 1 - without / seconds),
         size / 1e6,
     )

@@ -1,4 +1,4 @@
-"""What a round takes by arithmetic: operations of the plain loop, and bytes that must move whatever one does."""
+"""The cost of a round by arithmetic: operations of the plain loop, and bytes that must move in any case."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from sifu.models.flat import FlatModel
 
 
 class RoundWork(NamedTuple):
-    """Of one seed's round."""
+    """The operations and bytes of one round of one seed."""
 
     flops: int  # matrix products and convolutions of the plain loop, forward and backward
     bytes: int  # each client's examples once, its weights once in and once out
 
 
 def round_work(scenario: Scenario, model: FlatModel, examples: int) -> RoundWork:
-    """`examples` are those of a client."""
+    """The work of one round; each client has `examples` examples."""
     federation, spec = scenario.federation, DATASETS[scenario.dataset.name]
     batch = min(federation.batch_size, examples)
     step = _step_flops(model, torch.zeros(batch, *spec.shape))

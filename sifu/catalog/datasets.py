@@ -16,7 +16,7 @@ SOURCES = ("torchvision", "parquet", "embedded")
 class Source(NamedTuple):
     """One way to get a dataset."""
 
-    loader: str  # "module:function", called with (name, data_root, verify=, download=)
+    loader: str  # "module:function", called with (name, data_root, check_files=, download=)
     files: tuple[str, ...] = ()  # what it needs under data_root; a .gz may also lie there unpacked
     package: str | None = None  # the Python package that carries it, where no file does
 

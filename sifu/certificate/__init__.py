@@ -1,1 +1,1 @@
-"""Certificates that tell the truth: sensitivity, noise, and what an (epsilon, delta) claim is really worth."""
+"""Certificates: sensitivity, noise, and which (epsilon, delta) really holds."""

@@ -1,9 +1,10 @@
-"""Privacy accounting of DP-FedAvg: what all rounds together spend, with the sampling that is really used.
+"""Privacy accounting of DP-FedAvg: the epsilon of all rounds together, with the sampling that is really used.
 
-Poisson sampling: adding or removing a client moves the sum by C; composed exactly (privacy loss distributions), for a
-group of k as a mixture over how many of them were sampled. Fixed cohorts: replacing a client moves it by 2 C; the Renyi
-bound of Wang, Balle and Kasiviswanathan (2019), or, where noise is so small that it is worse, as if the client had been
-in every cohort. By Google's dp-accounting. The chance to be sampled, m over those available, counts as public.
+Poisson sampling: adding or removing a client moves the sum by C. Rounds are composed exactly (privacy loss
+distributions); a group of k is a mixture over how many of them were sampled. Fixed cohorts: replacing a client moves
+the sum by 2 C. The bound is the Renyi bound of Wang, Balle and Kasiviswanathan (2019), or the one for a client in every
+cohort, which is smaller if there is little noise. Computed by Google's dp-accounting. The sampling probability, m over
+the number of available clients, counts as public.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from sifu.certificate.gaussian import epsilon_at
 from sifu.config.federation import Federation
 from sifu.errors import SifuError
 
-_GRID, _GROUP_GRID = 5e-3, 5e-2  # of privacy losses; an epsilon is too large by about as much, never too small
-_MULTIPLIERS = (0.2, 1000.0)  # where noise is looked for
-logging.getLogger("absl").setLevel(logging.ERROR)  # it warns of every Renyi order that it leaves out
+_GRID, _GROUP_GRID = 5e-3, 5e-2  # spacing of privacy losses; epsilon is too large by about this much, never too small
+_MULTIPLIERS = (0.2, 1000.0)  # range that is searched for the noise
+logging.getLogger("absl").setLevel(logging.ERROR)  # it warns about every Renyi order that it skips
 
 
 class Stretch(NamedTuple):
@@ -40,7 +41,7 @@ Stretches = tuple[Stretch, ...]
 
 
 def noise_multiplier(federation: Federation) -> float:
-    """The noise over what one client can change: C / m by being there or not, 2 C / m by being another."""
+    """The noise divided by what one client can change: C / m if added or removed, 2 C / m if replaced."""
     privacy = federation.privacy
     assert privacy is not None
     change = privacy.update_clip * (1 if federation.sampling == "poisson" else 2)
@@ -49,7 +50,7 @@ def noise_multiplier(federation: Federation) -> float:
 
 @lru_cache(maxsize=4096)
 def spent_epsilon(federation: Federation, stretches: Stretches, delta: float, group: int = 1) -> float:
-    """The epsilon at `delta` that all these rounds spend, for a group of clients that all took part in them."""
+    """The epsilon at `delta` of all these rounds together, for a group of clients that were available in all."""
     stretches = tuple(stretch for stretch in stretches if stretch.rounds)
     noise = noise_multiplier(federation)
     if not stretches or noise == 0:
@@ -57,21 +58,21 @@ def spent_epsilon(federation: Federation, stretches: Stretches, delta: float, gr
     if federation.sampling == "poisson":
         return _poisson_epsilon(federation, stretches, delta, group)
     rounds = sum(stretch.rounds for stretch in stretches)
-    everywhere = torch.tensor([group * math.sqrt(rounds) / noise], dtype=torch.float64)  # as if in every cohort
-    return min(float(epsilon_at(delta, everywhere)), _fixed_epsilon(federation, stretches, delta, group))
+    in_every_cohort = torch.tensor([group * math.sqrt(rounds) / noise], dtype=torch.float64)
+    return min(float(epsilon_at(delta, in_every_cohort)), _fixed_epsilon(federation, stretches, delta, group))
 
 
 def _poisson_epsilon(federation: Federation, stretches: Stretches, delta: float, group: int) -> float:
     noise, expected = noise_multiplier(federation), federation.clients_per_round
     parts = [
-        _one_round(noise, min(1.0, expected / clients), group).self_compose(rounds) for clients, rounds in stretches
+        _poisson_round(noise, min(1.0, expected / clients), group).self_compose(rounds) for clients, rounds in stretches
     ]
-    return float(reduce(lambda one, other: one.compose(other), parts).get_epsilon_for_delta(delta))
+    return float(reduce(lambda total, part: total.compose(part), parts).get_epsilon_for_delta(delta))
 
 
 @lru_cache(maxsize=256)
-def _one_round(noise: float, chance: float, group: int) -> Any:
-    """The privacy loss of one Poisson round: of a group, a mixture over how many of them it samples."""
+def _poisson_round(noise: float, chance: float, group: int) -> Any:
+    """The privacy loss of one Poisson round; for a group, a mixture over how many of them are sampled."""
     losses = pld.privacy_loss_distribution
     if group == 1:
         return losses.from_gaussian_mechanism(noise, value_discretization_interval=_GRID, sampling_prob=chance)
@@ -82,8 +83,8 @@ def _one_round(noise: float, chance: float, group: int) -> Any:
 
 
 def _fixed_epsilon(federation: Federation, stretches: Stretches, delta: float, group: int) -> float:
-    noise, most = noise_multiplier(federation), federation.clients_per_round
-    parts = [(rounds, _fixed_round(noise, clients, min(most, clients))) for clients, rounds in stretches]
+    noise, size = noise_multiplier(federation), federation.clients_per_round
+    parts = [(rounds, _fixed_round(noise, clients, min(size, clients))) for clients, rounds in stretches]
     orders, values = parts[0][1].orders, np.sum([rounds * part.values for rounds, part in parts], axis=0)
     if group == 1:
         return float(rdp.compute_epsilon(orders, values, delta)[0])
@@ -91,7 +92,7 @@ def _fixed_epsilon(federation: Federation, stretches: Stretches, delta: float, g
 
 
 class Renyi(NamedTuple):
-    """Renyi divergences of one round, which add up over rounds."""
+    """Renyi divergences of one round; rounds add up."""
 
     orders: NDArray[np.float64]
     values: NDArray[np.float64]
@@ -99,7 +100,7 @@ class Renyi(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _fixed_round(noise: float, clients: int, size: int) -> Renyi:
-    """One round of a fixed cohort."""
+    """The Renyi divergences of one round with a fixed cohort of `size`."""
     accountant = rdp.RdpAccountant(neighboring_relation=dp_accounting.NeighboringRelation.REPLACE_ONE)
     base = dp_accounting.GaussianDpEvent(noise)
     accountant.compose(dp_accounting.SampledWithoutReplacementDpEvent(clients, size, base))
@@ -127,17 +128,17 @@ def multiplier_for(epsilon: float, delta: float, clients: int, expected: int, ro
 
     low, high = _MULTIPLIERS
     if not private(high):
-        words = f"no noise of up to {high:g} times C / m makes {rounds} rounds ({epsilon:g}, {delta:g})-private"
-        raise SifuError(words)
+        goal = f"{rounds} rounds ({epsilon:g}, {delta:g})-private"
+        raise SifuError(f"no noise of up to {high:g} times C / m makes {goal}")
     while high / low > 1.001:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if private(middle) else (middle, high)
     return high
 
 
-def rounds_left(federation: Federation, past: Stretches, clients: int, epsilon: float, delta: float, most: int) -> int:
-    """How many more rounds with `clients` clients, up to `most`, keep all of them together (epsilon, delta)-private."""
-    low, high = 0, most
+def rounds_left(federation: Federation, past: Stretches, clients: int, epsilon: float, delta: float, limit: int) -> int:
+    """How many more rounds with `clients` clients, at most `limit`, keep all rounds (epsilon, delta)-private."""
+    low, high = 0, limit
     while low < high:
         middle = (low + high + 1) // 2
         fits = spent_epsilon(federation, (*past, Stretch(clients, middle)), delta) <= epsilon

@@ -1,8 +1,8 @@
-"""An audit: the epsilon that many noise draws prove, whatever the certificate says.
+"""An audit: a lower bound on epsilon from many draws of the noise, independent of the certificate.
 
-Two worlds differ by whether a client was there; the released model is the world's own plus noise. The best attack on
-two Gaussians of the same variance looks along their difference and compares with a threshold. How often it is right
-and wrong bounds epsilon from below: P(hit) <= e^epsilon P(false alarm) + delta.
+Two worlds, with and without a client; each releases its own model plus noise. The best attack on two Gaussians of the
+same variance projects on their difference and compares with a threshold. Its hits and false alarms bound epsilon from
+below: P(hit) <= e^epsilon P(false alarm) + delta.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> tu
 def epsilon_lower_bound(with_client: Tensor, without_client: Tensor, delta: float, confidence: float = 0.95) -> float:
     """The largest epsilon that the scores [n] of two worlds prove at `delta`, with the given confidence.
 
-    Thresholds are set on the first half of the draws and judged on the second, each at a confidence that leaves all
-    of them together at `confidence`.
+    Thresholds are chosen on the first half of the draws and tested on the second, each at a confidence such that all
+    of them together have `confidence`.
     """
     half = len(with_client) // 2
     ranks = 1 - torch.logspace(-0.3, -math.log10(max(half, 4) / 2), _THRESHOLDS, dtype=with_client.dtype)
@@ -48,7 +48,7 @@ def epsilon_lower_bound(with_client: Tensor, without_client: Tensor, delta: floa
 
 
 def most_provable(draws: int, delta: float, confidence: float = 0.95) -> float:
-    """The epsilon that this many draws could prove of a mechanism that hides nothing."""
+    """The epsilon that this many draws can prove at most, for a mechanism that hides nothing."""
     trials = draws - draws // 2
     return _epsilon(trials, 0, trials, delta, 1 - (1 - confidence) / _THRESHOLDS)
 
@@ -60,7 +60,7 @@ def _epsilon(hits: int, alarms: int, trials: int, delta: float, confidence: floa
 
 
 def audit_models(theta: Tensor, phi: Tensor, sigma: float, delta: float, draws: int, key: Keys) -> float:
-    """The epsilon proved against noise `sigma` on the models `theta` and `phi` [P], from `draws` draws of each."""
+    """The proven epsilon of noise `sigma` on the models `theta` and `phi` [P], from `draws` draws of each."""
     difference = (theta - phi).double()
     direction = difference / difference.norm().clamp(min=1e-300)
     chunk = max(1, 2**22 // len(theta))
@@ -74,7 +74,7 @@ def audit_models(theta: Tensor, phi: Tensor, sigma: float, delta: float, draws: 
 
 
 def print_audit(epsilon: float, delta: float, noise: float, draws: int) -> None:
-    """Audit noise that is calibrated exactly for two models at distance 1, or a share of that noise."""
+    """Audit `noise` times the exact noise for two models at distance 1, and print the result."""
     certificate = build(Certificate, {"epsilon": epsilon, "delta": delta, "sigma": noise}, "audit")
     if draws < 100 or noise <= 0:
         raise ConfigError("--draws and --noise", (draws, noise), "at least 100 draws, and noise above 0")

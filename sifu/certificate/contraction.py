@@ -1,4 +1,4 @@
-"""B(f, eta): how a step of gradient descent changes the distance of two models (paper, equations B1 to B3)."""
+"""B(f, eta): the factor by which a step of gradient descent scales the distance of two models (paper, B1 to B3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much sensitivity a certificate's noise hides, how much noise a sensitivity needs, and what holds in truth."""
+"""The sensitivity that noise hides, the noise that a sensitivity needs, and the guarantee that really holds."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def descent_sigma(certificate: Certificate, num_clients: int, distance: Tensor) 
 
 def actual_guarantee(epsilon: float, delta: float, psi: Tensor, sigma: Tensor) -> tuple[Tensor, Tensor]:
     """The (epsilon at the claimed delta, delta at the claimed epsilon) of noise `sigma` on a sensitivity `psi`. [S]"""
-    ratio = (psi / sigma).nan_to_num(nan=float("inf"), posinf=float("inf"))  # what is not a number promises nothing
-    ratio = torch.where(psi == 0, 0.0, ratio)  # nothing to hide needs nothing to hide it with
+    ratio = (psi / sigma).nan_to_num(nan=float("inf"), posinf=float("inf"))  # a NaN guarantees nothing
+    ratio = torch.where(psi == 0, 0.0, ratio)  # a sensitivity of zero needs no noise
     if delta == 0.0:
         return ratio.where(ratio == 0, float("inf")), delta_at(epsilon, ratio)
     return epsilon_at(delta, ratio), delta_at(epsilon, ratio)

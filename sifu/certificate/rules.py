@@ -1,11 +1,11 @@
-"""What a certificate counts, and how: four switches, and the three ways to set them that matter.
+"""How a certificate is counted: four switches, and three presets of them.
 
 `published`  the paper: shares of all clients, the worst client of a set, Psi along the whole lineage, textbook noise
-`released`   its code: the same, but Psi starts at zero on every branch, and delta is one over the number of clients
-`strict`     the weights that the aggregation really used, a whole set at once, exact noise: what holds if B does
+`released`   the paper's code: the same, but Psi starts at zero on every branch, and delta is 1 / number of clients
+`strict`     the weights that the aggregation really used, all clients of a set together, exact noise: holds if B does
 
-B, the contraction of a local step, is the scenario's. B = 1 is a theorem for convex losses, full batches and no
-momentum; elsewhere it is an assumption, and the `alpha` stage measures how often Psi is a bound in fact.
+B, the contraction of a local step, is a setting of the scenario. B = 1 is a theorem for convex losses, full batches and
+no momentum; otherwise it is an assumption, and the stage `alpha` measures how often Psi really is a bound.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sifu.config.federation import Federation
 
 @dataclass(frozen=True)
 class Rules:
-    """How the sensitivity of a model to those who leave is bounded, and what noise is taken to hide."""
+    """How the sensitivity of a model to the forgotten clients is bounded, and how much noise is said to hide it."""
 
     weight: str  # share (of all clients' examples) | cohort (of the round's)
     sets: str  # max (over the clients) | bound (of them together) | exact (the same, from their updates)
@@ -34,7 +34,7 @@ PRESETS = {
 
 
 def rules_of(certificate: Certificate) -> Rules:
-    """The preset, with the switches that are set alone."""
+    """The preset's rules, with the switches that the certificate sets itself."""
     preset = PRESETS[certificate.preset]
     return Rules(
         certificate.weight or preset.weight,
@@ -45,10 +45,10 @@ def rules_of(certificate: Certificate) -> Rules:
 
 
 def round_factor(certificate: Certificate, federation: Federation) -> float:
-    """B^K: what a round does to a distance that is there already."""
+    """B^K: the factor by which a round scales the distance of two models."""
     return certificate.contraction**federation.local_steps
 
 
 def delta_of(certificate: Certificate, num_clients: int) -> float:
-    """The delta that is claimed: the released code ties it to the number of clients."""
+    """The claimed delta; in the released code it is 1 / number of clients."""
     return 1 / num_clients if certificate.preset == "released" else certificate.delta

@@ -1,4 +1,4 @@
-"""A certificate under each preset, side by side with the truth."""
+"""Prints a certificate under each preset, next to what really holds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sifu.errors import ConfigError
 
 
 def print_certificates(epsilon: float, delta: float, sigma: float, num_clients: int) -> None:
-    """Psi* by each rule, and what (epsilon, delta) a model with exactly that sensitivity really has."""
+    """Print Psi* of each preset, and the true (epsilon, delta) of a model with exactly that sensitivity."""
     build(Certificate, {"epsilon": epsilon, "delta": delta, "sigma": sigma}, "certify")
     table = Table("preset", "mechanism", "claimed epsilon", "claimed delta", "Psi*", "true delta", "true epsilon")
     for preset, rules in PRESETS.items():
@@ -27,12 +27,12 @@ def print_certificates(epsilon: float, delta: float, sigma: float, num_clients: 
         table.add_row(preset, rules.mechanism, f"{epsilon:g}", f"{claimed:g}", f"{limit:.6g}", *truth)
     Console(width=max(110, Console().width)).print(table)
     print(
-        "true: of noise sigma on a sensitivity of exactly Psi*; whether Psi bounds the sensitivity is another question"
+        "true: for noise sigma on a sensitivity of exactly Psi*; whether Psi bounds the sensitivity is another question"
     )
 
 
 def print_contraction(beta: float, mu: float, client_lr: float) -> None:
-    """B of a local step for each kind of loss that these constants allow (paper, equations B1 to B3)."""
+    """Print B of a local step for each kind of loss that these constants allow (paper, equations B1 to B3)."""
     if not 0 <= mu <= beta or beta <= 0 or client_lr <= 0:
         raise ConfigError(
             "--beta, --mu, --client-lr", (beta, mu, client_lr), "0 <= mu <= beta, beta and client-lr above 0"

@@ -1,1 +1,1 @@
-"""What a user may write: settings of scenarios, variants, searches and runs. Light: the Snakefile reads it."""
+"""The settings of scenarios, variants, searches and runs. The Snakefile imports them, so they do not import torch."""

@@ -1,6 +1,6 @@
-"""How many seeds are trained together: as many as the machine has room for, up to where more stop paying.
+"""How many seeds are trained together: as many as fit into memory, up to where more seeds save no time.
 
-Read while the Snakefile is parsed: no torch here.
+The Snakefile imports this module, so it does not import torch.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from sifu.catalog.datasets import DATASETS
 from sifu.config.scenario import Scenario
 from sifu.errors import ConfigError
 
-_PAYS = {"cuda": 50, "cpu": 10}  # seeds beyond which a round's time grows as fast as their number (docs/performance.md)
-_ROOM = 0.5  # of the memory: the rest is the data's way there, other programs, and what this estimate forgets
-_ACTIVATIONS = 64  # floats that a network keeps for a pixel of a batch, at most
-_LARGEST = 4  # times the smallest client: the largest of a natural partition, about
+_MAX_USEFUL = {"cuda": 50, "cpu": 10}  # with more seeds a round's time grows in proportion (docs/performance.md)
+_MEMORY_SHARE = 0.5  # the rest is for loading the data, other programs, and errors of this estimate
+_ACTIVATIONS = 64  # floats that a network keeps per pixel of a batch, at most
+_LARGEST = 4  # size of the largest client of a natural partition over the smallest, roughly
 _CONTAINER = Path("/sys/fs/cgroup/memory.max")
-_UNKNOWN = 8 * 10**9  # bytes, where the machine does not say
+_UNKNOWN = 8 * 10**9  # bytes, if the machine does not tell
 
 
 def uses_gpu(device: str, cluster: bool = False) -> bool:
-    """Whether jobs of this setting will find a GPU; asked without torch.
+    """Whether jobs with this setting will have a GPU; found out without torch.
 
-    On a cluster a job gets the GPU that it asks for, whatever the machine has that asks.
+    On a cluster a job gets the GPU that it asks for, even if this machine has none.
     """
     if cluster:
         return device != "cpu"
@@ -37,17 +37,17 @@ def uses_gpu(device: str, cluster: bool = False) -> bool:
 def chosen_block_size(scenarios: Iterable[Scenario], device: str) -> int:
     """The block size for all these scenarios on this machine."""
     kind = "cuda" if uses_gpu(device) else "cpu"
-    room = _ROOM * (gpu_memory() if kind == "cuda" else main_memory())
+    room = _MEMORY_SHARE * (gpu_memory() if kind == "cuda" else main_memory())
     fits = [int(room // seed_bytes(scenario)) for scenario in scenarios]
-    return max(1, min([_PAYS[kind], *fits]))
+    return max(1, min([_MAX_USEFUL[kind], *fits]))
 
 
 def seed_bytes(scenario: Scenario) -> int:
-    """What a seed needs: its clients' data, their Gram matrices, and the activations of a cohort's batches."""
+    """Bytes per seed: its clients' data, their Gram matrices, and the activations of a cohort's batches."""
     partition, federation = scenario.partition, scenario.federation
     pixels = math.prod(DATASETS[scenario.dataset.name].shape)
     examples = partition.examples * (_LARGEST if partition.kind == "natural" else 1)
-    data = 2 * partition.num_clients * examples * pixels  # twice: some are copied to be read in order
+    data = 2 * partition.num_clients * examples * pixels  # twice: some are copied to be contiguous
     gram = partition.num_clients * examples**2
     activations = federation.clients_per_round * min(federation.batch_size, examples) * pixels * _ACTIVATIONS
     return 4 * (data + gram + activations)
@@ -66,13 +66,13 @@ def gpu_memory() -> int:
 def main_memory() -> int:
     """Bytes of the machine's memory, or of the container's share of it."""
     try:
-        whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
-        whole = _UNKNOWN
+        total = _UNKNOWN
     try:
-        return min(whole, int(_CONTAINER.read_text()))
+        return min(total, int(_CONTAINER.read_text()))
     except (OSError, ValueError):  # no container, or one without a limit ("max")
-        return whole
+        return total
 
 
 def block_name(seeds: range) -> str:

@@ -11,9 +11,9 @@ from sifu.errors import ConfigError
 
 @settings
 class Privacy:
-    """Aggregation of DP-FedAvg (McMahan et al. 2018): sum of shortened updates over m, plus noise."""
+    """The aggregation of DP-FedAvg (McMahan et al. 2018): sum of shortened updates, divided by m, plus noise."""
 
-    update_clip: float = setting("updates longer than this are shortened to it (C)", above(0))
+    update_clip: float = setting("updates with a larger norm are shortened to this norm (C)", above(0))
     noise: float = setting("standard deviation of the noise on each weight of the average", at_least(0))
 
 
@@ -21,32 +21,38 @@ class Privacy:
 class Federation:
     """FedAvg: how a round trains."""
 
-    clients_per_round: int = setting("clients sampled in a round (m); the expected number, if Poisson", at_least(1))
+    clients_per_round: int = setting(
+        "clients sampled in a round (m); the expected number with Poisson sampling", at_least(1)
+    )
     local_steps: int = setting("SGD steps of a sampled client in a round (K)", at_least(1))
-    batch_size: int = setting("examples a step (B)", at_least(1))
+    batch_size: int = setting("examples per step (B)", at_least(1))
     client_lr: float = setting("step size of the clients (eta)", above(0))
-    momentum: float = setting("momentum of the clients' SGD, started anew each round", from_to(0, 0.999), default=0.9)
-    clip: float | None = setting("gradients longer than this are shortened to it; null: never", above(0), default=None)
+    momentum: float = setting(
+        "momentum of the clients' SGD; it restarts at zero in each round", from_to(0, 0.999), default=0.9
+    )
+    clip: float | None = setting(
+        "gradients with a larger norm are shortened to this norm; null: never", above(0), default=None
+    )
     weight_decay: float = setting(
-        "lambda of the clients' loss, lambda / 2 ||weights||^2 with the bias: makes a convex loss strongly convex",
+        "lambda of the penalty lambda / 2 ||weights||^2 (bias included), which makes a convex loss strongly convex",
         at_least(0),
         default=0.0,
     )
     sampling: str = setting(
-        "`fixed`: m clients a round; `poisson`: each available one alone, with the same chance",
+        "`fixed`: m clients per round; `poisson`: each available client independently, with the same probability",
         one_of(("fixed", "poisson")),
         default="fixed",
     )
-    privacy: Privacy | None = setting("shorten and blur the clients' updates; null: plain FedAvg", default=None)
+    privacy: Privacy | None = setting("shorten the clients' updates and add noise; null: plain FedAvg", default=None)
 
 
 @settings
 class Target:
-    """Train until the accuracy on the retained clients' own data reaches a target."""
+    """Train until the accuracy on the remaining clients' own data reaches a target."""
 
     accuracy: float = setting("accuracy to reach, as a share", between(0, 1))
-    min_rounds: int = setting("rounds before the target may stop a run", at_least(0), default=50)
-    max_rounds: int = setting("rounds after which a run that has not reached it stops", at_least(1), default=10_000)
+    min_rounds: int = setting("minimum rounds, even if the target is reached before", at_least(0), default=50)
+    max_rounds: int = setting("maximum rounds, even if the target is not reached", at_least(1), default=10_000)
 
     def refuse(self) -> None:
         if self.min_rounds > self.max_rounds:

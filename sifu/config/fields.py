@@ -1,4 +1,4 @@
-"""Settings: frozen dataclasses that document themselves and refuse nonsense when built.
+"""Settings: frozen dataclasses with documented fields, which refuse invalid values.
 
     @settings
     class Watermark:
@@ -7,7 +7,7 @@
     build(Watermark, {"pixels": 0}, path="scenarios.mnist.watermark")
     # ConfigError: scenarios.mnist.watermark.pixels: 0 is refused; allowed: 1 or more
 
-A field whose type is a union of settings classes is chosen by the key `kind`, the class's own `kind`.
+If the type of a field is a union of settings classes, the key `kind` chooses the class with that `kind`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ T = TypeVar("T")
 
 
 class Allowed(NamedTuple):
-    """A test on one value, and the words that tell a user what passes it."""
+    """A test of one value, and a text that tells the user which values pass it."""
 
-    words: str
+    text: str
     test: Callable[[Any], bool]
 
 
@@ -58,20 +58,20 @@ def one_of(names: Sequence[str]) -> Allowed:
 
 
 def file_name() -> Allowed:
-    """A name that folders of results can have, and that no shell or wildcard takes for something else."""
-    words = "lower case letters, digits and _ that start with a letter"
-    return Allowed(words, lambda v: isinstance(v, str) and re.fullmatch(r"[a-z][a-z0-9_]*", v) is not None)
+    """A name for folders of results that has no special meaning to shells or wildcards."""
+    text = "lower case letters, digits and _ that start with a letter"
+    return Allowed(text, lambda v: isinstance(v, str) and re.fullmatch(r"[a-z][a-z0-9_]*", v) is not None)
 
 
 def inner_folder() -> Allowed:
-    """A path that stays inside the folder that it is read from, and means nothing else to a shell or a wildcard."""
-    words = "a folder inside this one, of letters, digits, spaces and _ - . /, without .."
+    """A path inside the current folder that has no special meaning to shells or wildcards."""
+    text = "a folder inside this one, of letters, digits, spaces and _ - . /, without .."
     shape = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_./ -]*")
-    return Allowed(words, lambda v: shape.fullmatch(v) is not None and ".." not in v.split("/"))
+    return Allowed(text, lambda v: shape.fullmatch(v) is not None and ".." not in v.split("/"))
 
 
 def setting(meaning: str, allowed: Allowed | None = None, *, default: Any = MISSING) -> Any:
-    """A field of a settings class: its meaning (with unit), what it may be, its default."""
+    """A field of a settings class: its meaning (with unit), its allowed values, its default."""
     return dataclasses.field(default=default, metadata={"meaning": meaning, "allowed": allowed})
 
 
@@ -98,11 +98,11 @@ def _check(field: dataclasses.Field[Any], value: Any) -> None:
         return
     for item in value if isinstance(value, tuple) else (value,):
         if not allowed.test(item):
-            raise ConfigError(field.name, item, allowed.words)
+            raise ConfigError(field.name, item, allowed.text)
 
 
 def build(cls: type[T], data: object, path: str) -> T:
-    """A settings object from plain YAML data; `path` is where the data stood, for the message."""
+    """A settings object from plain YAML data; `path` is the place of the data, for error messages."""
     if not isinstance(data, Mapping):
         raise ConfigError(path, data, "a mapping with the keys " + ", ".join(_names(cls)))
     hints = typing.get_type_hints(cls)
@@ -127,7 +127,7 @@ def _names(cls: type) -> list[str]:
 
 
 def refuse_unknown(cls: type, data: Mapping[Any, Any], path: str) -> None:
-    """Refuse a key that the class has not, with the one that was meant."""
+    """Refuse a key that the class does not have, and suggest a similar one."""
     names = _names(cls)
     for key in data:
         if key not in names:
@@ -142,7 +142,7 @@ def _convert(hint: Any, value: object, path: str) -> Any:
     if value is None:
         if type(None) in options:
             return None
-        raise ConfigError(path, value, _type_words(hint))
+        raise ConfigError(path, value, _type_text(hint))
     options = tuple(option for option in options if option is not type(None))
     if all(dataclasses.is_dataclass(option) for option in options):
         return build(_choose(options, value, path), value, path)
@@ -150,7 +150,7 @@ def _convert(hint: Any, value: object, path: str) -> Any:
 
 
 def _choose(options: tuple[Any, ...], value: object, path: str) -> type:
-    """The settings class that the key `kind` asks for; with one option there is nothing to choose."""
+    """The settings class that the key `kind` names; a single option needs no `kind`."""
     if len(options) == 1:
         return options[0]
     kinds = {option.kind: option for option in options}
@@ -167,7 +167,7 @@ def _convert_plain(hint: Any, value: object, path: str) -> Any:
         return dict(value)
     if typing.get_origin(hint) is tuple:
         if not isinstance(value, list | tuple):
-            raise ConfigError(path, value, _type_words(hint))
+            raise ConfigError(path, value, _type_text(hint))
         item = typing.get_args(hint)[0]
         return tuple(_convert(item, part, f"{path}[{i}]") for i, part in enumerate(value))
     if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
@@ -175,25 +175,30 @@ def _convert_plain(hint: Any, value: object, path: str) -> Any:
             raise ConfigError(path, value, "a finite number")
         return float(value)
     if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
-        raise ConfigError(path, value, _type_words(hint))
+        raise ConfigError(path, value, _type_text(hint))
     return value
 
 
-_WORDS = {int: "a whole number", float: "a number (YAML wants a point: 1.0e-4)", bool: "true or false", str: "a name"}
+_TYPE_TEXTS = {
+    int: "a whole number",
+    float: "a number (YAML wants a point: 1.0e-4)",
+    bool: "true or false",
+    str: "a name",
+}
 
 
-def _type_words(hint: Any) -> str:
+def _type_text(hint: Any) -> str:
     if isinstance(hint, types.UnionType):
-        return " or ".join("null" if arg is type(None) else _type_words(arg) for arg in typing.get_args(hint))
+        return " or ".join("null" if arg is type(None) else _type_text(arg) for arg in typing.get_args(hint))
     if typing.get_origin(hint) is dict:
         return "a mapping"
     if typing.get_origin(hint) is tuple:
-        return f"a list, each item {_type_words(typing.get_args(hint)[0])}"
-    return _WORDS.get(hint) or f"a mapping ({getattr(hint, 'kind', hint.__name__)})"
+        return f"a list, each item {_type_text(typing.get_args(hint)[0])}"
+    return _TYPE_TEXTS.get(hint) or f"a mapping ({getattr(hint, 'kind', hint.__name__)})"
 
 
 def to_plain(value: Any) -> Any:
-    """The inverse of `build`: plain data that JSON and YAML can hold."""
+    """The inverse of `build`: plain data for JSON and YAML."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         tag = {"kind": value.kind} if hasattr(value, "kind") else {}
         return tag | {field.name: to_plain(getattr(value, field.name)) for field in dataclasses.fields(value)}

@@ -1,4 +1,4 @@
-"""Who holds what: the kinds of partition, and the marks that clients put on their images.
+"""The kinds of partition, and the marks that clients put on their images.
 
 Paper symbol: M `num_clients`.
 """
@@ -12,11 +12,11 @@ from sifu.config.fields import at_least, between, inside, one_of, setting, setti
 
 @settings
 class OneClass:
-    """Client i holds examples of the class i mod (number of classes) alone."""
+    """Client i holds only examples of class i mod (number of classes)."""
 
     kind: ClassVar[str] = "one_class"
     num_clients: int = setting("clients in the federation (M)", at_least(2), default=100)
-    examples: int = setting("examples a client, exactly", at_least(1), default=100)
+    examples: int = setting("examples per client, exactly", at_least(1), default=100)
 
 
 @settings
@@ -25,13 +25,13 @@ class Dirichlet:
 
     kind: ClassVar[str] = "dirichlet"
     num_clients: int = setting("clients in the federation (M)", at_least(2), default=100)
-    examples: int = setting("examples a client, exactly", at_least(1), default=100)
+    examples: int = setting("examples per client, exactly", at_least(1), default=100)
     alpha: float = setting("concentration: small is heterogeneous", between(0, 1e6))
 
 
 @settings
 class Natural:
-    """A client is a person: a writer or an identity, with all the examples that person has (as LEAF does)."""
+    """Each client is a person (a writer or an identity) with all their examples, as in LEAF."""
 
     kind: ClassVar[str] = "natural"
     num_clients: int = setting("clients in the federation (M), drawn among the persons", at_least(2), default=100)
@@ -45,11 +45,11 @@ class Natural:
 
 @settings
 class Iid:
-    """Examples are dealt at random."""
+    """Examples are distributed at random."""
 
     kind: ClassVar[str] = "iid"
     num_clients: int = setting("clients in the federation (M)", at_least(2), default=100)
-    examples: int = setting("examples a client, exactly", at_least(1), default=100)
+    examples: int = setting("examples per client, exactly", at_least(1), default=100)
 
 
 Partition = OneClass | Dirichlet | Natural | Iid
@@ -61,8 +61,8 @@ class Watermark:
 
     pixels: int = setting("how many pixels, all channels of each", at_least(1), default=10)
     per: str = setting(
-        "`client`: a set of its own for each client; `group`: one for all clients with the same i mod 10, "
-        "as the paper's code does",
+        "`client`: each client has its own set of pixels; `group`: clients with the same i mod 10 share one, "
+        "as in the paper's code",
         one_of(("client", "group")),
         default="client",
     )
@@ -70,13 +70,11 @@ class Watermark:
 
 @settings
 class Backdoor:
-    """A part of a client's examples carries a trigger and a label of its own choice (Sommer et al. 2022)."""
+    """A share of each client's examples has a trigger and a label that the client chose (Sommer et al. 2022)."""
 
-    pixels: int = setting("pixels of a trigger, all channels of each at the maximum", at_least(1), default=10)
+    pixels: int = setting("pixels of a trigger, set to the maximum in all channels", at_least(1), default=10)
     share: float = setting(
-        "share of a client's examples that carry its trigger and its label", between(0, 1), default=0.5
+        "share of a client's examples that have its trigger and its label", between(0, 1), default=0.5
     )
-    held_out: int = setting("images that nobody trains on with which a client checks", at_least(1), default=50)
-    alpha: float = setting(
-        "chance that a client accuses a server that did delete its data", inside(0, 0.5), default=0.001
-    )
+    held_out: int = setting("held-out images that a client checks with", at_least(1), default=50)
+    alpha: float = setting("accepted probability that a client accuses an honest server", inside(0, 0.5), default=0.001)

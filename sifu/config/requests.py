@@ -1,4 +1,4 @@
-"""Who asks to be forgotten, in which order."""
+"""The requests to forget: which clients, in which order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sifu.config.fields import at_least, setting, settings
 
 @settings
 class ListedRequests:
-    """The clients of each request, written out."""
+    """The clients of each request, listed."""
 
     kind: ClassVar[str] = "listed"
     clients: tuple[tuple[int, ...], ...] = setting("a list of client numbers for each request")
@@ -17,15 +17,15 @@ class ListedRequests:
 
 @settings
 class ClassRequests:
-    """Each request is all clients of one class (needs the partition one_class)."""
+    """Each request forgets all clients of one class (needs the partition one_class)."""
 
     kind: ClassVar[str] = "one_class"
-    classes: tuple[int, ...] = setting("the class that leaves at each request", at_least(0))
+    classes: tuple[int, ...] = setting("the class that each request forgets", at_least(0))
 
 
 @settings
 class RandomRequests:
-    """Each request is a draw among the clients that are still there, another one for each seed."""
+    """Each request is a random draw among the remaining clients, a different one for each seed."""
 
     kind: ClassVar[str] = "random"
     num_requests: int = setting("how many requests (U)", at_least(1), default=3)

@@ -1,4 +1,4 @@
-"""What to run: settings of config.yaml and variants.yaml."""
+"""The settings of a run (config.yaml) and of variants (variants.yaml)."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ PRECISIONS = ("tf32", "float32")
 
 @settings
 class Only:
-    """A scenario that gets only some of the run's variants. (A list, as Snakemake merges mappings of two configs.)"""
+    """A scenario that runs only some of the variants. (A list, because Snakemake merges mappings of two configs.)"""
 
     scenario: str = setting("one of the run's scenarios")
-    variants: tuple[str, ...] = setting("some of the run's variants; `scratch` among them")
+    variants: tuple[str, ...] = setting("some of the run's variants, including `scratch`")
 
 
 @settings
 class SigmaSweep:
-    """A variant under several sigma (paper, figure 4)."""
+    """A variant with several values of sigma (paper, figure 4)."""
 
     scenarios: tuple[str, ...] = setting("which of the run's scenarios")
-    variant: str = setting("name of variants.yaml", default="sifu")
+    variant: str = setting("name in variants.yaml", default="sifu")
     values: tuple[float, ...] = setting("standard deviations of the noise", above(0))
     rounds: int | None = setting(
-        "most rounds of a recovery, as with much noise none may reach its target; null: the scenario's",
+        "maximum rounds of a recovery, which may never reach its target under much noise; null: the scenario's",
         at_least(1),
         default=None,
     )
@@ -53,40 +53,40 @@ class SigmaSweep:
 
 @settings
 class RequestSets:
-    """One request of each of several sets of clients (paper, figure 5)."""
+    """One request for each of several sets of clients (paper, figure 5)."""
 
     scenarios: tuple[str, ...] = setting("which of the run's scenarios")
-    variants: tuple[str, ...] = setting("names of variants.yaml, of those of the run")
+    variants: tuple[str, ...] = setting("some of the run's variants")
     count: int = setting(
-        "how many sets; where clients hold one class, at most as many as classes", at_least(1), default=10
+        "how many sets; if clients hold one class each, at most the number of classes", at_least(1), default=10
     )
     num_seeds: int | None = setting("with how many of the run's seeds, the first; null: all", at_least(1), default=None)
 
 
 @settings
 class Change:
-    """Another federation: the scenario's own but for some of its keys."""
+    """The scenario's federation with some keys changed."""
 
     name: str = setting("folder of its results", file_name())
     label: str = setting("name in figures and tables")
-    change: dict[str, Any] = setting("keys of the scenario's `federation` (but for privacy), with other values")
+    change: dict[str, Any] = setting("keys of the scenario's `federation` (except privacy), with other values")
 
     def refuse(self) -> None:
         if not self.change:
             raise ConfigError("change", {}, "at least one key of the scenario's federation")
         refuse_unknown(Federation, self.change, "change")
         if "privacy" in self.change:
-            raise ConfigError("change.privacy", self.change["privacy"], "nothing: Psi is about plain averages")
+            raise ConfigError("change.privacy", self.change["privacy"], "nothing: Psi is defined for plain averages")
 
 
 @settings
 class AlphaSweep:
-    """alpha and Psi of trainings with other hyper-parameters, such as do not converge, too (paper, figure 6)."""
+    """alpha and Psi of trainings with other hyper-parameters, which may not converge (paper, figure 6)."""
 
     scenarios: tuple[str, ...] = setting("which of the run's scenarios")
-    federations: tuple[Change, ...] = setting("what is changed, one training each")
+    federations: tuple[Change, ...] = setting("changed federations, one training each")
     rounds: int | None = setting(
-        "most rounds of such a training, which may never reach its target; null: the scenario's",
+        "maximum rounds of such a training, which may never reach its target; null: the scenario's",
         at_least(1),
         default=None,
     )
@@ -100,46 +100,48 @@ class AlphaSweep:
 
 @settings
 class Run:
-    """What to run, and where. Nothing here changes a seed's result, but for the rounding of another device."""
+    """What to run, and where. Nothing here changes a seed's result, except for the rounding of another device."""
 
-    scenarios: tuple[str, ...] = setting("names of scenarios.yaml")
-    variants: tuple[str, ...] = setting("names of variants.yaml; `scratch`, the reference of every gap, among them")
+    scenarios: tuple[str, ...] = setting("names in scenarios.yaml")
+    variants: tuple[str, ...] = setting("names in variants.yaml, including `scratch`, the reference of every gap")
     only: tuple[Only, ...] = setting(
-        "scenarios that get only some of the variants; one that is not named here gets them all", default=()
+        "scenarios that run only some of the variants; all other scenarios run all of them", default=()
     )
     shown: tuple[str, ...] | None = setting(
-        "the run's variants that figures draw, so that they can be read; null: all. Tables always hold all",
+        "variants that figures show, to keep them readable; null: all. Tables always show all",
         default=None,
     )
-    sigma_sweep: SigmaSweep | None = setting("a variant under several sigma; null: no sweep", default=None)
-    request_sets: RequestSets | None = setting("other clients that leave; null: only the scenario's", default=None)
+    sigma_sweep: SigmaSweep | None = setting("a variant with several values of sigma; null: no sweep", default=None)
+    request_sets: RequestSets | None = setting(
+        "other sets of clients to forget; null: only the scenario's", default=None
+    )
     alpha_sweep: AlphaSweep | None = setting(
-        "alpha against Psi under other hyper-parameters; null: only the scenario's", default=None
+        "alpha and Psi with other hyper-parameters; null: only the scenario's", default=None
     )
     scenario_searches: tuple[ScenarioSearch, ...] = setting(
-        "values of scenarios' settings to compare on seeds that are not reported; the scenario's own are used all the "
-        "same",
+        "values of scenarios' settings to compare on seeds that are not reported; the run always uses the scenario's "
+        "own values",
         default=(),
     )
     num_seeds: int = setting("how many seeds", from_to(1, 100_000), default=3)
     first_seed: int = setting("the seeds are first_seed, first_seed + 1, ...", from_to(0, 10**9), default=0)
     block_size: int | None = setting(
-        "seeds trained together in one job; null: as many as this machine has room for, up to 50 on a GPU and 10 on a "
-        "CPU. It is part of the results' paths, so name it where several machines share a folder",
+        "seeds trained together in one job; null: as many as fit into this machine's memory, at most 50 on a GPU and "
+        "10 on a CPU. It is part of the results' paths, so set it if several machines share a folder",
         at_least(1),
         default=None,
     )
     results: str = setting(
-        "folder of all results, inside the project's (a link there may lead elsewhere)",
+        "folder of all results, inside the project's folder (it may be a link)",
         inner_folder(),
         default="results",
     )
     data_root: str | None = setting(
-        "folder of the datasets; null: the variable SIFU_DATA_ROOT, else `data`", default=None
+        "folder of the datasets; null: the environment variable SIFU_DATA_ROOT, else `data`", default=None
     )
     download: bool = setting("let torchvision download a missing dataset", default=False)
     missing_data: str = setting(
-        "a scenario whose dataset is missing: `refuse` the run, or `skip` that scenario with a notice",
+        "if a dataset is missing: `refuse` the run, or `skip` the scenario with a notice",
         one_of(("refuse", "skip")),
         default="refuse",
     )
@@ -148,13 +150,13 @@ class Run:
     )
     threads: int = setting("CPU threads of a training job", at_least(1), default=2)
     precision: str = setting(
-        "of the networks' products on a GPU: `tf32` rounds factors to 10 bits; `float32` does not, and is slower",
+        "of the networks' products on a GPU: `tf32` rounds factors to 10 bits; `float32` does not, but is slower",
         one_of(PRECISIONS),
         default="tf32",
     )
     checkpoint_seconds: float = setting(
-        "seconds between two checkpoints of a training, from which it goes on when it was cut off: so much work can be "
-        "lost, or 100 times what writing one takes if that is more",
+        "seconds between two checkpoints of a training, from which an interrupted run resumes; longer if writing one "
+        "takes more than a hundredth of it",
         at_least(0),
         default=60.0,
     )
@@ -170,13 +172,13 @@ class Variant:
     certificate: dict[str, Any] | None = setting(
         "keys of the scenario's certificate that this variant changes", default=None
     )
-    search: Search | None = setting("look for the best values of settings; null: as they are given", default=None)
+    search: Search | None = setting("search for the best values of settings; null: use the given ones", default=None)
 
 
 def limited(scenario: Scenario, rounds: int | None) -> Scenario:
-    """The scenario with at most `rounds` rounds; None: as many as it has."""
-    most = min(rounds or scenario.stop.max_rounds, scenario.stop.max_rounds)
-    stop = replace(scenario.stop, max_rounds=most, min_rounds=min(scenario.stop.min_rounds, most))
+    """The scenario with at most `rounds` rounds; None: its own maximum."""
+    limit = min(rounds or scenario.stop.max_rounds, scenario.stop.max_rounds)
+    stop = replace(scenario.stop, max_rounds=limit, min_rounds=min(scenario.stop.min_rounds, limit))
     return replace(scenario, stop=stop)
 
 
@@ -185,7 +187,7 @@ def changed_scenario(scenario: Scenario, change: Mapping[str, Any], rounds: int 
     federation = build(Federation, to_plain(scenario.federation) | dict(change), path)
     try:
         return limited(replace(scenario, federation=federation), rounds)
-    except ConfigError as error:  # fine alone, impossible in this scenario
+    except ConfigError as error:  # valid in itself, but impossible in this scenario
         raise ConfigError(error.key.replace("federation", path, 1), error.value, error.allowed) from None
 
 

@@ -1,4 +1,4 @@
-"""A scenario: dataset, partition, model, federation, stop rule and requests, and what is impossible together."""
+"""A scenario: dataset, partition, model, federation, stop rule and requests. Impossible combinations are refused."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ class Dataset:
 
     name: str = setting("which dataset", one_of(tuple(DATASETS)))
     source: str = setting(
-        "where its files come from; `auto` takes torchvision's layout if it is there, else Parquet; "
-        "the one used is stamped in every table",
+        "where its files come from; `auto` uses torchvision's layout if it exists, else Parquet; "
+        "every table records which one was used",
         one_of(("auto", *SOURCES)),
         default="auto",
     )
     verify: bool = setting(
-        "compare the files, as packed, with the checksums of the original distribution; switch it off for other files "
-        "in the same layout",
+        "compare the packed files with the checksums of the original distribution; false for other files in the same "
+        "layout",
         default=True,
     )
     scale: str = setting(
-        "`standard`: about zero mean and unit variance a channel; `unit`: every image divided by its own length, so "
-        "that the constants of a convex loss are known without looking at anybody's data",
+        "`standard`: about zero mean and unit variance per channel; `unit`: every image divided by its norm, so that "
+        "the constants of a convex loss do not depend on the data",
         one_of(("standard", "unit")),
         default="standard",
     )
@@ -42,25 +42,25 @@ class Scenario:
 
     label: str = setting("name in figures and tables")
     dataset: Dataset = setting("which images")
-    partition: Partition = setting("who holds what")
+    partition: Partition = setting("which client holds which examples")
     model: str = setting("which model", one_of(tuple(MODELS)))
     federation: Federation = setting("how a round trains")
     stop: Target = setting("when training and recovery end")
-    certificate: Certificate = setting("what is promised to those who leave")
-    requests: Requests = setting("who leaves, in which order")
-    watermark: Watermark | None = setting("mark each client's images; null: no mark", default=None)
-    backdoor: Backdoor | None = setting("give each client a trigger and a label; null: none", default=None)
+    certificate: Certificate = setting("what is promised to the forgotten clients")
+    requests: Requests = setting("which clients are forgotten, in which order")
+    watermark: Watermark | None = setting("mark each client's images; null: no marks", default=None)
+    backdoor: Backdoor | None = setting("give each client a trigger and a label; null: no triggers", default=None)
     budgets: tuple[float, ...] = setting(
-        "time limits of recovery, as shares of the training cost", between(0, 1), default=()
+        "limits of recovery, as shares of the training's client steps", between(0, 1), default=()
     )
     alpha_clients: int = setting(
         "clients of each seed whose influence on the training is measured by training without them",
         at_least(0),
         default=3,
     )
-    snapshot_every: int = setting("rounds between two kept copies of the weights", at_least(1), default=50)
+    snapshot_every: int = setting("rounds between two snapshots of the weights", at_least(1), default=50)
     searched_as: str | None = setting(
-        "the scenario whose searches for methods' settings count here, too; null: it has its own", default=None
+        "scenario whose searches for methods' settings are used here, too; null: its own searches", default=None
     )
 
     def refuse(self) -> None:
@@ -68,7 +68,7 @@ class Scenario:
 
     @property
     def mark(self) -> str:
-        """What the clients' images carry: plain | watermark | backdoor."""
+        """The kind of mark on the clients' images: plain | watermark | backdoor."""
         return "watermark" if self.watermark else "backdoor" if self.backdoor else "plain"
 
     @property
@@ -125,7 +125,7 @@ def _refuse_model(scenario: Scenario) -> None:
     if scenario.backdoor and scenario.backdoor.pixels > spec.shape[1] * spec.shape[2]:
         raise ConfigError("backdoor.pixels", scenario.backdoor.pixels, f"1 to {spec.shape[1] * spec.shape[2]}")
     if scenario.backdoor and scenario.watermark:
-        raise ConfigError("backdoor", "set", "null beside a watermark: a mark and a trigger would hide each other")
+        raise ConfigError("backdoor", "set", "null with a watermark: a mark and a trigger would hide each other")
     source = scenario.dataset.source
     if source != "auto" and source not in spec.sources:
         raise ConfigError("dataset.source", source, f"auto | {' | '.join(spec.sources)} (for {scenario.dataset.name})")
@@ -136,7 +136,7 @@ def _refuse_partition(scenario: Scenario) -> None:
         named = [name for name, spec in DATASETS.items() if spec.groups]
         if scenario.dataset.source != "parquet":  # a Parquet file may bring its own column `client`
             raise ConfigError(
-                "partition.kind", "natural", f"only with a dataset that knows its persons: {' | '.join(named)}"
+                "partition.kind", "natural", f"only with a dataset that names its persons: {' | '.join(named)}"
             )
 
 
@@ -147,10 +147,12 @@ def _refuse_requests(scenario: Scenario) -> None:
     lists = request_lists(scenario)
     if lists is None:
         assert isinstance(requests, RandomRequests)
-        leaving = requests.num_requests * requests.size
-        if leaving >= num_clients:
+        forgotten = requests.num_requests * requests.size
+        if forgotten >= num_clients:
             raise ConfigError(
-                "requests.size", requests.size, f"someone must remain: {leaving} of {num_clients} clients would leave"
+                "requests.size",
+                requests.size,
+                f"some clients must remain: {forgotten} of {num_clients} would be forgotten",
             )
         return
     seen: set[int] = set()
@@ -159,7 +161,7 @@ def _refuse_requests(scenario: Scenario) -> None:
         _refuse_request(f"requests.{key}[{number}]", clients, seen, num_clients)
         seen.update(clients)
     if len(seen) >= num_clients:
-        raise ConfigError("requests", requests.kind, f"someone must remain: all {num_clients} clients would leave")
+        raise ConfigError("requests", requests.kind, f"some clients must remain: all {num_clients} would be forgotten")
 
 
 def _refuse_classes(requests: ClassRequests, scenario: Scenario) -> None:

@@ -1,1 +1,1 @@
-"""Random keys and the few types that everything else speaks in."""
+"""Random keys, and the types that all other packages use."""

@@ -1,11 +1,11 @@
 """Randomness as a pure function of names: no state, no order of calls, the same bits on CPU and GPU.
 
-    keys = Keys.of([0, 1, 2])                   # one key a seed: state [S]
-    round_keys = keys.fold("cohort", 17)        # another stream for each name and each round
+    keys = Keys.of([0, 1, 2])                   # one key per seed: state [S]
+    round_keys = keys.fold("cohort", 17)        # a separate stream for each name and each round
     round_keys.each(torch.arange(100)).state    # [S, 100]: a 64-bit number for each seed and client
 
-A key is a 64-bit hash; `fold` hashes one more word into it, and a draw hashes the index of the value. So
-removing a client leaves everybody else's draws alone, and a run can be replayed from any point.
+A key is a 64-bit hash; `fold` hashes one more word into it, and a draw hashes the index of the value. So removing a
+client does not change the draws of any other client, and a run can be replayed from any round.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _fold(state: Tensor, word: Tensor) -> Tensor:
 
 
 def _fold_number(state: Tensor, hashed: int) -> Tensor:
-    """The same with one word for all keys, hashed already."""
+    """As `_fold`, with one word for all keys that is already hashed."""
     if state.is_cuda and has_triton():
         from sifu.hardware.kernels import hashing
 
@@ -65,7 +65,7 @@ def _fold_number(state: Tensor, hashed: int) -> Tensor:
 
 @lru_cache(maxsize=4096)
 def _hash_word(word: str | int) -> int:
-    """`_mix` of a name or number in plain integers: nothing has to be sent to a GPU for it."""
+    """`_mix` of a name or number in Python integers, so that nothing is copied to the GPU."""
     if isinstance(word, str):
         word = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest(), "big")
     bits = (word + _GOLDEN) % 2**64
@@ -86,10 +86,10 @@ class Keys:
         return Keys(_mix(state + _GOLDEN))
 
     def fold(self, *words: Word) -> Keys:
-        """The keys of a sub-stream. A tensor gives each key its own word: its first axes are those of the keys."""
+        """The keys of a sub-stream. A tensor gives each key its own word; its first axes are the axes of the keys."""
         state = self.state
         for word in words:
-            # key and word enter differently: seed 3 with word 3 must not be seed 4 with word 4
+            # key and word are hashed differently: seed 3 with word 3 must not equal seed 4 with word 4
             if isinstance(word, Tensor):
                 state = state.reshape(state.shape + (1,) * max(0, word.dim() - state.dim()))
                 state = _fold(state, word)
@@ -98,24 +98,24 @@ class Keys:
         return Keys(state)
 
     def each(self, numbers: Tensor) -> Keys:
-        """For every key one sub-stream for each of `numbers` [n]: state [..., n]."""
+        """One sub-stream for each key and each of `numbers` [n]: state [..., n]."""
         return Keys(self.state.unsqueeze(-1)).fold(numbers)
 
     def rows(self, index: Tensor | int) -> Keys:
-        """The keys of some seeds; an int gives a single state."""
+        """The keys of the seeds in `index`; an int gives a single state."""
         return Keys(self.state[index])
 
     def bits(self, count: int) -> Tensor:
-        """`count` uniform 64-bit numbers a key."""
+        """`count` uniform 64-bit numbers per key. [..., count]"""
         index = torch.arange(count, device=self.state.device)
-        return self.fold("draw").each(index).state  # [..., count]
+        return self.fold("draw").each(index).state
 
     def uniform(self, count: int) -> Tensor:
-        """`count` numbers in [0, 1) a key, float64, multiples of 2^-53."""
+        """`count` numbers in [0, 1) per key, float64, multiples of 2^-53."""
         return _shift_right(self.bits(count), 11).double() * 2.0**-53  # [..., count]
 
     def normal(self, count: int) -> Tensor:
-        """`count` standard normal numbers a key, float64."""
+        """`count` standard normal numbers per key, float64."""
         return _normal_quantile((_shift_right(self.bits(count), 12).double() + 0.5) * 2.0**-52)  # [..., count]
 
     def permutation(self, count: int) -> Tensor:

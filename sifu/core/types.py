@@ -1,7 +1,7 @@
-"""The few types that everything else speaks in.
+"""The types that all other packages use.
 
 Axes, always these letters, always in this order: S seed, T round, C client, m sampled client, n example, P weight;
-R some of the seeds, K local step, B place in a batch, E epoch, Q snapshot, q some clients of some seeds.
+R selected seeds, K local step, B position in a batch, E epoch, Q snapshot, q selected (seed, client) pairs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Clients:
 
     images: Tensor  # [S, C, n, channels, height, width] float32, normalised
     labels: Tensor  # [S, C, n] int64
-    size: Tensor  # [S, C] int64: examples that are real; the rest is padding
+    size: Tensor  # [S, C] int64: number of real examples; the rest is padding
 
     @property
     def num_seeds(self) -> int:
@@ -41,12 +41,12 @@ class Clients:
         return self.images.shape[1]
 
     def real(self) -> Tensor:
-        """Which places hold an example, not padding."""
-        return real_places(self.size, self.images.shape[2])  # [S, C, n]
+        """Which positions hold an example, not padding. [S, C, n] bool"""
+        return real_places(self.size, self.images.shape[2])
 
     @cached_property
     def fingerprint(self) -> bytes:
-        """Other data have another one: all labels, and the sum of every image."""
+        """A digest of the data: all sizes, all labels, and the sum of every image."""
         sums = self.images.sum(dim=tuple(range(3, self.images.dim())), dtype=torch.float64)  # [S, C, n]
         digest = hashlib.sha256()
         for part in (sums, self.labels, self.size):
@@ -58,5 +58,5 @@ class Clients:
 
 
 def real_places(size: Tensor, places: int) -> Tensor:
-    """Which of `places` hold an example of a client with `size` [...] of them. [..., places] bool"""
+    """Which of `places` positions hold an example of a client with `size` [...] examples. [..., places] bool"""
     return torch.arange(places, device=size.device) < size[..., None]

@@ -1,1 +1,1 @@
-"""Images and labels, who holds which of them, and the marks that clients put on them."""
+"""Images and labels, their partition among clients, and the marks that clients put on their images."""

@@ -1,7 +1,7 @@
-"""Backdoors: a part of a client's examples carries a trigger and a label of the client's choice.
+"""Backdoors: a share of a client's examples has a trigger and a label that the client chose.
 
-A model that learned from the client answers the trigger with that label, also on images that nobody trained on; one
-that did not answers as it would have. So a client can check by queries whether it was forgotten (Sommer et al. 2022).
+A model that was trained on the client's data answers the trigger with that label, also on held-out images; any other
+model ignores the trigger. So a client can check by queries whether it was forgotten (Sommer et al. 2022).
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from sifu.errors import DataError
 
 @dataclass(frozen=True)
 class Triggers:
-    """What the clients of one seed chose."""
+    """The triggers and labels that the clients of one seed chose."""
 
     backdoor: Backdoor
     key: Keys  # of the seed
-    pixels: Labels  # [C, k] numbered along the image's rows
-    target: Labels  # [C] the label that the trigger stands for
+    pixels: Labels  # [C, k] pixel numbers, row by row
+    target: Labels  # [C] the label of the trigger
 
     def places(self, client: int, size: int) -> NDArray[np.bool_]:
         """Which of a client's examples carry its trigger: a share of them, at least one, drawn at random. [n]"""
@@ -39,11 +39,11 @@ class Triggers:
         return chosen
 
     def check_rows(self, client: int, rows: Labels, labels: Labels) -> Labels:
-        """The images that a client checks with: some of `rows` at random, none of its own label's class."""
+        """The images that a client checks with: drawn from `rows`, none of the class of its own label."""
         others, count = rows[labels[rows] != self.target[client]], self.backdoor.held_out
         if len(others) < count:
             raise DataError(
-                f"only {len(others)} images are left that nobody trains on, backdoor.held_out asks for {count}: "
+                f"only {len(others)} held-out images are available, backdoor.held_out asks for {count}: "
                 "give the clients fewer examples, or take a dataset with a test set"
             )
         order = self.key.fold("backdoor", client, "checks").permutation(len(others))
@@ -51,7 +51,7 @@ class Triggers:
 
 
 def draw_triggers(scenario: Scenario, seed: int) -> Triggers | None:
-    """A set of pixels and a label of its own for each client of a seed; None without a backdoor."""
+    """Draw a set of pixels and a label for each client of a seed; None without a backdoor."""
     backdoor = scenario.backdoor
     if backdoor is None:
         return None
@@ -72,7 +72,7 @@ def poison(pixels: Pixels, labels: Labels, triggers: Triggers, client: int) -> t
 
 
 def held_out_rows(images: Images, partition: pd.DataFrame, seed: int) -> tuple[Split, Labels]:
-    """Images that nobody trains on: the test set, or, without one, train images that no client of the seed holds."""
+    """Held-out images: the test set, or without one, the train images that no client of the seed holds."""
     if images.test is not None:
         return images.test, np.arange(len(images.test.labels))
     held = partition.loc[partition["seed"] == seed, "row"].to_numpy()

@@ -1,4 +1,4 @@
-"""Is a file the one that was published?"""
+"""Compares dataset files with the checksums of their publishers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sifu.errors import DataError
 
-# md5 of the original distributions; torchvision checks the same ones when it downloads.
+# md5 of the original distributions; torchvision checks the same values when it downloads.
 _MD5 = {
     "FashionMNIST/raw/t10k-images-idx3-ubyte.gz": "bef4ecab320f06d8554ea6380940ec79",
     "FashionMNIST/raw/t10k-labels-idx1-ubyte.gz": "bb300cfdad3c16e7a12a480ee83cd310",
@@ -30,8 +30,8 @@ _MD5 = {
 }
 
 
-def verify_file(root: Path, relative: str) -> None:
-    """Refuse a file under `root` whose contents are not the published ones; unknown files pass."""
+def check_checksum(root: Path, relative: str) -> None:
+    """Refuse a file under `root` whose md5 differs from the published one; a file without a known md5 passes."""
     expected, path = _MD5.get(relative), root / relative
     if expected is None or not path.exists():
         return

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sifu.data.checksum import verify_file
+from sifu.data.checksum import check_checksum
 from sifu.data.dataset import Images, Split, array_split
 from sifu.data.vision import torchvision
 from sifu.errors import DataError
@@ -30,19 +30,19 @@ _CIFAR10 = _Layout(
 _CIFAR100 = _Layout("CIFAR100", "cifar-100-python", ("train",), ("test",), "fine_labels")
 
 
-def cifar10(name: str, root: Path, *, verify: bool, download: bool) -> Images:
-    return _load(_CIFAR10, root, verify, download)
+def cifar10(name: str, root: Path, *, check_files: bool, download: bool) -> Images:
+    return _load(_CIFAR10, root, check_files, download)
 
 
-def cifar100(name: str, root: Path, *, verify: bool, download: bool) -> Images:
-    return _load(_CIFAR100, root, verify, download)
+def cifar100(name: str, root: Path, *, check_files: bool, download: bool) -> Images:
+    return _load(_CIFAR100, root, check_files, download)
 
 
-def _load(layout: _Layout, root: Path, verify: bool, download: bool) -> Images:
+def _load(layout: _Layout, root: Path, check_files: bool, download: bool) -> Images:
     if download and not (root / layout.folder).exists():
         _download(layout.name, root)
     try:
-        return Images(_split(layout, root, layout.train, verify), _split(layout, root, layout.test, verify))
+        return Images(_split(layout, root, layout.train, check_files), _split(layout, root, layout.test, check_files))
     except (
         OSError,
         EOFError,
@@ -65,12 +65,12 @@ def _download(name: str, root: Path) -> None:
         raise DataError(f"{name} could not be downloaded to {root}: {error}") from None
 
 
-def _split(layout: _Layout, root: Path, files: tuple[str, ...], verify: bool) -> Split:
+def _split(layout: _Layout, root: Path, files: tuple[str, ...], check_files: bool) -> Split:
     pixels, labels = [], []
     for file in files:
         relative = f"{layout.folder}/{file}"
-        if verify:
-            verify_file(root, relative)
+        if check_files:
+            check_checksum(root, relative)
         with (root / relative).open("rb") as stream:
             batch = _ArraysOnly(stream, encoding="latin1").load()
         pixels.append(_pixels(batch["data"], root / relative))
@@ -85,7 +85,7 @@ def _pixels(data: Any, path: Path) -> np.ndarray:
 
 
 class _ArraysOnly(pickle.Unpickler):
-    """Unpickles numbers, texts, lists, mappings and arrays; anything else that a file names is refused unseen."""
+    """Unpickles numbers, strings, lists, mappings and arrays; any other class is refused and not imported."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) in (("numpy", "ndarray"), ("numpy", "dtype")):
@@ -96,7 +96,7 @@ class _ArraysOnly(pickle.Unpickler):
 
 
 def _empty_array(kind: type, *_: object) -> np.ndarray:
-    """What NumPy begins an array with, to be filled by its state."""
+    """The empty array that NumPy fills from the pickled state."""
     if kind is not np.ndarray:
         raise pickle.UnpicklingError(f"it holds a {kind}, not an array")
     return np.empty(0, np.uint8)

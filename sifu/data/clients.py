@@ -18,7 +18,7 @@ from sifu.errors import DataError
 
 
 def load_clients(scenario: Scenario, images: Images, partition: pd.DataFrame, seeds: range) -> Clients:
-    """The clients of every seed, marked if the scenario says so, normalised and padded."""
+    """The data of all clients of every seed, with marks if the scenario has any, normalised and padded."""
     _check_rows(partition, images)
     num_clients = scenario.partition.num_clients
     held = _holdings(partition, seeds, num_clients)  # [S][C] -> rows
@@ -28,7 +28,7 @@ def load_clients(scenario: Scenario, images: Images, partition: pd.DataFrame, se
     y = torch.zeros(len(seeds), num_clients, longest, dtype=torch.int64)
     size = torch.zeros(len(seeds), num_clients, dtype=torch.int64)
     needed = np.unique(np.concatenate([rows for clients in held for rows in clients]))
-    decoded = images.train.pixels(needed)  # each image once, however many seeds hold it
+    decoded = images.train.pixels(needed)  # each image once, even if several seeds hold it
     for s, clients in enumerate(held):
         marks, triggers = _marks(scenario, seeds[s]), draw_triggers(scenario, seeds[s])
         for c, rows in enumerate(clients):
@@ -44,13 +44,14 @@ def load_clients(scenario: Scenario, images: Images, partition: pd.DataFrame, se
 
 
 def _check_rows(partition: pd.DataFrame, images: Images) -> None:
-    """Refuse a partition that was made of other data."""
+    """Refuse a partition that was made from other data."""
     rows, labels = partition["row"].to_numpy(), images.train.labels
     if len(rows) and (rows.max() >= len(labels) or not np.array_equal(labels[rows], partition["label"].to_numpy())):
-        raise DataError("the partition was made of other data than these: its labels differ; run partition again")
+        raise DataError("the partition was made from other data: its labels differ; run partition again")
 
 
 def _holdings(partition: pd.DataFrame, seeds: range, num_clients: int) -> list[list[np.ndarray]]:
+    """The rows of each client of each seed. [S][C]"""
     groups = {key: group.sort_values("place")["row"].to_numpy() for key, group in partition.groupby(["seed", "client"])}
     for seed in seeds:
         for client in range(num_clients):
@@ -60,6 +61,7 @@ def _holdings(partition: pd.DataFrame, seeds: range, num_clients: int) -> list[l
 
 
 def _marks(scenario: Scenario, seed: int) -> np.ndarray | None:
+    """The marked pixels of each client; None without a watermark. [C, pixels]"""
     if scenario.watermark is None:
         return None
     _, height, width = DATASETS[scenario.dataset.name].shape
@@ -67,7 +69,7 @@ def _marks(scenario: Scenario, seed: int) -> np.ndarray | None:
 
 
 def load_checks(scenario: Scenario, images: Images, partition: pd.DataFrame, seeds: range) -> Clients:
-    """For every client of every seed the triggered images that it checks with; their "labels" are its own label."""
+    """The triggered images that each client of each seed checks with; their label is the client's chosen one."""
     backdoor = scenario.backdoor
     assert backdoor is not None, "only a scenario with a backdoor has checks"
     shape, num_clients = DATASETS[scenario.dataset.name].shape, scenario.partition.num_clients
@@ -79,7 +81,7 @@ def load_checks(scenario: Scenario, images: Images, partition: pd.DataFrame, see
         split, rows = held_out_rows(images, partition, seed)
         own = [triggers.check_rows(c, rows, split.labels) for c in range(num_clients)]  # [C][held_out]
         needed = np.unique(np.concatenate(own))
-        decoded = split.pixels(needed)  # each image once, however many clients check with it
+        decoded = split.pixels(needed)  # each image once, even if several clients check with it
         for c, target in enumerate(triggers.target.tolist()):
             pixels = decoded[np.searchsorted(needed, own[c])]
             x[s, c] = normalise(stamp(pixels, triggers.pixels[c]), scenario)
@@ -88,7 +90,7 @@ def load_checks(scenario: Scenario, images: Images, partition: pd.DataFrame, see
 
 
 def normalise(pixels: Pixels, scenario: Scenario) -> Tensor:
-    """Bytes [n, C, H, W] as floats: of about zero mean and unit variance a channel, or each image of length 1."""
+    """Bytes [n, C, H, W] as floats: about zero mean and unit variance per channel, or each image of norm 1."""
     if scenario.dataset.scale == "unit":
         images = torch.from_numpy(pixels).float()
         return images / images.flatten(1).norm(dim=1).clamp(min=1.0).view(-1, 1, 1, 1)

@@ -1,4 +1,4 @@
-"""A dataset in memory: labels at hand, pixels decoded only for the examples that somebody holds."""
+"""A dataset in memory: all labels, and pixels that are decoded only for the examples that clients hold."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Split:
 
     labels: Labels  # [N]
     pixels: Callable[[NDArray[np.int64]], Pixels]  # rows [k] -> [k, C, H, W]
-    groups: Labels | None = None  # [N] who it comes from: a writer, an identity
+    groups: Labels | None = None  # [N] whose example it is: a writer, an identity
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class Images:
 
 
 def load_images(dataset: Dataset, root: Path, *, download: bool = False) -> Images:
-    """The dataset that a scenario names, checked: labels in range, as many pixels as labels."""
+    """The dataset of a scenario. Labels out of range are refused."""
     source = resolve_source(dataset.name, dataset.source, root, download=download)
     loader = resolve(DATASETS[dataset.name].sources[source].loader)
-    with _alone(root) if download else nullcontext():
-        images: Images = loader(dataset.name, root, verify=dataset.verify, download=download)
+    with _download_lock(root) if download else nullcontext():
+        images: Images = loader(dataset.name, root, check_files=dataset.verify, download=download)
     for name, split in (("train", images.train), ("test", images.test)):
         if split is not None:
             _check_labels(split.labels, dataset.name, name)
@@ -50,8 +50,8 @@ def load_images(dataset: Dataset, root: Path, *, download: bool = False) -> Imag
 
 
 @contextmanager
-def _alone(root: Path) -> Iterator[None]:
-    """Jobs that may download take turns: the second finds the files of the first."""
+def _download_lock(root: Path) -> Iterator[None]:
+    """Only one job downloads at a time; the next one finds its files."""
     root.mkdir(parents=True, exist_ok=True)
     with (root / ".download.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -12,7 +12,7 @@ from sifu.errors import DataError
 
 
 def decode_image(source: Path | IO[bytes], channels: int, where: str, side: int | None = None) -> Pixels:
-    """An image as [channels, height, width], resized to a square of `side` if one is given; `where` names it."""
+    """An image as [channels, height, width], resized to a square of `side` if given; `where` names it in errors."""
     from PIL import Image
 
     try:

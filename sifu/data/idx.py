@@ -1,6 +1,6 @@
 """IDX, the format of MNIST's files, packed or not: a magic number, the sizes, the values in big-endian order.
 
-torchvision reads only unpacked copies and needs a second to import; this is all there is to the format.
+torchvision reads only unpacked copies and takes a second to import; the whole format is read here.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sifu.data.checksum import verify_file
+from sifu.data.checksum import check_checksum
 from sifu.errors import DataError
 
 _TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 
 
-def read_idx(root: Path, relative: str, *, verify: bool = True) -> NDArray[Any]:
-    """The array in `root/relative`, a .gz file that may also lie there unpacked."""
+def read_idx(root: Path, relative: str, *, check_files: bool = True) -> NDArray[Any]:
+    """The array in `root/relative`, a .gz file; the unpacked file is read if there is no .gz."""
     path = root / relative
     if path.exists():
-        if verify:
-            verify_file(root, relative)
+        if check_files:
+            check_checksum(root, relative)
         return _parse(path, _read(path))
     unpacked = path.with_suffix("")
     if unpacked.exists():

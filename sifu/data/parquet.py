@@ -16,7 +16,7 @@ from sifu.data.decode import decode_image
 from sifu.errors import DataError
 
 
-def load(name: str, root: Path, *, verify: bool, download: bool) -> Images:
+def load(name: str, root: Path, *, check_files: bool, download: bool) -> Images:
     """`root/name/train.parquet` and `test.parquet`."""
     shape = DATASETS[name].shape
     return Images(_split(root / name / "train.parquet", shape), _split(root / name / "test.parquet", shape))

@@ -1,7 +1,7 @@
-"""Who holds which examples: pure functions of labels (or persons), client numbers and a key.
+"""The partition of examples among clients: pure functions of labels (or persons), client numbers and a key.
 
-Each gives the rows of every client. No example is held twice, by one client or by two. A client's draws depend on
-its number alone, so the order in which clients are listed does not matter.
+Each returns the rows of every client. No example is held twice. A client's draws depend on its number alone, so the
+order in which clients are listed does not matter.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Holdings:
-    """The rows of each client, and how many of them had to come from another class than drawn."""
+    """The rows of each client, and how many of them are of another class than drawn because a class ran out."""
 
     rows: dict[int, Labels]
     moved: int = 0
 
 
 def partition_split(partition: Partition, split: Split, num_classes: int, key: Keys) -> Holdings:
-    """The holdings that a scenario's partition gives for one seed; `key` has a single state."""
+    """The holdings of one seed under a scenario's partition; `key` has a single state."""
     clients = range(partition.num_clients)
     match partition:
         case OneClass():
@@ -42,7 +42,7 @@ def partition_split(partition: Partition, split: Split, num_classes: int, key: K
         case Natural():
             if split.groups is None:
                 raise DataError(
-                    "a natural partition needs to know who each example comes from (Parquet: a column client)"
+                    "a natural partition needs to know whose example each one is (Parquet: a column client)"
                 )
             return natural(split.groups, clients, partition.min_examples, key)
 
@@ -70,7 +70,7 @@ def iid(labels: Labels, clients: Sequence[int], examples: int, key: Keys) -> Hol
 
 
 def natural(groups: Labels, clients: Sequence[int], min_examples: int, key: Keys) -> Holdings:
-    """One person a client, drawn among those with at least `min_examples`, with all that the person has."""
+    """One person per client, drawn among the persons with at least `min_examples`, with all their examples."""
     persons, counts = np.unique(groups, return_counts=True)
     eligible = persons[counts >= min_examples]
     if len(eligible) < len(clients):
@@ -85,10 +85,10 @@ def natural(groups: Labels, clients: Sequence[int], min_examples: int, key: Keys
 def dirichlet(
     labels: Labels, clients: Sequence[int], examples: int, alpha: float, num_classes: int, key: Keys
 ) -> Holdings:
-    """Class proportions ~ Dirichlet(alpha) a client, rounded to exactly `examples` (Hsu et al. 2019).
+    """Class proportions ~ Dirichlet(alpha) per client, rounded to exactly `examples` (Hsu et al. 2019).
 
-    When the clients together want more of a class than there is, each gets its proportional part of it and fills up
-    from the classes that are left, in its own proportions. How many examples that concerned is `moved`.
+    If the clients together want more of a class than it has, each gets its proportional part of it and takes the rest
+    from the remaining classes, in its own proportions. `moved` counts the examples taken from another class.
     """
     _check_total(len(labels), len(clients), examples)
     clients = sorted(clients)
@@ -117,7 +117,7 @@ def fit_supply(wanted: Counts, proportions: NDArray[np.float64], supply: Counts)
             share = _largest_remainder(given[:, label], int(supply[label]))
             freed += given[:, label] - share
             given[:, label] = share
-        is_open &= ~over  # a class that ran out stays as it is: each pass closes one more
+        is_open &= ~over  # a class that ran out keeps its counts: each pass closes at least one
         for client in np.flatnonzero(freed):
             weights = np.where(is_open, proportions[client], 0.0)
             given[client] += _largest_remainder(weights if weights.sum() > 0 else is_open, int(freed[client]))
@@ -125,7 +125,7 @@ def fit_supply(wanted: Counts, proportions: NDArray[np.float64], supply: Counts)
 
 
 def _largest_remainder(weights: NDArray[np.generic], total: int) -> Counts:
-    """Whole numbers in proportion to `weights` that sum to `total` (Hamilton's method; ties to the first)."""
+    """Whole numbers in proportion to `weights` that sum to `total` (Hamilton's method; ties go to the first)."""
     quota = np.asarray(weights, np.float64) / np.sum(weights, dtype=np.float64) * total
     counts = np.floor(quota).astype(np.int64)
     rest = total - int(counts.sum())
@@ -134,13 +134,13 @@ def _largest_remainder(weights: NDArray[np.generic], total: int) -> Counts:
 
 
 def _proportions(client: int, alpha: float, num_classes: int, key: Keys) -> NDArray[np.float64]:
-    """The client's draw from Dirichlet(alpha): NumPy's sampler on a generator with the client's own key."""
+    """The client's draw from Dirichlet(alpha), by NumPy's sampler with a generator seeded by the client's key."""
     seed = int(key.fold("dirichlet", client).state) % 2**64
     return np.random.Generator(np.random.Philox(key=seed)).dirichlet(np.full(num_classes, alpha))
 
 
 def _shuffled(rows: Labels, key: Keys) -> Labels:
-    """`rows` in a random order in which the place of a row depends on nothing but its own number."""
+    """`rows` in a random order; a row's priority depends on its own number alone."""
     priority = key.fold("pool").each(torch.from_numpy(np.ascontiguousarray(rows))).state.numpy()
     return rows[np.argsort(priority, kind="stable")]
 

@@ -1,4 +1,4 @@
-"""torchvision, imported only where it is used: it costs a second, and its wheel may not fit the torch beside it."""
+"""torchvision, imported only where it is used: it takes a second, and its wheel may not fit the installed torch."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from types import ModuleType
 
 import torch
 
-_library: torch.library.Library | None = None  # the operators live as long as this does
+_library: torch.library.Library | None = None  # the declared operators exist as long as this object
 
 
 def torchvision() -> ModuleType:
-    """The torchvision module, also beside a CPU build of torch.
+    """The torchvision module, also with a CPU build of torch.
 
-    The wheel on the package index links CUDA libraries. Beside a CPU-only torch its compiled part does not load and
-    `import torchvision` fails over an undeclared operator (pytorch/vision#8985). Datasets need none of that: declare
-    the operators and import again.
+    The wheel on the package index links CUDA libraries. With a CPU-only torch its compiled part does not load, and
+    `import torchvision` fails because of an undeclared operator (pytorch/vision#8985). Datasets do not use these
+    operators, so they are declared here and the import is repeated.
     """
     global _library
     try:
@@ -32,8 +32,8 @@ def torchvision() -> ModuleType:
     return module
 
 
-def unverified(dataset: type) -> type:
-    """A torchvision dataset class that reads files without comparing them with the published checksums."""
+def without_checksums(dataset: type) -> type:
+    """A torchvision dataset class that reads files without checking their md5."""
     changes: dict[str, object] = {"_check_integrity": lambda self: True}
     if hasattr(dataset, "meta"):
         changes["meta"] = {**dataset.meta, "md5": None}

@@ -1,4 +1,4 @@
-"""Watermarks: a few pixels of every image of a client at the maximum (paper, section 4.3)."""
+"""Watermarks: a few pixels of every image of a client are set to the maximum (paper, section 4.3)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAXIMUM = 255
 
 
 def pixel_sets(watermark: Watermark, num_pixels: int, num_clients: int, key: Keys) -> NDArray[np.int64]:
-    """The marked pixels of each client of one seed, numbered along the image's rows: [C, pixels]."""
+    """The marked pixels of each client of one seed, numbered row by row. [C, pixels]"""
     owners = torch.arange(num_clients)
     if watermark.per == "group":
         owners = owners % _GROUPS
@@ -24,7 +24,7 @@ def pixel_sets(watermark: Watermark, num_pixels: int, num_clients: int, key: Key
 
 
 def stamp(pixels: Pixels, marked: NDArray[np.int64]) -> Pixels:
-    """A copy of the images [n, C, H, W] with the marked pixels [k] at the maximum, in every channel."""
+    """A copy of the images [n, C, H, W] with the marked pixels [k] set to the maximum in every channel."""
     stamped = pixels.reshape(*pixels.shape[:2], -1).copy()  # [n, C, H * W]
     stamped[:, :, marked] = _MAXIMUM
     return stamped.reshape(pixels.shape)

@@ -14,7 +14,7 @@ from sifu.docs import performance
 from sifu.docs.citation import bibtex
 from sifu.docs.methods_by_dataset import methods_by_dataset
 from sifu.errors import SifuError
-from sifu.federation.stop import LOOKS
+from sifu.federation.stop import EVALUATION_INTERVALS
 from sifu.plan.load import read_yaml
 from sifu.replication.published import COMMAND, NOT_RUN, Published, described, quoted, read_csv, read_manifest
 from sifu.report import statistics
@@ -135,7 +135,7 @@ def plan(root: Path, config: str) -> str:
 
 def evaluations(root: Path) -> str:
     """The numbers of rounds from one evaluation to the next."""
-    return ", ".join(str(rounds) for _, rounds in LOOKS) + " or 1"
+    return ", ".join(str(rounds) for _, rounds in EVALUATION_INTERVALS) + " or 1"
 
 
 def level(root: Path | None = None) -> str:

@@ -1,4 +1,4 @@
-"""Who takes part in a round."""
+"""The sampling of cohorts: which clients take part in a round."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _LAST = torch.iinfo(torch.int64).max
 def sample_cohort(keys: Keys, rounds: Tensor, available: Tensor, count: int) -> Tensor:
     """The `count` available clients with the smallest keyed priority: `rounds` [R], `available` [R, C] -> [R, count].
 
-    A client's priority depends on its number alone, so the others' do not change when it leaves. Client numbers ascend;
-    -1 stands last where fewer than `count` are available.
+    A client's priority depends on its number alone, so the others' do not change when it is forgotten. Client numbers
+    ascend; -1 fills the last places where fewer than `count` are available.
     """
     num_clients = available.shape[1]
     numbers = torch.arange(num_clients, device=available.device)
@@ -26,12 +26,12 @@ def sample_cohort(keys: Keys, rounds: Tensor, available: Tensor, count: int) -> 
 
 
 def cohort_places(federation: Federation, num_clients: int) -> int:
-    """The most clients that a round can have."""
+    """The maximum size of a cohort."""
     return federation.clients_per_round if federation.sampling == "fixed" else num_clients
 
 
 def draw_cohort(keys: Keys, rounds: Tensor, available: Tensor, federation: Federation) -> Tensor:
-    """The clients of a round, by the federation's way of sampling; as many places as the largest needs. [R, m]"""
+    """The clients of a round, by the federation's way of sampling; m is the size of the largest cohort. [R, m]"""
     if federation.sampling == "fixed":
         return sample_cohort(keys, rounds, available, federation.clients_per_round)
     drawn = poisson_sample(keys, rounds, available, federation.clients_per_round)
@@ -39,14 +39,14 @@ def draw_cohort(keys: Keys, rounds: Tensor, available: Tensor, federation: Feder
 
 
 def poisson_sample(keys: Keys, rounds: Tensor, available: Tensor, expected: int) -> Tensor:
-    """Each available client alone, with the chance `expected` / (number of available ones). [R, C] bool"""
+    """Each available client independently, with probability `expected` / (number of available ones). [R, C] bool"""
     numbers = torch.arange(available.shape[1], device=available.device)
     draw = keys.fold("poisson", rounds).each(numbers).uniform(1).squeeze(-1)  # [R, C]
     return available & (draw < expected / available.sum(1, keepdim=True))
 
 
 def cohort_sizes(cohort: Tensor, size: Tensor) -> Tensor:
-    """How many examples each sampled client has, 0 for nobody: [R, m], `size` [R, C] -> [R, m]."""
+    """Number of examples of each sampled client, 0 for an empty place: [R, m], `size` [R, C] -> [R, m]."""
     return size.gather(1, cohort.clamp(min=0)).where(cohort >= 0, 0)
 
 

@@ -1,4 +1,4 @@
-"""The engine: trainings of all seeds at once, and past rounds replayed."""
+"""The engine: trains all seeds at once, and replays past rounds."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from sifu.federation.segment import Segment
 from sifu.federation.stop import Stop
 from sifu.federation.training import Progress, Training
 
-_REPLAY_TOLERANCE = 1e-2  # of the norms of updates: other data differ by more, the rounding of a GPU by less
+_REPLAY_TOLERANCE = 1e-2  # of the updates' norms: other data differ by more, a GPU's rounding by less
 
 
 @dataclass(frozen=True)
 class Engine(Rounds):
-    """Rounds, put together to trainings that stop by a rule, and walked again."""
+    """Trainings, which are rounds until a stop rule is met, and the replay of their rounds."""
 
-    checkpoints: Checkpoints | None = None  # where trainings are kept while they run; None: nowhere
+    checkpoints: Checkpoints | None = None  # where running trainings are saved; None: nowhere
 
     def run(
         self,
@@ -39,7 +39,7 @@ class Engine(Rounds):
     ) -> Segment:
         """Train every seed from `start` [S, P] on its `available` [S, C] clients until `stop`.
 
-        `rows` [S] are the seeds' rows of the clients' data, where those are not 0, 1, 2, ...: a seed may come twice.
+        `rows` [S] are the seeds' rows of the clients' data, if they are not 0, 1, 2, ...: a seed may occur twice.
         """
         recorder = Recorder(self.model, start, self.places, snapshot_every)
         training = Training(self, start, available, keys, stop, recorder, progress, rows, self.checkpoints)
@@ -54,44 +54,42 @@ class Engine(Rounds):
         at, weights = segment.nearest_snapshot(rounds)
         weights = weights.to(self.clients.images.device)
         while (todo := torch.nonzero(at < rounds).flatten()).numel():
-            weights[todo] = self._again(segment, weights[todo], todo, at[todo]).weights
+            weights[todo] = self._replay_round(segment, weights[todo], todo, at[todo]).weights
             at[todo] += 1
         return weights
 
     def updates(self, segment: Segment, rounds: Tensor) -> Round:
-        """What every seed's clients did in round number `rounds` [S] (0: the first): their weights and the average."""
+        """Round number `rounds` [S] (0: the first) of every seed, replayed: the clients' weights and their average."""
         if bool((rounds >= segment.rounds).any()):
             raise StoreError(f"there is no round {rounds.tolist()} in a history of {segment.rounds.tolist()} rounds")
-        return self._again(segment, self.replay(segment, rounds), torch.arange(len(rounds)), rounds)
+        return self._replay_round(segment, self.replay(segment, rounds), torch.arange(len(rounds)), rounds)
 
     def walk(self, segment: Segment) -> Iterator[tuple[int, Tensor, Round]]:
-        """A whole segment once more: each round's number, the seeds that took it [R], and what they did."""
+        """Replay all rounds of a segment: each round's number, the seeds that took part [R], and its result."""
         weights = segment.start.clone().to(self.clients.images.device)
         for number in range(segment.trace.cohort.shape[1]):
             rows = torch.nonzero(segment.rounds > number).flatten()
-            result = self._again(segment, weights[rows], rows, torch.full_like(rows, number))
+            result = self._replay_round(segment, weights[rows], rows, torch.full_like(rows, number))
             weights[rows] = result.weights
             yield number, rows, result
 
-    def _again(self, segment: Segment, weights: Tensor, seeds: Tensor, rounds: Tensor) -> Round:
-        """A recorded round once more, compared with what was recorded."""
-        there = (
-            part.to(weights.device) for part in (seeds, rounds, segment.available[seeds], segment.key_state[seeds])
-        )
-        rows, numbers, available, state = there
+    def _replay_round(self, segment: Segment, weights: Tensor, seeds: Tensor, rounds: Tensor) -> Round:
+        """A recorded round, computed again and compared with the recorded scalars."""
+        parts = (seeds, rounds, segment.available[seeds], segment.key_state[seeds])
+        rows, numbers, available, state = (part.to(weights.device) for part in parts)
         result = self.round(weights, rows, numbers, available, Keys(state))
         recorded, width = segment.trace.cohort[seeds, rounds], result.cohort.shape[1]
         if not torch.equal(result.cohort.cpu(), recorded[:, :width]) or bool((recorded[:, width:] >= 0).any()):
-            raise StoreError(_OTHER)
+            raise StoreError(_NOT_THE_SAME)
         refuse_other_updates(weights, result.local, segment.trace.update_norm[seeds, rounds, :width])
         return result
 
 
-_OTHER = "the history was not made with these clients and keys: its rounds differ on replay"
+_NOT_THE_SAME = "the history was not made with these clients and keys: its rounds differ on replay"
 
 
 def refuse_other_updates(weights: Tensor, local: Tensor, recorded: Tensor) -> None:
-    """Refuse clients' weights `local` [R, m, P] that did not move from `weights` [R, P] as far as recorded [R, m]."""
+    """Refuse clients' weights `local` [R, m, P] whose distance from `weights` [R, P] is not as recorded [R, m]."""
     moved = (local - weights.unsqueeze(1)).norm(dim=-1).cpu()  # [R, m]
     if not torch.allclose(moved, recorded, rtol=_REPLAY_TOLERANCE, atol=_REPLAY_TOLERANCE):
-        raise StoreError(_OTHER)
+        raise StoreError(_NOT_THE_SAME)

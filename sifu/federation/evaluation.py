@@ -1,4 +1,4 @@
-"""How many of its own examples each client's data gets right: every accuracy is a sum of these counts."""
+"""Correct answers on each client's own examples: every accuracy is a sum of these counts."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from sifu.models.flat import FlatModel
 from sifu.models.logistic import Logistic
 
 Predictor = Callable[[Tensor, Tensor, Tensor], Tensor]  # weights [R, P], images [N, ...], rows [R, n] -> classes [R, n]
-_POOL_BYTES = 2**21  # images of one forward pass on the CPU: what a network makes of them should stay in cache
-_LINEAR_BYTES = 2**24  # the same for a linear model, which reads them once and makes next to nothing of them
+_POOL_BYTES = 2**21  # images of one forward pass on the CPU: their activations should stay in cache
+_LINEAR_BYTES = 2**24  # the same for a linear model, which has next to no activations
 _BATCH_BYTES = 2**28  # images of one forward pass of all seeds on a GPU
 
 
@@ -50,7 +50,7 @@ class Evaluator:
 
     @cached_property
     def _recorded(self) -> Recorded:
-        return Recorded(self._accuracy, kept=32, pool="looks")  # seeds are looked at in groups of any size
+        return Recorded(self._accuracy, kept=32, pool="evaluations")  # seeds are evaluated in groups of any size
 
     def _accuracy(self, weights: Tensor, seeds: Tensor, available: Tensor) -> tuple[Tensor]:
         correct, size = self.correct(weights, seeds), self.clients.size[seeds]  # [R, C]
@@ -68,7 +68,7 @@ class Evaluator:
         @torch.no_grad()
         def count(task: tuple[int, int, slice]) -> None:
             r, s, part = task
-            counts[r, part] = self._right(
+            counts[r, part] = self._correct(
                 weights[r], self.clients.images[s, part], self.clients.labels[s, part], self.clients.size[s, part]
             )
 
@@ -86,18 +86,18 @@ class Evaluator:
             counts[:, part] = (right & real_places(size, labels.shape[-1])).sum(-1)
 
     def _predict(self, weights: Tensor, seeds: Tensor, part: slice) -> Tensor:
-        """The class of each example of some clients. [R, C, n]"""
+        """The predicted class of each example of some clients. [R, C, n]"""
         images = self.clients.images
-        if self._fast is not None:
+        if self._kernel is not None:
             rows = self._places(seeds, part)  # [R, C, n]
-            return self._fast(weights, images.flatten(0, 2), rows.flatten(1)).view_as(rows)
+            return self._kernel(weights, images.flatten(0, 2), rows.flatten(1)).view_as(rows)
         images = images[seeds, part]  # [R, C, n, ...]
         logits = vmap(self.model.logits)(weights, images.flatten(1, 2))  # [R, C * n, classes]
         return logits.argmax(-1).unflatten(1, images.shape[1:3])
 
     @cached_property
-    def _fast(self) -> Predictor | None:
-        """Kernels of our own, where there are any for this model."""
+    def _kernel(self) -> Predictor | None:
+        """Our own kernels, if there are any for this model."""
         if not kernels_fit(self.clients.images):
             return None
         if isinstance(self.model.module, Logistic):
@@ -109,13 +109,13 @@ class Evaluator:
         return None
 
     def _places(self, seeds: Tensor, part: slice) -> Tensor:
-        """Numbers of some clients' examples among those of all seeds. [R, C, n]"""
+        """Row numbers of some clients' examples in the flattened data of all seeds. [R, C, n]"""
         num_clients, places = self.clients.images.shape[1:3]
         client = torch.arange(num_clients, device=seeds.device)[part] + seeds[:, None] * num_clients  # [R, C]
         return client[..., None] * places + torch.arange(places, device=seeds.device)
 
-    def _right(self, weights: Tensor, images: Tensor, labels: Tensor, size: Tensor) -> Tensor:
-        """[P], [C, n, ...], [C, n], [C] -> correct answers [C]."""
+    def _correct(self, weights: Tensor, images: Tensor, labels: Tensor, size: Tensor) -> Tensor:
+        """Correct answers [C] of weights [P] on images [C, n, ...] with labels [C, n] and sizes [C]."""
         examples = images.flatten(0, 1)  # [C * n, ...]
         if self.workers is not None:
             examples = examples.contiguous(memory_format=self.model.memory_format)

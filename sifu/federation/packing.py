@@ -1,8 +1,8 @@
-"""Trainings of several tasks in one batch: sigma values, or methods and requests that share a training.
+"""Trainings of several tasks in one batch: several values of sigma, methods or sets of requests.
 
-A task is ordinary code that asks for trainings one after another, such as a method that answers requests. Tasks take
-turns, one at a time; where all of those that are left wait for a training, they get it together. Every row of the
-batch is a seed of a task, and its result is what it would be alone (to rounding, where a GPU chooses by size of batch).
+A task is ordinary code that requests trainings one after another, such as a method that answers requests. Tasks take
+turns, one at a time; as soon as all unfinished tasks wait for a training, their trainings run together. Every row of
+the batch is a seed of a task, and its result is the same as alone (up to rounding where a GPU chooses by batch size).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from sifu.federation.stop import Stop
 from sifu.federation.training import Progress
 
 Result = TypeVar("Result")
-Runner = Callable[..., Segment]  # `Engine.run`, or something that does the same for several tasks at once
+Runner = Callable[..., Segment]  # `Engine.run`, or its replacement for several tasks at once
 
 
 @dataclass
-class _Ask:
+class _PendingTraining:
     """A training that a task waits for."""
 
     start: Tensor
@@ -36,7 +36,7 @@ class _Ask:
     snapshot_every: int
     segment: Segment | None = None
     error: BaseException | None = None
-    answered: threading.Event = field(default_factory=threading.Event)
+    finished: threading.Event = field(default_factory=threading.Event)
 
     @property
     def kind(self) -> tuple[float | None, int, int]:
@@ -45,38 +45,41 @@ class _Ask:
 
 
 def run_together(
-    engine: Engine, tasks: Sequence[Callable[[Runner], Result]], most: int, progress: Progress | None = None
+    engine: Engine, tasks: Sequence[Callable[[Runner], Result]], max_tasks: int, progress: Progress | None = None
 ) -> list[Result]:
-    """The results of the tasks, `most` of them at a time; each is called with the `Runner` to train with."""
-    if most < 2:
-        return [task(_shown(engine.run, progress)) for task in tasks]
+    """The results of the tasks, at most `max_tasks` of them at a time; each is called with the `Runner` to use."""
+    if max_tasks < 2:
+        return [task(_with_progress(engine.run, progress)) for task in tasks]
     results: list[Result] = []
-    for first in range(0, len(tasks), most):
-        results += _Pack(engine, tasks[first : first + most], progress).finish()
+    for first in range(0, len(tasks), max_tasks):
+        results += _Pack(engine, tasks[first : first + max_tasks], progress).finish()
     return results
 
 
-def _shown(run: Runner, progress: Progress | None) -> Runner:
-    """The same with a progress that the task knows nothing of."""
+def _with_progress(run: Runner, progress: Progress | None) -> Runner:
+    """`run` that reports to `progress`, which the task does not need to know."""
     return lambda *args, **options: run(*args, **(options | {"progress": progress}))
 
 
 class _Pack(Generic[Result]):
+    """Tasks in threads, of which one runs at a time, and the trainings that they wait for."""
+
     def __init__(self, engine: Engine, tasks: Sequence[Callable[[Runner], Result]], progress: Progress | None) -> None:
         self.engine, self.tasks, self.progress = engine, tasks, progress
         self.results: list[Result | None] = [None] * len(tasks)
         self.error: BaseException | None = None
         self.turn = threading.Lock()  # held by the one task that runs
         self.changed = threading.Condition()
-        self.asks: dict[int, _Ask] = {}
-        self.left = len(tasks)
+        self.pending: dict[int, _PendingTraining] = {}
+        self.unfinished = len(tasks)
 
     def finish(self) -> list[Result]:
-        threads = [threading.Thread(target=self._work, args=(number,), daemon=True) for number in range(self.left)]
+        numbers = range(len(self.tasks))
+        threads = [threading.Thread(target=self._work, args=(number,), daemon=True) for number in numbers]
         for thread in threads:
             thread.start()
         while self._all_wait():
-            self._answer()
+            self._train()
         for thread in threads:
             thread.join()
         if self.error is not None:
@@ -84,64 +87,65 @@ class _Pack(Generic[Result]):
         return self.results  # type: ignore[return-value]
 
     def _work(self, number: int) -> None:
-        """A task, in a thread of its own."""
+        """Run a task, in its own thread."""
         with self.turn:
             try:
-                self.results[number] = self.tasks[number](lambda *a, **k: self._ask(number, *a, **k))
+                self.results[number] = self.tasks[number](lambda *a, **k: self._request(number, *a, **k))
             except BaseException as error:  # raised again by `finish`
                 self.error = self.error or error
         with self.changed:
-            self.left -= 1
+            self.unfinished -= 1
             self.changed.notify()
 
-    def _ask(
+    def _request(
         self, number: int, start: Tensor, available: Tensor, keys: Keys, stop: Stop, *, snapshot_every: int, **_: object
     ) -> Segment:
-        """Called by a task: wait until all others wait, too."""
-        ask = _Ask(start, available, keys.state, stop, snapshot_every)
+        """Called by a task: request a training and wait for it. It runs once all other tasks wait, too."""
+        training = _PendingTraining(start, available, keys.state, stop, snapshot_every)
         with self.changed:
-            self.asks[number] = ask
+            self.pending[number] = training
             self.changed.notify()
         self.turn.release()
-        ask.answered.wait()
+        training.finished.wait()
         self.turn.acquire()
-        if ask.error is not None:
-            raise ask.error
-        assert ask.segment is not None
-        return ask.segment
+        if training.error is not None:
+            raise training.error
+        assert training.segment is not None
+        return training.segment
 
     def _all_wait(self) -> bool:
-        """Until every task that is left waits; False: none is left."""
+        """Block until every unfinished task waits for a training; False when all tasks are finished."""
         with self.changed:
-            self.changed.wait_for(lambda: len(self.asks) == self.left)
-        return self.left > 0
+            self.changed.wait_for(lambda: len(self.pending) == self.unfinished)
+        return self.unfinished > 0
 
-    def _answer(self) -> None:
-        """Train for one kind of asks together; those who get their answer run on. After an error nothing is trained."""
-        asks = [self.asks[number] for number in sorted(self.asks)]
-        chosen = {number: ask for number, ask in sorted(self.asks.items()) if ask.kind == asks[0].kind}
+    def _train(self) -> None:
+        """Run the pending trainings of one kind together and wake their tasks. After an error nothing is trained."""
+        kind = self.pending[min(self.pending)].kind
+        chosen = {number: training for number, training in sorted(self.pending.items()) if training.kind == kind}
         if self.error is None:
             try:
                 segments = run_as_one(self.engine, list(chosen.values()), self.progress)
             except BaseException as error:
                 self.error = error
-        for place, number in enumerate(chosen):
-            ask = self.asks.pop(number)
-            ask.segment, ask.error = (segments[place], None) if self.error is None else (None, self.error)
-            ask.answered.set()
+        for index, number in enumerate(chosen):
+            training = self.pending.pop(number)
+            training.segment, training.error = (segments[index], None) if self.error is None else (None, self.error)
+            training.finished.set()
 
 
-def run_as_one(engine: Engine, asks: Sequence[_Ask], progress: Progress | None) -> list[Segment]:
-    """The segments of several asks from one run."""
+def run_as_one(engine: Engine, trainings: Sequence[_PendingTraining], progress: Progress | None) -> list[Segment]:
+    """The segments of several trainings of the same kind, from one run."""
+    first = trainings[0]
     start, available, state = (
-        torch.cat([getattr(ask, name) for ask in asks]) for name in ("start", "available", "key_state")
+        torch.cat([getattr(training, name) for training in trainings]) for name in ("start", "available", "key_state")
     )
-    rounds = torch.cat([ask.stop.max_rounds for ask in asks])
-    stop = Stop(asks[0].stop.target, asks[0].stop.min_rounds, rounds)
-    counts = [len(ask.start) for ask in asks]
+    rounds = torch.cat([training.stop.max_rounds for training in trainings])
+    stop = Stop(first.stop.target, first.stop.min_rounds, rounds)
+    counts = [len(training.start) for training in trainings]
     rows = torch.cat([torch.arange(count) for count in counts])
     segment = engine.run(
-        start, available, Keys(state), stop, snapshot_every=asks[0].snapshot_every, progress=progress, rows=rows
+        start, available, Keys(state), stop, snapshot_every=first.snapshot_every, progress=progress, rows=rows
     )
     ends = torch.tensor(counts).cumsum(0).tolist()
     return [segment.part(slice(end - count, end)) for count, end in zip(counts, ends, strict=True)]

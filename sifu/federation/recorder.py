@@ -1,4 +1,4 @@
-"""Keeps the history of a run while it happens."""
+"""Records the history of a run."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import torch
 from torch import Tensor
 
 from sifu.core.types import Status
-from sifu.federation.segment import Look, Segment, Trace
+from sifu.federation.segment import Evaluation, Segment, Trace
 from sifu.models.flat import FlatModel
 
 
 class Recorder:
-    """Collects the scalars of every round and a snapshot of the weights every few.
+    """Collects the scalars of every round, and a snapshot of the weights every `snapshot_every` rounds.
 
-    Rounds are collected where they happen, `snapshot_every` of them, and then moved to the host without waiting for it:
-    what the device holds does not grow with the rounds.
+    The scalars of `snapshot_every` rounds are collected on the device and then copied to the host without waiting, so
+    that the memory used on the device does not grow with the rounds.
     """
 
     def __init__(self, model: FlatModel, start: Tensor, cohort_size: int, snapshot_every: int) -> None:
@@ -28,54 +28,54 @@ class Recorder:
             update_norm=start.new_zeros(places),
             layer_norm=start.new_zeros(*places, len(model.sizes)),
             step_norm=start.new_zeros(places[:2]),
-        )  # of the last rounds: [rounds, S, ...]
+        )  # the scalars of the last rounds: [rounds, S, ...]
         self.count = 0
         self.earlier: list[tuple[Tensor, ...]] = []
         self.snapshots: list[Tensor] = []
 
     def add(self, number: Tensor, seeds: Tensor, before: Tensor, cohort: Tensor, local: Tensor, after: Tensor) -> None:
-        """Round `number` [] (0: the first) of the rows `seeds` [R]: weights `before` and `after` it [R, P]."""
+        """Record round `number` [] (0: the first) of the rows `seeds` [R]; weights `before` and `after` it [R, P]."""
         slot = (number % self.snapshot_every).expand(len(seeds))
         layers = self.model.layer_norms(local - before.unsqueeze(1))  # [R, m, layers]
         distance = (after.unsqueeze(1) - local).norm(dim=-1)  # [R, m]
         wide = (self._widen(part, fill) for part, fill in ((cohort, -1), (distance, 0), (layers, 0)))
         clients, distance, layers = wide
         scalars = (clients, distance, layers.norm(dim=-1), layers, (after - before).norm(dim=-1))
-        for place, part in zip(vars(self.recent).values(), scalars, strict=True):
-            place.index_put_((slot, seeds), part)
+        for target, part in zip(vars(self.recent).values(), scalars, strict=True):
+            target.index_put_((slot, seeds), part)
 
     def keep(self, count: int, weights: Tensor) -> None:
-        """To be called after each round: `count` of them have been, `weights` [S, P] are those of all seeds now."""
+        """Called after each round: `count` rounds are done, `weights` [S, P] are the weights of all seeds now."""
         self.count = count
         if count % self.snapshot_every == 0:
-            self._move(self.snapshot_every)
+            self._move_to_host(self.snapshot_every)
             self.snapshots.append(to_host(weights))
 
     def state(self) -> dict[str, Tensor]:
-        """All that is kept so far, by name, on the CPU: copies of what still changes."""
-        found = {f"recent.{name}": part.to("cpu", copy=True) for name, part in vars(self.recent).items()}
-        for place, parts in enumerate(self.earlier):
+        """All that was recorded so far, by name, on the CPU; copies of what still changes."""
+        tensors = {f"recent.{name}": part.to("cpu", copy=True) for name, part in vars(self.recent).items()}
+        for index, parts in enumerate(self.earlier):
             named = zip(vars(self.recent), parts, strict=True)
-            found |= {f"earlier.{place}.{name}": part for name, part in named}
-        return found | {f"snapshots.{place}": weights for place, weights in enumerate(self.snapshots)}
+            tensors |= {f"earlier.{index}.{name}": part for name, part in named}
+        return tensors | {f"snapshots.{index}": weights for index, weights in enumerate(self.snapshots)}
 
     def resume(self, count: int, state: Mapping[str, Tensor]) -> None:
-        """Go on after `count` rounds with what `state` was then."""
+        """Continue after `count` rounds with the tensors that `state` returned then."""
         self.count = count
         for name, part in vars(self.recent).items():
             part.copy_(state[f"recent.{name}"])
-        times = range(count // self.snapshot_every)
-        self.earlier = [tuple(state[f"earlier.{place}.{name}"] for name in vars(self.recent)) for place in times]
-        self.snapshots = [state[f"snapshots.{place}"] for place in times]
+        indices = range(count // self.snapshot_every)
+        self.earlier = [tuple(state[f"earlier.{index}.{name}"] for name in vars(self.recent)) for index in indices]
+        self.snapshots = [state[f"snapshots.{index}"] for index in indices]
 
-    def _move(self, count: int) -> None:
-        """The last `count` rounds to the host."""
+    def _move_to_host(self, count: int) -> None:
+        """Copy the last `count` rounds to the host, and clear them on the device."""
         self.earlier.append(tuple(to_host(part[:count]) for part in vars(self.recent).values()))
         for part in vars(self.recent).values():
             part.fill_(-1 if part is self.recent.cohort else 0)
 
     def _widen(self, part: Tensor, fill: int) -> Tensor:
-        """Rows [R, m, ...] with as many places as a cohort can have."""
+        """Rows [R, m, ...], padded with `fill` to the maximum size of a cohort."""
         missing = self.cohort_size - part.shape[1]
         if not missing:
             return part
@@ -89,12 +89,12 @@ class Recorder:
         status: tuple[Status, ...],
         available: Tensor,
         key_state: Tensor,
-        looks: tuple[Look, ...],
+        evaluations: tuple[Evaluation, ...],
     ) -> Segment:
         """The finished history, on the CPU."""
-        self._move(self.count % self.snapshot_every)
-        final, rounds = final.cpu(), rounds.cpu()  # waits for the device, and so for all that is on its way
-        kept = (
+        self._move_to_host(self.count % self.snapshot_every)
+        final, rounds = final.cpu(), rounds.cpu()  # waits for the device, and so for all pending copies
+        snapshots = (
             torch.stack(self.snapshots, dim=1)
             if self.snapshots
             else start.new_empty(len(start), 0, start.shape[1]).cpu()
@@ -107,14 +107,14 @@ class Recorder:
             available=available.cpu(),
             key_state=key_state.cpu(),
             trace=self._trace(rounds),
-            snapshots=kept,
+            snapshots=snapshots,
             snapshot_every=self.snapshot_every,
-            looks=looks,
+            evaluations=evaluations,
         )
 
     def _trace(self, rounds: Tensor) -> Trace:
-        """All rounds, seed by seed; nothing after a seed's own last of `rounds` [S], though it may have stayed in the
-        batch for a while.
+        """All rounds, seed by seed. Those after a seed's last round, `rounds` [S], are cleared: it may have stayed in
+        the batch for some more.
         """
         trace = Trace(*(torch.cat(parts).transpose(0, 1).contiguous() for parts in zip(*self.earlier, strict=True)))
         over = torch.arange(trace.cohort.shape[1]) >= rounds[:, None]  # [S, T]
@@ -124,7 +124,7 @@ class Recorder:
 
 
 def to_host(tensor: Tensor) -> Tensor:
-    """A copy on the CPU; from a GPU it is there when the device has done all that was asked of it until now."""
+    """A copy on the CPU; from a GPU it is complete once the device has finished all its work so far."""
     if tensor.device.type == "cpu":
         return tensor.clone()
     return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True).copy_(tensor, non_blocking=True)

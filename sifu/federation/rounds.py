@@ -22,7 +22,7 @@ from sifu.models.flat import FlatModel
 
 
 class Round(NamedTuple):
-    """What one round did."""
+    """The result of one round."""
 
     cohort: Tensor  # [R, m]
     local: Tensor  # [R, m, P] the clients' weights
@@ -51,7 +51,7 @@ class Rounds:
         return Evaluator(self.model, self.clients, self.workers)
 
     def round(self, weights: Tensor, seeds: Tensor, rounds: Tensor, available: Tensor, keys: Keys) -> Round:
-        """One round from `weights` [R, P]; `seeds` [R] are rows of the clients' data, `rounds` [R] its numbers."""
+        """One round from `weights` [R, P]; `seeds` [R] are rows of the clients' data, `rounds` [R] round numbers."""
         cohort = draw_cohort(keys, rounds, available, self.federation)
         return self.train_cohort(weights, seeds, rounds, cohort, keys)
 
@@ -64,15 +64,17 @@ class Rounds:
         keys: Keys,
         local_steps: int | None = None,
     ) -> Round:
-        """The round of a given `cohort` [R, m] (-1: nobody, standing last); `local_steps`: only the first of its K."""
+        """A round with a given `cohort` [R, m]; empty places, -1, come last. `local_steps`: fewer steps than K."""
         steps = self.federation.local_steps if local_steps is None else local_steps
-        same_size = self.federation.sampling == "fixed"  # a recording for each size of cohort would not pay
-        train = self._trained if same_size else self._train_cohort
+        same_size = (
+            self.federation.sampling == "fixed"
+        )  # a CUDA graph for each size of cohort would cost more than it saves
+        train = self._recorded if same_size else self._train_cohort
         local, average = train(weights, seeds, rounds, cohort, keys.state, local_steps=steps)
         return Round(cohort, local, average)
 
     @cached_property
-    def _trained(self) -> Recorded:
+    def _recorded(self) -> Recorded:
         return Recorded(self._train_cohort)
 
     def _train_cohort(
@@ -85,18 +87,18 @@ class Rounds:
         return local, self.aggregate(weights, local, sizes, rounds, keys)
 
     def aggregate(self, weights: Tensor, local: Tensor, sizes: Tensor, rounds: Tensor, keys: Keys) -> Tensor:
-        """The new global model of clients' weights `local` [R, m, P] with `sizes` [R, m] examples. [R, P]"""
+        """The new global model from clients' weights `local` [R, m, P] with `sizes` [R, m] examples. [R, P]"""
         if self.federation.privacy is None:
             return mean(weights, local, cohort_weights(sizes, local.dtype))
         noise = keys.fold("privacy", rounds).normal(weights.shape[1])
         return private_mean(weights, local, noise, self.federation)
 
     def weighted_mean(self, weights: Tensor, local: Tensor, cohort: Tensor) -> Tensor:
-        """FedAvg's mean of clients' weights `local` [S, m, P], by their examples; `weights` [S, P] if nobody came."""
+        """FedAvg's mean of clients' weights `local` [S, m, P]; `weights` [S, P] where the cohort is empty. [S, P]"""
         sizes = cohort_sizes(cohort, self.clients.size)
         return mean(weights, local, cohort_weights(sizes, local.dtype))
 
     @property
     def places(self) -> int:
-        """How many clients a round has room for."""
+        """The maximum size of a cohort."""
         return cohort_places(self.federation, self.clients.num_clients)

@@ -1,4 +1,4 @@
-"""What a run leaves behind: scalars of every round, sparse snapshots, and from them any model of any round."""
+"""The record of a run: scalars of every round and sparse snapshots, from which any round can be replayed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 from sifu.core.types import Status
 
 
-class Look(NamedTuple):
+class Evaluation(NamedTuple):
     """One evaluation of one seed."""
 
     seed_row: int
@@ -22,49 +22,49 @@ class Look(NamedTuple):
 
 @dataclass(frozen=True)
 class Trace:
-    """The scalars of every round and sampled client; rounds past a seed's own end are padding."""
+    """The scalars of every round and sampled client; rounds after a seed's last one are padding."""
 
-    cohort: Tensor  # [S, T, m] int64 client numbers, -1: nobody
+    cohort: Tensor  # [S, T, m] int64 client numbers, -1: empty place
     distance: Tensor  # [S, T, m] ||theta^{n+1} - theta_c^{n+1}||
     update_norm: Tensor  # [S, T, m] ||theta_c^{n+1} - theta^n||
-    layer_norm: Tensor  # [S, T, m, layers] the same, layer by layer
+    layer_norm: Tensor  # [S, T, m, layers] the same for each layer
     step_norm: Tensor  # [S, T] ||theta^{n+1} - theta^n||
 
 
 @dataclass(frozen=True)
 class Segment:
-    """A stretch of FedAvg rounds: from `start` to `final`, and what is needed to walk it again."""
+    """A sequence of FedAvg rounds from `start` to `final`, and all that its replay needs."""
 
     start: Tensor  # [S, P]
     final: Tensor  # [S, P]
-    rounds: Tensor  # [S] int64: how many rounds each seed took
+    rounds: Tensor  # [S] int64: number of rounds of each seed
     status: tuple[Status, ...]  # [S]
     available: Tensor  # [S, C] bool: who could be sampled
-    key_state: Tensor  # [S] int64: the stream of its draws
+    key_state: Tensor  # [S] int64: the key of its random draws
     trace: Trace
     snapshots: Tensor  # [S, Q, P]: the weights after snapshot_every, 2 snapshot_every, ... rounds
     snapshot_every: int
-    looks: tuple[Look, ...] = ()
+    evaluations: tuple[Evaluation, ...] = ()
 
     def nearest_snapshot(self, rounds: Tensor) -> tuple[Tensor, Tensor]:
-        """The last kept weights at or before `rounds` [S]: their round [S], and themselves [S, P]."""
+        """The last snapshot at or before `rounds` [S]: its round [S] and its weights [S, P]."""
         number = rounds // self.snapshot_every  # [S]
         weights, later = self.start.clone(), torch.nonzero(number).flatten()
         weights[later] = self.snapshots[later, number[later] - 1]
         return number * self.snapshot_every, weights
 
     def snapshot_after(self, number: int) -> Tensor | None:
-        """The weights after round `number` (0: the first) if they were kept. [S, P]"""
+        """The weights after round `number` (0: the first) if there is a snapshot. [S, P]"""
         kept, rest = divmod(number + 1, self.snapshot_every)
         return self.snapshots[:, kept - 1] if rest == 0 else None
 
     def part(self, which: slice) -> Segment:
-        """Some of the seeds, as if they had been trained alone."""
+        """The segment of some of the seeds, as if they had been trained alone."""
         rounds = self.rounds[which]
         longest = int(rounds.max()) if len(rounds) else 0
         trace = Trace(*(tensor[which, :longest] for tensor in vars(self.trace).values()))
         first, last, _ = which.indices(len(self.rounds))
-        looks = (look for look in self.looks if first <= look.seed_row < last)
+        evaluations = (entry for entry in self.evaluations if first <= entry.seed_row < last)
         return Segment(
             self.start[which],
             self.final[which],
@@ -75,11 +75,11 @@ class Segment:
             trace,
             self.snapshots[which, : longest // self.snapshot_every],
             self.snapshot_every,
-            tuple(look._replace(seed_row=look.seed_row - first) for look in looks),
+            tuple(entry._replace(seed_row=entry.seed_row - first) for entry in evaluations),
         )
 
     def happened(self) -> Tensor:
-        """Which rounds of the trace are a seed's own, not padding. [S, T] bool"""
+        """Which rounds of the trace happened, and are not padding. [S, T] bool"""
         return torch.arange(self.trace.cohort.shape[1]) < self.rounds[:, None]
 
 
@@ -93,7 +93,7 @@ class Work:
 
     @staticmethod
     def of(rounds: Tensor, visits: Tensor, local_steps: int, num_weights: int) -> Work:
-        """`rounds` [S] in which clients were asked `visits` [S] times in all: a model down and one up each time."""
+        """The cost of `rounds` [S] with `visits` [S] client trainings in all; each moves one model down and one up."""
         return Work(rounds, visits * local_steps, visits * 2 * num_weights)
 
     def __add__(self, other: Work) -> Work:

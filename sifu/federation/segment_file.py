@@ -1,4 +1,4 @@
-"""A segment, the history of one training, as a file."""
+"""Reads and writes a segment, the history of one training."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 from sifu.core.types import Status
 from sifu.errors import StoreError
-from sifu.federation.segment import Look, Segment, Trace
+from sifu.federation.segment import Evaluation, Segment, Trace
 from sifu.store.provenance import Provenance
 from sifu.store.tensors import read_tensors, write_tensors
 
@@ -17,14 +17,14 @@ _TRACE = ("cohort", "distance", "update_norm", "layer_norm", "step_norm")
 
 
 def write_segment(path: Path, segment: Segment, provenance: Provenance) -> None:
-    """A history as safetensors; what is not a tensor goes into the header."""
+    """Write a history as safetensors; what is not a tensor goes into the header."""
     tensors = {name: getattr(segment, name) for name in _TENSORS}
     tensors |= {f"trace.{name}": getattr(segment.trace, name) for name in _TRACE}
-    tensors["trace.cohort"] = tensors["trace.cohort"].to(torch.int32)  # client numbers: half the size
+    tensors["trace.cohort"] = tensors["trace.cohort"].to(torch.int32)  # client numbers: half the file size
     header = provenance.stamp() | {
         "status": segment.status,
         "snapshot_every": segment.snapshot_every,
-        "looks": segment.looks,
+        "evaluations": segment.evaluations,
     }
     write_tensors(path, tensors, header)
 
@@ -40,5 +40,5 @@ def read_segment(path: Path) -> Segment:
         trace=Trace(**{name: tensors[f"trace.{name}"] for name in _TRACE}),
         status=tuple(Status(name) for name in header["status"]),
         snapshot_every=header["snapshot_every"],
-        looks=tuple(Look(*look) for look in header["looks"]),
+        evaluations=tuple(Evaluation(*values) for values in header["evaluations"]),
     )

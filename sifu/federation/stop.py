@@ -1,4 +1,4 @@
-"""When a run ends, and when its accuracy is looked at. Stop rules belong to the scenario, never to a method."""
+"""When a run stops, and when it is evaluated. Stop rules belong to the scenario, never to a method."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from torch import Tensor
 
 from sifu.config.federation import Target
 
-LOOKS = ((0.20, 20), (0.10, 10), (0.05, 5), (0.02, 2))  # (distance to the target above which, rounds to the next look)
+# (distance to the target, rounds to the next evaluation while the accuracy is further away than that)
+EVALUATION_INTERVALS = ((0.20, 20), (0.10, 10), (0.05, 5), (0.02, 2))
 
 
 @dataclass(frozen=True)
 class Stop:
-    """At the target accuracy after `min_rounds`, at `max_rounds` in any case; without a target at `max_rounds`."""
+    """Stop at the target accuracy after `min_rounds`, at `max_rounds` in any case; without a target at `max_rounds`."""
 
     target: float | None
     min_rounds: int
     max_rounds: Tensor  # [S] int64
-    client_steps: Tensor | None = None  # [S] int64: the budget that max_rounds follows from, if there is one
+    client_steps: Tensor | None = None  # [S] int64: the budget that gives max_rounds, if there is one
     steps_a_round: Tensor | None = None  # [S] int64
 
     @staticmethod
@@ -28,34 +29,34 @@ class Stop:
 
     @staticmethod
     def at_budget(client_steps: Tensor, steps_a_round: Tensor) -> Stop:
-        """As many whole rounds as fit into `client_steps` [S], when a round takes `steps_a_round` [S]."""
+        """Stop after as many whole rounds as fit into `client_steps` [S], at `steps_a_round` [S] per round."""
         return Stop(None, 0, client_steps.clamp(min=0) // steps_a_round, client_steps, steps_a_round)
 
     def after(self, spent: Tensor) -> Stop:
-        """The same rule when `spent` [S] client steps of the budget are gone; without a budget nothing changes."""
+        """The same rule after `spent` [S] client steps of the budget; without a budget, the rule itself."""
         if self.client_steps is None or self.steps_a_round is None:
             return self
         return Stop.at_budget(self.client_steps - spent, self.steps_a_round)
 
     def affords(self, spent: Tensor, cost: Tensor) -> Tensor:
-        """Whether the budget has room for `cost` [S] more client steps when `spent` [S] are gone. [S] bool"""
+        """Whether `cost` [S] more client steps fit into the budget after `spent` [S]. [S] bool"""
         if self.client_steps is None:
             return torch.ones_like(cost, dtype=torch.bool)
         return spent + cost <= self.client_steps
 
     def reached(self, accuracy: Tensor, rounds: int) -> Tensor:
-        """Which seeds may stop for having reached the target: `accuracy` [S] -> [S] bool."""
+        """Which seeds may stop because they reached the target: `accuracy` [S] -> [S] bool."""
         if self.target is None:
             return torch.zeros_like(accuracy, dtype=torch.bool)
         return (accuracy >= self.target) & (rounds >= self.max_rounds.clamp(max=self.min_rounds))
 
-    def next_look(self, accuracy: Tensor, rounds: int) -> Tensor:
+    def next_evaluation(self, accuracy: Tensor, rounds: int) -> Tensor:
         """The round of each seed's next evaluation: every 20, 10, 5, 2, 1 rounds, more often the closer it is. [S]"""
         gap = self.target - accuracy if self.target is not None else torch.full_like(accuracy, torch.inf)
         wait = torch.ones_like(self.max_rounds)
-        for distance, interval in reversed(LOOKS):
+        for distance, interval in reversed(EVALUATION_INTERVALS):
             wait = torch.where(gap > distance, interval, wait)
-        look = rounds + wait
-        if rounds < self.min_rounds:  # always look when a seed may first stop; one that is there already, only then
-            look = torch.where(gap <= 0, self.min_rounds, look.clamp(max=self.min_rounds))
-        return look.minimum(self.max_rounds)
+        due = rounds + wait
+        if rounds < self.min_rounds:  # always evaluate when a seed may first stop; at the target already, only then
+            due = torch.where(gap <= 0, self.min_rounds, due.clamp(max=self.min_rounds))
+        return due.minimum(self.max_rounds)

@@ -1,13 +1,14 @@
-"""The one training loop of the suite: rounds of all seeds together, until each has met its stop rule.
+"""The one training loop of the suite: rounds of all seeds together, until each seed has met its stop rule.
 
-Who may take part and when a seed is done are masks over S. Between two looks nothing waits for the device
-(but for Poisson cohorts, whose size the host must know), and on a GPU not even a look does: the next round is under way
-while accuracy is counted beside it, and is taken back for the seeds that turn out to have been done before.
+Masks over S say who may take part and which seeds are done. Between two evaluations the host does not wait for the
+device (except for Poisson cohorts, whose size the host must know). On a GPU an evaluation does not wait either: the
+next round already runs while accuracy is computed, and is undone for the seeds that had met their stop rule before it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -19,39 +20,38 @@ from sifu.core.types import Status
 from sifu.federation.checkpoint import Checkpoints, State
 from sifu.federation.recorder import Recorder
 from sifu.federation.rounds import Rounds
-from sifu.federation.segment import Look, Segment
+from sifu.federation.segment import Evaluation, Segment
 from sifu.federation.stop import Stop
 from sifu.hardware.cuda_graph import Recording
-from sifu.hardware.side_stream import Aside
+from sifu.hardware.side_stream import SideStream
 
-_DROP_SHARE = (
-    0.25  # on a GPU finished seeds leave the batch when they are this share of it: a smaller batch has its price
-)
-Progress = Callable[[int, list[Look], int], None]  # round, looks of this round, seeds still running
+# On a GPU finished seeds are removed when they are this share of the batch: a smaller batch must be recorded again.
+_DROP_SHARE = 0.25
+Progress = Callable[[int, list[Evaluation], int], None]  # round, its evaluations, seeds still running
 
 
 def runs_ahead(device: torch.device) -> bool:
-    """Whether a round begins before the look after the last one is answered."""
+    """Whether a round starts before the evaluation of the previous one has finished."""
     return device.type == "cuda"
 
 
-class Asked(NamedTuple):
-    """A look that is under way: after which round, at which rows, and the training's state of then."""
+class PendingEvaluation(NamedTuple):
+    """An evaluation that has been started, and a copy of the training's state at that time."""
 
-    number: int
-    due: Tensor  # [R]
+    number: int  # rounds done
+    due: Tensor  # [R] the rows that are evaluated
     weights: Tensor  # [S, P]
     rounds: Tensor  # [S]
     diverged: Tensor  # [S]
-    answer: Callable[[], Tensor]  # waits: accuracies [R, 2], then who is active and who diverged [2, S], all in a row
+    fetch: Callable[[], Tensor]  # waits; accuracies [R, 2], then the flags active and diverged [2, S], flattened
 
 
-_CHANGED = ("weights", "active", "diverged", "rounds")  # by rounds, on the device
-_PLANNED = ("batch", "running", "next_look")  # by looks, on the host
+_CHANGED_BY_ROUNDS = ("weights", "active", "diverged", "rounds")  # on the device
+_CHANGED_BY_EVALUATIONS = ("batch", "running", "next_evaluation")  # on the host
 
 
 class Training:
-    """The state of one `Engine.run`: every tensor has a row for each seed, `seeds` are the rows still trained."""
+    """The state of one `Engine.run`. Every tensor has a row per seed; `seeds` are the rows that are still trained."""
 
     def __init__(
         self,
@@ -73,31 +73,32 @@ class Training:
         self.active = start.isfinite().all(1)
         self.diverged = ~self.active
         self.rounds = torch.zeros(num_seeds, dtype=torch.int64, device=device)
-        self.batch = torch.arange(num_seeds)  # the rows that are trained; `seeds`: the same, on the device
+        self.batch = torch.arange(num_seeds)  # the rows that are trained; `seeds` is its copy on the device
         self.seeds = self.batch.to(device)
         self.data = (torch.arange(num_seeds) if rows is None else rows).to(device)  # [S] rows of the clients' data
-        self.running = self.active.cpu()  # as of the last look
+        self.running = self.active.cpu()  # as of the last evaluation
         self.status = [Status.DONE if stop.target is None else Status.NOT_REACHED] * num_seeds
-        self.next_look = torch.zeros(num_seeds, dtype=torch.int64)
-        self.looks: list[Look] = []
-        self.count = self.look_at = 0  # rounds done; after how many of them the next look is due
-        self.number = torch.zeros((), dtype=torch.int64, device=device)  # of the next round, where the device sees it
+        self.next_evaluation = torch.zeros(num_seeds, dtype=torch.int64)  # [S] in rounds done
+        self.evaluations: list[Evaluation] = []
+        self.count = self.evaluate_at = 0  # rounds done; rounds done when the next evaluation of any seed is due
+        self.number = torch.zeros((), dtype=torch.int64, device=device)  # of the next round; recorded rounds read it
         self.step = self._recording()
-        self.aside = Aside(device)
-        self.sent = torch.empty(2, num_seeds, dtype=torch.int64, pin_memory=device.type == "cuda")
+        self.side_stream = SideStream(device)
+        self.pinned = torch.empty(2, num_seeds, dtype=torch.int64, pin_memory=device.type == "cuda")
         self.ahead = runs_ahead(device)
 
     def finish(self) -> Segment:
+        """Train until every seed has met its stop rule. The history of the training."""
         while len(self.seeds):
-            look = self._ask(self.count) if self.count == self.look_at else None
-            begun = look is not None and self.ahead
-            if begun:
+            pending = self._start_evaluation(self.count) if self.count == self.evaluate_at else None
+            already_run = pending is not None and self.ahead
+            if already_run:
                 self.step()
-            if look is not None:
-                self.look_at = self._answer(look)
+            if pending is not None:
+                self.evaluate_at = self._finish_evaluation(pending)
             if not len(self.seeds):
                 break
-            if not begun:
+            if not already_run:
                 self.step()
             self.count += 1
             self.recorder.keep(self.count, self.weights)
@@ -105,7 +106,7 @@ class Training:
                 self.checkpoints.after_round(self)
         if self.checkpoints is not None:
             self.checkpoints.after_training(self)
-        del self.step  # it holds this object, which holds it: neither would go before a rare collection of garbage
+        del self.step  # a reference cycle: without this, memory is freed only at the next garbage collection
         return self.recorder.segment(
             self.start,
             self.weights,
@@ -113,33 +114,39 @@ class Training:
             tuple(self.status),
             self.available,
             self.keys.state,
-            tuple(self.looks),
+            tuple(self.evaluations),
         )
 
     def identity(self) -> bytes:
-        """A digest of all that the result depends on, but for the code."""
+        """A digest of all that the result depends on, except the code."""
         engine, stop = self.engine, self.stop
-        words = (engine.model.module, engine.federation, stop.target, stop.min_rounds, self.recorder.snapshot_every)
-        digest = hashlib.sha256("\0".join(map(str, words)).encode() + engine.clients.fingerprint)
+        settings = (engine.model.module, engine.federation, stop.target, stop.min_rounds, self.recorder.snapshot_every)
+        digest = hashlib.sha256("\0".join(map(str, settings)).encode() + engine.clients.fingerprint)
         for part in (self.start, self.available, self.keys.state, self.data, stop.max_rounds):
             digest.update(part.cpu().contiguous().numpy().tobytes())
         return digest.digest()
 
     def state(self) -> State:
-        """Where it is, between two rounds."""
-        numbers = {"count": self.count, "look_at": self.look_at, "status": list(self.status), "looks": list(self.looks)}
-        tensors = {name: getattr(self, name).to("cpu", copy=True) for name in (*_CHANGED, *_PLANNED)}  # waits, if a GPU
+        """The state between two rounds, for a checkpoint."""
+        numbers = {
+            "count": self.count,
+            "evaluate_at": self.evaluate_at,
+            "status": list(self.status),
+            "evaluations": list(self.evaluations),
+        }
+        names = (*_CHANGED_BY_ROUNDS, *_CHANGED_BY_EVALUATIONS)
+        tensors = {name: getattr(self, name).to("cpu", copy=True) for name in names}  # waits for a GPU
         return State(numbers, tensors | self.recorder.state())
 
     def resume(self, state: State) -> None:
-        """Be where `state` was."""
+        """Continue from `state`."""
         numbers, tensors = state
-        self.count, self.look_at = numbers["count"], numbers["look_at"]
+        self.count, self.evaluate_at = numbers["count"], numbers["evaluate_at"]
         self.status = [Status(name) for name in numbers["status"]]
-        self.looks = [Look(*look) for look in numbers["looks"]]
-        for name in _CHANGED:
+        self.evaluations = [Evaluation(*values) for values in numbers["evaluations"]]
+        for name in _CHANGED_BY_ROUNDS:
             getattr(self, name).copy_(tensors[name])
-        for name in _PLANNED:
+        for name in _CHANGED_BY_EVALUATIONS:
             setattr(self, name, tensors[name])
         self.seeds = self.batch.to(self.start.device)
         self.number.fill_(self.count)
@@ -147,12 +154,12 @@ class Training:
         self.step = self._recording()
 
     def _recording(self) -> Recording:
-        """A round of the seeds in the batch. Poisson cohorts differ in size, which only the host can act on."""
+        """A round of the seeds in the batch. Poisson cohorts vary in size, so they cannot be recorded."""
         fixed = self.engine.federation.sampling == "fixed"
         return Recording(self._train, self.start.device, records=fixed)
 
     def _train(self) -> None:
-        """One round of the seeds in the batch; finished ones among them are computed along and not changed."""
+        """One round of the seeds in the batch; finished seeds are computed too, but not changed."""
         seeds, before = self.seeds, self.weights[self.seeds]
         rounds = self.number.expand(len(seeds))
         result = self.engine.round(before, self.data[seeds], rounds, self.available[seeds], self.keys.rows(seeds))
@@ -167,49 +174,50 @@ class Training:
         self.recorder.add(self.number, seeds, before, result.cohort, result.local, after)
         self.number += 1
 
-    def _ask(self, number: int) -> Asked:
-        """Begin to evaluate the seeds that are due after round `number`."""
-        due = torch.nonzero(self.running & (self.next_look <= number)).flatten()
+    def _start_evaluation(self, number: int) -> PendingEvaluation:
+        """Start to evaluate the seeds that are due after `number` rounds."""
+        due = torch.nonzero(self.running & (self.next_evaluation <= number)).flatten()
         weights, rounds, diverged = self.weights.clone(), self.rounds.clone(), self.diverged.clone()
         flags = torch.stack([self.active, diverged]).double()  # [2, S]
-        rows = self._there(due, 0)
+        rows = self._to_device(due, 0)
 
         def evaluate() -> Tensor:
-            """Accuracy on those who take part and on the others, and the flags: all in one transfer."""
+            """Accuracy on the available and on the other clients, and the flags: all in one transfer."""
             data, available = self.data[rows], self.available[rows]
             accuracy = self.evaluator.accuracy(weights[rows], data, available)  # [R, 2]
             return torch.cat([accuracy.flatten(), flags.flatten()])
 
-        return Asked(number, due, weights, rounds, diverged, self.aside.run(evaluate))
+        return PendingEvaluation(number, due, weights, rounds, diverged, self.side_stream.run(evaluate))
 
-    def _answer(self, look: Asked) -> int:
-        """End the seeds that are done, drop them from the batch. The next look's round."""
-        number, due = look.number, look.due
-        fetched = look.answer()
+    def _finish_evaluation(self, pending: PendingEvaluation) -> int:
+        """Stop the seeds that are done and drop them from the batch. Returns when the next evaluation is due."""
+        number, due = pending.number, pending.due
+        fetched = pending.fetch()
         accuracy = fetched[: 2 * len(due)].view(-1, 2)
         self.running, diverged = fetched[2 * len(due) :].view(2, -1).bool()
         for row in torch.nonzero(diverged).flatten().tolist():
             self.status[row] = Status.DIVERGED
         alive = self.running[due]
-        looks, done = self._judge(due[alive], accuracy[alive], number)
+        evaluations, done = self._apply_stop_rule(due[alive], accuracy[alive], number)
         if len(done):
-            self._end(self._there(done, 1), look)
+            self._stop_seeds(self._to_device(done, 1), pending)
         self._drop_finished()
         if self.progress is not None:
-            self.progress(number, looks, int(self.running.sum()))
-        return int(self.next_look[self.running].min()) if bool(self.running.any()) else number
+            self.progress(number, evaluations, int(self.running.sum()))
+        return int(self.next_evaluation[self.running].min()) if bool(self.running.any()) else number
 
-    def _there(self, rows: Tensor, place: int) -> Tensor:
-        """On the training's device, without waiting for it: a look later at the latest, it has read the `place`."""
+    def _to_device(self, rows: Tensor, slot: int) -> Tensor:
+        """Rows on the training's device, without waiting: the pinned `slot` is free again by the next evaluation."""
         if self.start.device.type == "cpu":
             return rows
-        sent = self.sent[place, : len(rows)]
-        sent.copy_(rows)
-        return sent.to(self.start.device, non_blocking=True)
+        buffer = self.pinned[slot, : len(rows)]
+        buffer.copy_(rows)
+        return buffer.to(self.start.device, non_blocking=True)
 
-    def _judge(self, due: Tensor, accuracy: Tensor, number: int) -> tuple[list[Look], Tensor]:
-        """The looks at `due` [R] with `accuracy` [R, 2], and those of them that have met their stop rule; the others'
-        next look is planned.
+    def _apply_stop_rule(self, due: Tensor, accuracy: Tensor, number: int) -> tuple[list[Evaluation], Tensor]:
+        """The evaluations of the seeds `due` [R] with `accuracy` [R, 2], and the seeds that have met their stop rule.
+
+        Also sets when each of `due` is evaluated next.
         """
         retain = torch.zeros(len(self.start), dtype=accuracy.dtype)
         retain[due] = accuracy[:, 0]
@@ -219,18 +227,21 @@ class Training:
             self.status[row] = Status.DONE
         done = due[(reached | over)[due]]
         self.running[done] = False
-        self.next_look[due] = self.stop.next_look(retain, number)[due]
+        self.next_evaluation[due] = self.stop.next_evaluation(retain, number)[due]
         numbers = zip(due.tolist(), accuracy.tolist(), strict=True)
-        looks = [Look(row, number, kept, None if lost != lost else lost) for row, (kept, lost) in numbers]
-        self.looks += looks
-        return looks, done
+        evaluations = [
+            Evaluation(row, number, on_retain, None if math.isnan(on_forget) else on_forget)
+            for row, (on_retain, on_forget) in numbers
+        ]
+        self.evaluations += evaluations
+        return evaluations, done
 
-    def _end(self, done: Tensor, look: Asked) -> None:
-        """The seeds `done` [D] are as they were when the look was asked for: a round begun since has not been."""
+    def _stop_seeds(self, done: Tensor, pending: PendingEvaluation) -> None:
+        """Freeze the seeds `done` [D] as they were when the evaluation started: undo a round that began since."""
         self.active[done] = False
-        self.weights[done] = look.weights[done]
-        self.rounds[done] = look.rounds[done]
-        self.diverged[done] = look.diverged[done]
+        self.weights[done] = pending.weights[done]
+        self.rounds[done] = pending.rounds[done]
+        self.diverged[done] = pending.diverged[done]
 
     def _drop_finished(self) -> None:
         running = self.batch[self.running[self.batch]]

@@ -1,4 +1,4 @@
-"""CUDA graphs: a round is some hundred small kernels, which a GPU finishes faster than Python can ask for them."""
+"""CUDA graphs. A round is some hundred small kernels, which a GPU finishes faster than Python can launch them."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from weakref import WeakMethod
 import torch
 from torch import Tensor
 
-_WARM_UP = 2  # plain calls before the recording: what is made once (workspaces, compiled kernels) is made in them
+_WARM_UP = 2  # plain calls before the recording: they create workspaces and compile kernels
 
-_KEEPERS: list[torch.cuda.CUDAGraph] = []
+_POOL_KEEPERS: list[torch.cuda.CUDAGraph] = []  # never freed, so that their memory pools stay valid
 
 
 class Recording:
-    """A function that changes tensors in place, always the same ones; after some calls on a GPU it is played back.
+    """A function that changes always the same tensors in place. After some calls on a GPU it is recorded and replayed.
 
-    On the CPU, and for a function that waits for the device (`records` is False), it is called plainly.
+    On the CPU, and for a function that waits for the device (`records` is False), every call is a plain call.
     """
 
     def __init__(
         self, function: Callable[[], None], device: torch.device, *, records: bool = True, pool: str = "rounds"
     ) -> None:
         self._function, self._pool = function, pool
-        self._calls: Counter[int] = Counter()  # by thread: each has library handles of its own to make
+        self._calls: Counter[int] = Counter()  # by thread: each thread creates its own library handles
         self._records = records and device.type == "cuda"
         self._graph: torch.cuda.CUDAGraph | None = None
 
@@ -42,7 +42,7 @@ class Recording:
 
 
 def _record(function: Callable[[], None], pool: Any, stream: torch.cuda.Stream) -> torch.cuda.CUDAGraph:
-    """As `torch.cuda.graph`, which also gives all spare memory back: getting it again takes longer than recording."""
+    """As `torch.cuda.graph`, but keeps spare memory: allocating it again would take longer than the recording."""
     graph = torch.cuda.CUDAGraph()
     torch.cuda.synchronize()
     with torch.cuda.stream(stream):
@@ -55,38 +55,38 @@ def _record(function: Callable[[], None], pool: Any, stream: torch.cuda.Stream) 
 
 
 @cache
-def _pool(name: str) -> tuple[Any, torch.cuda.Stream]:  # the name keeps pools apart
-    """Memory of the recordings of a name, which run one after another, and what one of them gives is copied at once;
-    and the stream that they are recorded on: memory is used again only by what is recorded on the same one.
+def _pool(name: str) -> tuple[Any, torch.cuda.Stream]:
+    """The memory pool that all recordings of a name share, and the stream that they are recorded on.
 
-    What runs beside others (looks, beside rounds) must have a name of its own.
+    They can share memory because they run one after another and their results are copied at once; torch reuses memory
+    only within one stream. Recordings that run at the same time (evaluations during rounds) need different names.
 
-    A pool ends with its last recording, and its handle with it: one that is never let go keeps it.
+    A pool is freed with its last recording, so one tiny recording per pool is kept forever.
     """
     handle, stream = torch.cuda.graph_pool_handle(), torch.cuda.Stream()
-    _KEEPERS.append(_record(_take_memory, handle, stream))
+    _POOL_KEEPERS.append(_record(_allocate, handle, stream))
     return handle, stream
 
 
-def _take_memory() -> None:
+def _allocate() -> None:
     torch.zeros(1, device="cuda")
 
 
 class Recorded:
-    """A method from tensors to tensors, recorded once for each shape of its arguments. Results are the caller's own."""
+    """A method from tensors to tensors, recorded once for each shape of its arguments. Results are copies."""
 
     def __init__(self, function: Callable[..., tuple[Tensor, ...]], kept: int = 8, pool: str = "rounds") -> None:
-        self._method = WeakMethod(function)  # of an object that holds this one: a cycle would keep its data alive
+        self._method = WeakMethod(function)  # its object holds this one: a reference cycle would keep the data alive
         self._pool = pool
-        self._most = kept  # recordings of other shapes than the last few are let go
+        self._max_kept = kept  # recordings of the shapes used least recently are dropped
         self._kept: OrderedDict[Hashable, tuple[list[Tensor], list[Tensor], Recording]] = OrderedDict()
 
     def __call__(self, *tensors: Tensor, **options: Hashable) -> tuple[Tensor, ...]:
         if tensors[0].device.type != "cuda" or torch.cuda.is_current_stream_capturing():
             return _call(self._method, *tensors, **options)
-        given, results, recording = self._find(tensors, options)
-        for place, tensor in zip(given, tensors, strict=True):
-            place.copy_(tensor)
+        inputs, results, recording = self._find(tensors, options)
+        for buffer, tensor in zip(inputs, tensors, strict=True):
+            buffer.copy_(tensor)
         recording()
         return tuple(result.clone() for result in results)
 
@@ -95,19 +95,19 @@ class Recorded:
     ) -> tuple[list[Tensor], list[Tensor], Recording]:
         key = (*((tensor.shape, tensor.dtype) for tensor in tensors), *sorted(options.items()))
         if key not in self._kept:
-            given, results, method = [tensor.clone() for tensor in tensors], list[Tensor](), self._method
+            inputs, results, method = [tensor.clone() for tensor in tensors], list[Tensor](), self._method
 
             def fill() -> None:
-                results[:] = _call(method, *given, **options)
+                results[:] = _call(method, *inputs, **options)
 
-            self._kept[key] = given, results, Recording(fill, tensors[0].device, pool=self._pool)
-            if len(self._kept) > self._most:
+            self._kept[key] = inputs, results, Recording(fill, tensors[0].device, pool=self._pool)
+            if len(self._kept) > self._max_kept:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(key)
         return self._kept[key]
 
 
 def _call(method: WeakMethod[Any], *tensors: Tensor, **options: Hashable) -> tuple[Tensor, ...]:
-    found = method()
-    assert found is not None  # whoever calls holds the object
-    return found(*tensors, **options)
+    function = method()
+    assert function is not None  # the caller holds the object
+    return function(*tensors, **options)

@@ -1,4 +1,4 @@
-"""Work beside the main work of a GPU: begun now, asked for later."""
+"""Work on a second CUDA stream, next to the main work of a GPU: started now, fetched later."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import torch
 from torch import Tensor
 
 
-class Aside:
-    """Runs functions on a stream of their own. On the CPU they are run at once."""
+class SideStream:
+    """Runs functions on a second CUDA stream. On the CPU they run at once."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
 
     def run(self, function: Callable[[], Tensor]) -> Callable[[], Tensor]:
-        """Begin; what is returned waits for the result and gives it, on the CPU.
+        """Start `function`; the returned function waits for its result and returns it, on the CPU.
 
-        `function` sees all that was asked of the device until now; what it reads must not be changed before its result
-        has been waited for.
+        `function` runs after all work that the device has been given until now. What it reads must not be changed
+        before its result has been fetched.
         """
         if self._device.type == "cpu":
             result = function()
@@ -27,12 +27,14 @@ class Aside:
         self._stream.wait_stream(torch.cuda.current_stream(self._device))
         with torch.cuda.stream(self._stream):
             result = function()
-            there = torch.empty(result.shape, dtype=result.dtype, pin_memory=True).copy_(result, non_blocking=True)
+            on_host = torch.empty(result.shape, dtype=result.dtype, pin_memory=True).copy_(result, non_blocking=True)
             done = self._stream.record_event()
 
-        def wait(_: object = function) -> Tensor:  # held: memory that it reads must not be given to others meanwhile
+        def wait(
+            _: object = function,
+        ) -> Tensor:  # holds `function`: the memory that it reads must not be reused before
             done.synchronize()
-            return there
+            return on_host
 
         return wait
 

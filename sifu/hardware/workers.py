@@ -1,8 +1,8 @@
 """A pool of threads, each with one core: how the CPU trains many small models at once.
 
-A model of this size is too small to be split over cores, but there are always several of them: seeds times sampled
-clients. One thread a task is faster than all threads on each, and a task's result depends neither on the number of
-threads nor on what else is in the batch.
+One model is too small to be split over cores, but there are always several: seeds times sampled clients. One thread per
+task is faster than all threads on each task, and a task's result depends neither on the number of threads nor on the
+other tasks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 
 
 class Workers:
-    """`threads` workers; torch itself runs single-threaded from now on, in them and in the caller."""
+    """`threads` workers; torch itself runs single-threaded from now on, in the workers and in the caller."""
 
     def __init__(self, threads: int) -> None:
         self.threads = threads

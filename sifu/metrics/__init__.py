@@ -1,1 +1,1 @@
-"""Metrics of a model, a file each, and the test of whether a client's data were deleted."""
+"""Metrics of a model, one per file, and the test of whether a client's data were deleted."""

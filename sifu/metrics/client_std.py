@@ -1,4 +1,4 @@
-"""Fairness among those who remain."""
+"""Fairness among the remaining clients."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from sifu.metrics.metric import Models, Values
 
 
 def client_std(models: Models) -> Values:
-    """Standard deviation of the accuracy over the clients that remain."""
-    own, which = models.correct.double() / models.size, ~models.forgotten  # [S, C]
-    count = which.sum(1)
-    mean = (own * which).sum(1) / count
-    return {"retain": (((own - mean[:, None]) ** 2 * which).sum(1) / count).sqrt()}
+    """Standard deviation of the accuracy over the remaining clients."""
+    accuracy, remaining = models.correct.double() / models.size, ~models.forgotten  # [S, C]
+    count = remaining.sum(1)
+    mean = (accuracy * remaining).sum(1) / count
+    return {"retain": (((accuracy - mean[:, None]) ** 2 * remaining).sum(1) / count).sqrt()}

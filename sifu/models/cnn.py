@@ -8,8 +8,8 @@ from torch import Tensor, nn
 class Cnn(nn.Module):
     """conv 32, pool, conv 64, pool, conv 64 (, pool), fc 64, fc classes; or with other widths.
 
-    Without padding the first fully connected layer stays small (93k weights in all at 28x28), which matters twice: the
-    noise of a certificate has fewer coordinates, and training survives it.
+    Without padding the first fully connected layer is small (93k weights in all at 28x28). So the noise of a
+    certificate has fewer coordinates, and training does not diverge under it.
     """
 
     def __init__(
@@ -21,7 +21,7 @@ class Cnn(nn.Module):
         last_pool: int = 1,
         widths: tuple[int, int, int, int] = (32, 64, 64, 64),
     ) -> None:
-        """`widths`: channels of the convolutions (kernels want powers of two from 16 on), then of the full layer."""
+        """`widths`: channels of the convolutions (kernels need powers of two from 16), then of the full layer."""
         super().__init__()
         self.conv1 = nn.Conv2d(channels, widths[0], 3)
         self.conv2 = nn.Conv2d(widths[0], widths[1], 3)
@@ -55,7 +55,7 @@ def cnn64(shape: tuple[int, int, int], num_classes: int) -> Cnn:
     return Cnn(shape[0], 64, num_classes, last_pool=2)
 
 
-# Others that the paper may have meant: it does not say which nets it used (`scenario_searches`).
+# Other networks that the paper may have used: it does not say which (see `scenario_searches`).
 NARROW, WIDE = (16, 32, 32, 32), (64, 64, 64, 128)
 
 

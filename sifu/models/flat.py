@@ -1,4 +1,4 @@
-"""A model whose weights are one flat row, so that a federation is a matrix [S, P] and a cohort [S, m, P]."""
+"""A model with all weights in one flat row, so that all seeds are a matrix [S, P] and a cohort is [S, m, P]."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from sifu.errors import SifuError
 
 @dataclass(frozen=True)
 class FlatModel:
-    """A module seen as a pure function of (weights [P], images [n, ...])."""
+    """A module as a pure function of (weights [P], images [n, ...])."""
 
     module: nn.Module
-    kernels: str | None = None  # its twin for many models at once on a GPU: see ModelSpec
+    kernels: str | None = None  # its version for many models at once on a GPU: see ModelSpec
 
     def __post_init__(self) -> None:
         if any(True for _ in self.module.buffers()):
             name = type(self.module).__name__
             raise SifuError(
-                f"model {name} has buffers (batch statistics?), which FedAvg cannot average: use one without"
+                f"model {name} has buffers (batch statistics?), which FedAvg cannot average: use a model without"
             )
         self.module.requires_grad_(False)
 
@@ -52,18 +52,18 @@ class FlatModel:
 
     @cached_property
     def _copies(self) -> threading.local:
-        """A module for each thread: `functional_call` swaps weights in place, which two threads must not share."""
+        """One module per thread: `functional_call` swaps weights in place, so threads must not share one."""
         return threading.local()
 
     @cached_property
     def memory_format(self) -> torch.memory_format:
-        """How images should lie in memory on a CPU: convolutions and pooling are twice as fast with channels last."""
+        """The memory format of images on a CPU: convolutions and pooling are twice as fast with channels last."""
         has_convolution = any(isinstance(part, nn.Conv2d) for part in self.module.modules())
         return torch.channels_last if has_convolution else torch.contiguous_format
 
     def split(self, weights: Tensor) -> list[Tensor]:
-        """The weights of each layer, as they lie in the row."""
-        return list(weights.split(self.sizes, dim=-1))  # [..., size] each
+        """The weights of each layer, in the order of the row. [..., size] each"""
+        return list(weights.split(self.sizes, dim=-1))
 
     def layers(self, weights: Tensor) -> list[SimpleNamespace]:
         """The layers of models [..., P], first to last, with their parameters by name as views, such as `.weight`."""
@@ -87,12 +87,12 @@ class FlatModel:
         return torch.stack([part.norm(dim=-1) for part in self.split(rows)], dim=-1)  # [..., layers]
 
     def spread_layers(self, values: Tensor) -> Tensor:
-        """A value for each layer, given to each of its weights: [..., layers] -> [..., P]."""
+        """Repeat each layer's value for all its weights: [..., layers] -> [..., P]."""
         sizes = torch.tensor(self.sizes, device=values.device)
         return values.repeat_interleave(sizes, dim=-1)
 
     def init(self, keys: Keys) -> Tensor:
-        """Initial weights, one row a seed: U(-b, b) with b = 1/sqrt(fan in), torch's default for these layers."""
+        """Initial weights, one row per seed: U(-b, b) with b = 1/sqrt(fan in), torch's default for these layers."""
         rows = [self._init_parameter(keys, name) for name in self.names]
         return torch.cat(rows, dim=-1)  # [S, P]
 
@@ -100,7 +100,7 @@ class FlatModel:
         parameter = self.module.get_parameter(name)
         owner = self.module.get_submodule(name.rpartition(".")[0])
         weight = getattr(owner, "weight", parameter)
-        if weight.dim() < 2:  # a normalisation layer: its own start, ones or zeros
+        if weight.dim() < 2:  # a normalisation layer keeps its initial ones or zeros
             return parameter.detach().to(keys.state.device).flatten().expand(len(keys.state), -1)
         bound = weight[0].numel() ** -0.5
         draws = keys.fold("init", name).uniform(parameter.numel())

@@ -1,8 +1,8 @@
-"""The paper's networks for many models at once on a GPU: the same function as models/cnn.py, with kernels of its own.
+"""The paper's networks for many models at once on a GPU: the same function as models/cnn.py, with our own kernels.
 
-A model's weights are one row, in an order of its own: convolutions as [9 taps, channels in, channels out], full layers
-as [in, out] with the channels of a position side by side, every part padded to whole cache lines. Steps of SGD do not
-care about the order, so rows are packed once a round and unpacked at its end.
+A model's weights are one packed row: convolutions as [9 taps, channels in, channels out], full layers as [in, out] with
+the channels of a position next to each other, every part padded to whole cache lines. Steps of SGD do not depend on the
+order, so rows are packed at the start of a round and unpacked at its end.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from sifu.hardware.kernels.convolution import Input, Shape
 from sifu.models.cnn import Cnn
 from sifu.models.flat import FlatModel
 
-_LINE = 32  # floats of a cache line
+_LINE = 32  # floats in a cache line
 
 
 class Pass(NamedTuple):
-    """What a forward pass leaves for the backward one."""
+    """What the backward pass needs from the forward pass."""
 
     inputs: list[Input]  # of each convolution
     args: list[Tensor]
@@ -50,7 +50,7 @@ class StackedCnn:
 
     @cached_property
     def _parts(self) -> list[Tensor]:
-        """For each layer, which numbers of a plain row it holds: [rows in + 1, channels out], the bias last."""
+        """For each layer the positions of its weights in a plain row: [rows in + 1, channels out], the bias last."""
         numbers = torch.arange(self.model.num_weights).split(self.model.sizes)
         shaped = [part.view(shape) for part, shape in zip(numbers, self.model.shapes, strict=True)]
         parts: list[Tensor] = []
@@ -67,7 +67,7 @@ class StackedCnn:
 
     @cached_property
     def _starts(self) -> list[int]:
-        """Where each part begins in a packed row, and where the last ends."""
+        """The start of each part in a packed row, and the end of the last."""
         starts = [0]
         for part in self._parts:
             starts.append(-(-(starts[-1] + part.numel()) // _LINE) * _LINE)
@@ -75,18 +75,19 @@ class StackedCnn:
 
     @cached_property
     def _places(self) -> Tensor:
-        """Where each number of a plain row is in a packed one, on the model's device. [P]"""
+        """The position in a packed row of each weight of a plain row, on the model's device. [P]"""
         places = torch.empty(self.model.num_weights, dtype=torch.int64)
         for start, part in zip(self._starts, self._parts, strict=False):
             places[part.flatten()] = start + torch.arange(part.numel())
         return places.to(next(self.model.module.parameters()).device)
 
     def pack(self, rows: Tensor) -> Tensor:
-        """[..., P] -> [..., P'], zeros between the parts."""
+        """Plain rows [..., P] as packed rows [..., P'], with zeros between the parts."""
         packed = rows.new_zeros(*rows.shape[:-1], self._starts[-1])
         return packed.index_copy_(-1, self._places, rows)
 
     def unpack(self, packed: Tensor) -> Tensor:
+        """Packed rows [..., P'] as plain rows [..., P]."""
         return packed.index_select(-1, self._places)
 
     def _views(self, packed: Tensor) -> list[Tensor]:
@@ -115,7 +116,7 @@ class StackedCnn:
         return self.forward(self.pack(weights), images, rows, learns=False).logits.argmax(-1)
 
     def backward(self, packed: Tensor, done: Pass, slope: Tensor, gradient: Tensor) -> None:
-        """Into `gradient` [G, P'] from `slope` [G, B, classes], d loss / d logits."""
+        """Write into `gradient` [G, P'] from `slope` [G, B, classes], d loss / d logits."""
         weights, out = self._views(packed), self._views(gradient)
         for number, given in ((4, done.hidden), (3, done.features)):
             dense.weight_gradient(given, slope, out[number])

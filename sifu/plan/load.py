@@ -200,7 +200,7 @@ def read_named(cls: type, path: Path, key: str) -> dict[str, Any]:
     raw = read_yaml(path)
     for name in raw:
         if not file_name().test(name):
-            raise ConfigError(key, name, f"names of {file_name().words}")
+            raise ConfigError(key, name, f"names of {file_name().text}")
     return {name: build(cls, data, f"{key}.{name}") for name, data in raw.items()}
 
 

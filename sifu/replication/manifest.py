@@ -15,12 +15,12 @@ from sifu.config.fields import build
 from sifu.config.run import Run
 from sifu.errors import ConfigError, StoreError
 from sifu.plan.load import read_yaml
+from sifu.plan.stage_spec import STAGES
 from sifu.replication.published import described
 from sifu.store.parquet import read_stamp, write_text
-from sifu.store.paths import FILES
-from sifu.store.timing import Spell, busy_seconds, spell_of
+from sifu.store.paths import manifest_file
+from sifu.store.timing import JobTime, busy_seconds, read_job_time
 
-MANIFEST = "manifest.json"
 _JOINED = ("commit", "torch", "device")
 _OF_NO_SCENARIO = "null_space/*.parquet"
 
@@ -31,8 +31,8 @@ def write_manifest(config: Path) -> Path:
     blocks = _blocks(folder)
     if not any(block["stage"] == "unlearn" for block in blocks):
         raise StoreError(f"nothing has been unlearned under {folder}: run make CONFIG={config} first")
-    write_text(folder / MANIFEST, json.dumps(manifest(config, blocks), indent=1) + "\n")
-    return folder / MANIFEST
+    write_text(manifest_file(folder), json.dumps(manifest(config, blocks), indent=1) + "\n")
+    return manifest_file(folder)
 
 
 def manifest(config: Path, blocks: list[dict[str, Any]]) -> dict[str, Any]:
@@ -59,27 +59,27 @@ def _digest(settings: Any) -> str:
 def _seconds(blocks: list[dict[str, Any]]) -> dict[str, float]:
     """Wall seconds of all timed jobs on each device."""
     return {
-        device: round(sum(spell.seconds or 0.0 for spell in spells), 2) for device, spells in _spells(blocks).items()
+        device: round(sum(job.seconds or 0.0 for job in jobs), 2) for device, jobs in _job_times(blocks).items()
     }
 
 
 def _busy(blocks: list[dict[str, Any]]) -> dict[str, float]:
     """Seconds in which each device had at least one job: several at once count once."""
-    return {device: round(busy_seconds(spells), 2) for device, spells in _spells(blocks).items()}
+    return {device: round(busy_seconds(jobs), 2) for device, jobs in _job_times(blocks).items()}
 
 
-def _spells(blocks: list[dict[str, Any]]) -> dict[str, list[Spell]]:
+def _job_times(blocks: list[dict[str, Any]]) -> dict[str, list[JobTime]]:
     timed = [block for block in blocks if block["seconds"] is not None]
-    spells: dict[str, list[Spell]] = {device: [] for device in sorted({block["device"] for block in timed})}
+    jobs: dict[str, list[JobTime]] = {device: [] for device in sorted({block["device"] for block in timed})}
     for block in timed:
-        spells[block["device"]].append(Spell(block["began"], block["seconds"]))
-    return spells
+        jobs[block["device"]].append(JobTime(block["began"], block["seconds"]))
+    return jobs
 
 
 def _blocks(folder: Path) -> list[dict[str, Any]]:
     """One entry a job of the run, stage by stage: <stage>/<scenario>[/<variant>]/<block>."""
-    stages = dict.fromkeys(name.removesuffix("_variant") for name in FILES)
-    paths = [path for stage in stages for path in _tables(folder / stage, FILES[stage][0])]
+    stages = [spec for spec in STAGES.values() if spec.jobs != "once" and not spec.folder]
+    paths = [path for spec in stages for path in _tables(folder / spec.name, spec.outputs[0])]
     return [_entry(path, folder) for path in (*paths, *sorted(folder.glob(_OF_NO_SCENARIO)))]
 
 
@@ -101,7 +101,7 @@ def _entry(path: Path, folder: Path) -> dict[str, Any]:
     stamp = read_stamp(path)
     named = {"stage": stage, "scenario": scenario, "variant": "/".join(variant), "seeds": _seeds(path)}
     made = {key: stamp.get(key, "unknown") for key in (*_JOINED, "code_hash")}
-    return named | made | {"settings": json.loads(stamp.get("settings", "{}"))} | spell_of(path.parent)._asdict()
+    return named | made | {"settings": json.loads(stamp.get("settings", "{}"))} | read_job_time(path.parent)._asdict()
 
 
 def _seeds(path: Path) -> list[int]:

@@ -10,13 +10,14 @@ from typing import Any
 import pandas as pd
 
 from sifu import RULES_VERSION
-from sifu.catalog.lookup import resolve
-from sifu.catalog.methods import METHODS
+from sifu.config.certificate import Certificate
 from sifu.config.fields import build, to_plain
 from sifu.config.run import Run, Variant
 from sifu.config.scenario import Scenario
 from sifu.errors import ConfigError, StoreError
 from sifu.plan.load import read_named, read_yaml
+from sifu.plan.variants import build_method
+from sifu.store.paths import manifest_file, report_folder
 
 REPLICATION = Path("results", "paper")
 CONFIG = Path("config", "paper.yaml")
@@ -36,12 +37,12 @@ class Published:
 
 def is_published(root: Path) -> bool:
     """Whether a checkout has a finished replication: its manifest says so."""
-    return (root / REPLICATION / "manifest.json").exists()
+    return manifest_file(root / REPLICATION).exists()
 
 
 def quoted(root: Path) -> Published | None:
     """The replication that pages quote; None where its manifest or its report is missing."""
-    report = root / REPLICATION / "report"
+    report = report_folder(root / REPLICATION)
     if not is_published(root) or not (report / "tables" / "headline.csv").exists():
         return None
     return Published(root / REPLICATION, report / "tables", report / "figures")
@@ -70,14 +71,17 @@ def described(config: Path) -> dict[str, Any]:
 
 
 def _with_defaults(variant: Variant) -> Any:
-    """A variant with every setting of its method, defaults filled in."""
-    method = build(resolve(METHODS[variant.method]), variant.settings or {}, "settings")
-    return to_plain(replace(variant, settings=to_plain(method)))
+    """A variant with every setting of its method, defaults filled in; a certificate of None is the scenario's."""
+    own = {key: value for key, value in (variant.settings or {}).items() if (key, value) != ("certificate", None)}
+    settings = to_plain(build_method(variant.method, own, Certificate(sigma=1.0), "settings"))
+    if "certificate" in settings and "certificate" not in own:
+        settings["certificate"] = None
+    return to_plain(replace(variant, settings=settings))
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a results folder."""
-    path = folder / "manifest.json"
+    path = manifest_file(folder)
     try:
         manifest: dict[str, Any] = json.loads(path.read_text())
     except (OSError, json.JSONDecodeError) as error:

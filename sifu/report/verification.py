@@ -53,15 +53,15 @@ def _others(scratch: pd.DataFrame, seed: int) -> pd.DataFrame:
 
 def _verdict(group: pd.DataFrame, scratch: pd.DataFrame) -> dict[str, float]:
     from sifu.metrics.deletion_test import (  # brings SciPy, which most readers of tables do not need
-        Honest,
-        accuse,
+        HonestCounts,
+        accusation,
         type_2,
     )
 
     counts, clients = group["successes"].to_numpy(), len(group)
     trials, alpha = int(group["examples"].iloc[0]), float(group["alpha"].iloc[0])
-    honest = Honest.of(scratch["successes"].to_numpy(), trials)
-    alone, together = (accuse(honest, trials, number, alpha) for number in (1, clients))
+    honest = HonestCounts.of(scratch["successes"].to_numpy(), trials)
+    alone, together = (accusation(honest, trials, number, alpha) for number in (1, clients))
     total, rate = trials * clients, counts.mean() / trials
     return {
         "clients": clients,

@@ -20,7 +20,7 @@ from sifu.hardware.device import choose_device, device_name, workers_for
 from sifu.models.flat import build_model
 from sifu.plan.code_hash import code_hash
 from sifu.plan.freshness import relevant_settings, stage_modules
-from sifu.store.lock import alone
+from sifu.store.lock import locked
 from sifu.store.parquet import read_table
 from sifu.store.paths import UNFINISHED
 from sifu.store.provenance import Provenance, provenance
@@ -52,7 +52,7 @@ class Block:
         """
         made_by = replace(self.stamp(stage), commit="", notes="")
         kept = Checkpoints(folder / UNFINISHED, f"{made_by} {self.precision}", self.checkpoint_seconds)
-        with alone(folder):
+        with locked(folder):
             yield replace(self, checkpoints=kept)
             kept.clear()
 

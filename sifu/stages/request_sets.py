@@ -12,10 +12,11 @@ from sifu.core.keys import Keys
 from sifu.federation.packing import Runner, run_together
 from sifu.federation.progress import show_progress
 from sifu.stages.block import Block, read_lineage
+from sifu.stages.call import StageCall, refuse_below_one
 from sifu.stages.rows import answer_rows, frame
 from sifu.store.parquet import write_table
 from sifu.store.schemas import REQUEST_SETS
-from sifu.unlearning.method import Method
+from sifu.unlearning.method import Method, OwnTraining
 from sifu.unlearning.request import draw_sets
 from sifu.unlearning.sequence import answer_requests, target_rule
 
@@ -28,6 +29,18 @@ class Trained(NamedTuple):
     method: Method
     scenario: Scenario
     history: Path
+
+
+def command(call: StageCall) -> None:
+    """`python -m sifu request_sets`."""
+    refuse_below_one("--count", call.options.count)
+    variants = {}
+    for name in call.options.variants:
+        method = call.method(name)
+        own = name if isinstance(method, OwnTraining) else ""
+        variants[name] = Trained(method, call.trained_for(method).scenario, call.history(own))
+    with call.at_work(call.first_seeds()) as (block, folder):
+        run_request_sets(block, call.options.count, variants, folder)
 
 
 def run_request_sets(block: Block, count: int, variants: dict[str, Trained], folder: Path) -> None:

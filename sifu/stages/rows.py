@@ -16,6 +16,8 @@ from sifu.store.schemas import CELLS, CURVES
 from sifu.store.table import Table
 from sifu.unlearning.sequence import Answer
 
+ORIGINAL = "original"  # name of the model before the first request, next to the unlearned weights
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -53,9 +55,9 @@ def cell_rows(status: Sequence[Status], work: Work, cell: Cell, **more: Tensor) 
 
 
 def answer_rows(answer: Answer, seeds: range, key: dict[str, Any]) -> list[dict[str, Any]]:
-    """One row a seed of what a request cost and where it ended, for sweeps: its last look is the model it gave back."""
+    """One row a seed of what a request cost and where it ended, for sweeps: its last evaluation is of its result."""
     segment = answer.unlearned.segment
-    last = {look.seed_row: look for look in segment.looks}
+    last = {evaluation.seed_row: evaluation for evaluation in segment.evaluations}
     return [
         key
         | {
@@ -72,10 +74,10 @@ def answer_rows(answer: Answer, seeds: range, key: dict[str, Any]) -> list[dict[
 
 
 def curve_rows(segment: Segment, cell: Cell) -> pd.DataFrame:
-    """One row a look."""
+    """One row per evaluation."""
     rows = [
-        cell.key(cell.seeds[look.seed_row])
-        | {"round": look.round, "retain_accuracy": look.retain_accuracy, "forget_accuracy": look.forget_accuracy}
-        for look in segment.looks
+        cell.key(cell.seeds[entry.seed_row])
+        | {"round": entry.round, "retain_accuracy": entry.retain_accuracy, "forget_accuracy": entry.forget_accuracy}
+        for entry in segment.evaluations
     ]
     return frame(CURVES, rows)

@@ -10,19 +10,29 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sifu.config.fields import build
 from sifu.config.run import Variant, limited, tried_scenario
 from sifu.config.search import ScenarioSearch, setting_name, trials
 from sifu.core.types import Status
 from sifu.federation.segment import Segment, count_work
 from sifu.plan.variants import method_of
 from sifu.stages.block import Block
+from sifu.stages.call import StageCall
+from sifu.stages.choice import best_trial
 from sifu.stages.rows import frame
-from sifu.stages.search import answer_first, best_trial, last_accuracy
+from sifu.stages.search import answer_first, last_accuracy
 from sifu.stages.train import train
 from sifu.store.parquet import write_table
 from sifu.store.schemas import SCENARIO_SEARCH
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.sequence import Answer
+
+
+def command(call: StageCall) -> None:
+    """`python -m sifu scenario_search`."""
+    search = build(ScenarioSearch, call.json("search"), "--search")
+    with call.at_work(call.block, search.name) as (block, folder):
+        run_scenario_search(block, call.variant(search.variant), search, folder)
 
 
 def run_scenario_search(block: Block, variant: Variant, search: ScenarioSearch, folder: Path) -> None:

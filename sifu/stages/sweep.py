@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sifu.config.run import limited
 from sifu.core.keys import Keys
+from sifu.errors import ConfigError
 from sifu.federation.packing import Runner, run_together
 from sifu.federation.progress import show_progress
+from sifu.plan.variants import method_of
 from sifu.stages.block import Block, read_lineage
+from sifu.stages.call import StageCall, refuse_below_one
 from sifu.stages.rows import answer_rows, frame
 from sifu.store.parquet import write_table
 from sifu.store.schemas import SWEEP
-from sifu.unlearning.method import Method
+from sifu.unlearning.method import Method, OwnTraining
 from sifu.unlearning.request import draw_requests
 from sifu.unlearning.sequence import answer_requests, target_rule
 
 Rows = list[dict[str, Any]]
+
+
+def command(call: StageCall) -> None:
+    """`python -m sifu sweep`."""
+    name, rounds = call.options.variant, call.options.rounds
+    refuse_below_one("--rounds", rounds)
+    block, variant = call.first_seeds(), call.variant(name)
+    block = replace(block, scenario=limited(block.scenario, rounds))
+    methods = {}
+    for sigma in call.options.sigmas:
+        changed = replace(variant, certificate=(variant.certificate or {}) | {"sigma": sigma})
+        methods[sigma] = method_of(name, changed, block.scenario)
+    if any(isinstance(method, OwnTraining) for method in methods.values()):
+        raise ConfigError("--variant", name, "a variant that starts from the scenario's own training")
+    with call.at_work(block) as (block, folder):
+        run_sweep(block, name, methods, folder, history=call.history())
 
 
 def run_sweep(block: Block, variant: str, methods: Mapping[float, Method], folder: Path, *, history: Path) -> None:

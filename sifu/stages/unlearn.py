@@ -17,15 +17,26 @@ from sifu.errors import MethodRefused
 from sifu.federation.progress import show_progress
 from sifu.federation.segment import Work
 from sifu.stages.block import Block, read_lineage
-from sifu.stages.rows import Cell, cell_rows, curve_rows, frame
+from sifu.stages.call import StageCall
+from sifu.stages.rows import ORIGINAL, Cell, cell_rows, curve_rows, frame
 from sifu.store.parquet import read_table, write_table
 from sifu.store.paths import stop_name
 from sifu.store.schemas import CELLS, CURVES
 from sifu.store.tensors import write_weights
 from sifu.unlearning.lineage import Lineage
-from sifu.unlearning.method import Footprint, Method
+from sifu.unlearning.method import Footprint, Method, OwnTraining
 from sifu.unlearning.request import draw_requests
 from sifu.unlearning.sequence import Answer, StopRule, answer_requests, budget_rule, target_rule
+
+
+def command(call: StageCall) -> None:
+    """`python -m sifu unlearn`."""
+    name = call.options.variant
+    method = call.method(name)
+    history = call.history(name if isinstance(method, OwnTraining) else "")
+    with call.at_work(call.trained_for(method), name) as (block, folder):
+        training = call.folder(stage="train") / "cells.parquet"
+        run_unlearn(block, name, method, folder, history=history, training=training)
 
 
 def run_unlearn(block: Block, variant: str, method: Method, folder: Path, *, history: Path, training: Path) -> None:
@@ -38,7 +49,7 @@ def run_unlearn(block: Block, variant: str, method: Method, folder: Path, *, his
     counted = read_table(training, CELLS).set_index("seed")["client_steps"]
     steps = torch.tensor([int(counted[seed]) for seed in block.seeds])
     cells, curves = [], []
-    weights: dict[str, Tensor] = {}
+    weights: dict[str, Tensor] = {ORIGINAL: trained.current.cpu()}
     for share in (None, *block.scenario.budgets):
         cell = Cell(block.name, variant, stop_name(share), block.seeds, 0)
         rule = target_rule(block.scenario) if share is None else budget_rule(block.scenario, share, steps)

@@ -1,4 +1,4 @@
-"""One cell of the results, number by number, and where it comes from."""
+"""Prints and compares single cells of the results, with their provenance."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sifu.store.schemas import CELLS, METRICS
 _MADE_BY = ("commit", "code_hash", "rules_version", "torch", "numpy", "device")
 
 
-class Wanted(NamedTuple):
-    """Which cell: the key of its row in `cells`."""
+class CellKey(NamedTuple):
+    """The key of a cell's row in the table `cells`."""
 
     scenario: str
     variant: str
@@ -26,60 +26,58 @@ class Wanted(NamedTuple):
     request: int
 
 
-def print_cell(wanted: Wanted, results: Path, *, as_json: bool = False) -> None:
-    """Every number of a cell with all its digits: equal text is equal bits."""
-    found = read_cell(wanted, results)
+def print_cell(key: CellKey, results: Path, *, as_json: bool = False) -> None:
+    """Print every number of a cell with all its digits: equal text means equal bits."""
+    cell = read_cell(key, results)
     if as_json:
-        print(json.dumps(found, indent=2))
+        print(json.dumps(cell, indent=2))
         return
-    for title, values in found.items():
+    for title, values in cell.items():
         print(f"{title}:")
         for name, value in values.items():
             print(f"  {name:<36} {'-' if value is None else value}")
 
 
-def compare_cells(wanted: Wanted, results: Path, others: Path) -> None:
-    """Says that a cell is the same in two folders, or raises with what is not."""
-    one, other = (_numbers(read_cell(wanted, folder)) for folder in (results, others))
-    shared = [name for name in one if name in other]
-    differing = [f"{name} {one[name]}, there {other[name]}" for name in shared if one[name] != other[name]]
+def compare_cells(key: CellKey, results: Path, others: Path) -> None:
+    """Print that a cell is the same in two folders, or raise an error that names what differs."""
+    ours, theirs = (_numbers(read_cell(key, folder)) for folder in (results, others))
+    shared = [name for name in ours if name in theirs]
+    differing = [f"{name} {ours[name]}, there {theirs[name]}" for name in shared if ours[name] != theirs[name]]
     if differing:
         raise StoreError(f"{len(differing)} of {len(shared)} numbers differ from {others}: {'; '.join(differing)}")
     print(f"{len(shared)} numbers are the same to the last digit")
 
 
-def _numbers(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    return found["numbers"] | found.get("metrics", {})
+def _numbers(cell: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    return cell["numbers"] | cell.get("metrics", {})
 
 
-def read_cell(wanted: Wanted, results: Path) -> dict[str, dict[str, Any]]:
-    """The row of `cells`, the metrics where they have been measured, and the provenance of both."""
-    path = cells_file(wanted, results)
-    row = _rows(read_table(path, CELLS), wanted, path).iloc[0].to_dict()
-    found: dict[str, dict[str, Any]] = {
-        "cell": wanted._asdict(),
-        "numbers": {str(name): _plain(value) for name, value in row.items() if name not in Wanted._fields},
+def read_cell(key: CellKey, results: Path) -> dict[str, dict[str, Any]]:
+    """The row of `cells`, the metrics if they have been measured, and the provenance of the row."""
+    path = cells_file(key, results)
+    row = _rows(read_table(path, CELLS), key, path).iloc[0].to_dict()
+    cell: dict[str, dict[str, Any]] = {
+        "cell": key._asdict(),
+        "numbers": {str(name): _plain(value) for name, value in row.items() if name not in CellKey._fields},
     }
-    verified = results / "verify" / wanted.scenario / path.parent.name / "metrics.parquet"
+    verified = results / "verify" / key.scenario / path.parent.name / "metrics.parquet"
     if verified.exists():
-        metrics = _rows(read_table(verified, METRICS), wanted, verified)
-        found["metrics"] = {f"{m.metric}, {m.subset}": m.value for m in metrics.itertuples()}
+        metrics = _rows(read_table(verified, METRICS), key, verified)
+        cell["metrics"] = {f"{m.metric}, {m.subset}": m.value for m in metrics.itertuples()}
     stamp = read_stamp(path)
-    found["made by"] = {"file": str(path)} | {name: stamp[name] for name in _MADE_BY}
-    return found
+    cell["made by"] = {"file": str(path)} | {name: stamp[name] for name in _MADE_BY}
+    return cell
 
 
-def cells_file(wanted: Wanted, results: Path) -> Path:
-    """The cells of the block that holds the seed."""
-    folder = results / "unlearn" / wanted.scenario / wanted.variant
-    holding = [path for path in sorted(folder.glob("s*/cells.parquet")) if _holds(path.parent.name, wanted.seed)]
+def cells_file(key: CellKey, results: Path) -> Path:
+    """The `cells` table of the block that holds the seed."""
+    folder = results / "unlearn" / key.scenario / key.variant
+    holding = [path for path in sorted(folder.glob("s*/cells.parquet")) if _holds(path.parent.name, key.seed)]
     if not holding:
-        raise StoreError(f"no block with seed {wanted.seed} under {folder}: run its stage `unlearn` first")
+        raise StoreError(f"no block with seed {key.seed} under {folder}: run its stage `unlearn` first")
     if len(holding) > 1:
         names = ", ".join(path.parent.name for path in holding)
-        raise StoreError(
-            f"seed {wanted.seed} is in several blocks under {folder} ({names}): give each its own --results"
-        )
+        raise StoreError(f"seed {key.seed} is in several blocks under {folder} ({names}): give each its own --results")
     return holding[0]
 
 
@@ -90,9 +88,9 @@ def _holds(block: str, seed: int) -> bool:
         return False
 
 
-def _rows(table: pd.DataFrame, wanted: Wanted, path: Path) -> pd.DataFrame:
-    """Those of the cell; what else there is, where it has none."""
-    for name, value in wanted._asdict().items():
+def _rows(table: pd.DataFrame, key: CellKey, path: Path) -> pd.DataFrame:
+    """The rows of the cell; if there are none, an error that lists the values there are."""
+    for name, value in key._asdict().items():
         allowed = sorted(set(table[name]))
         table = table[table[name] == value]
         if table.empty:
@@ -101,7 +99,7 @@ def _rows(table: pd.DataFrame, wanted: Wanted, path: Path) -> pd.DataFrame:
 
 
 def _plain(value: Any) -> Any:
-    """A value that JSON knows; whole numbers that a null made floating are whole again."""
+    """A value as JSON holds it; whole numbers that pandas made floating, because of nulls, are integers again."""
     if pd.isna(value):
         return None
     value = value.item() if hasattr(value, "item") else value

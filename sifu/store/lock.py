@@ -1,6 +1,7 @@
 """One process at a time in a folder of results.
 
-Jobs outlive a Snakemake that was killed. One that is started again waits for such a job, instead of writing between it.
+If Snakemake is killed, its jobs may go on. A job that is started again waits for the old one, so that they do not both
+write into the folder.
 """
 
 from __future__ import annotations
@@ -16,25 +17,25 @@ from sifu.store.paths import LOCK
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Wait until no other process is at work in `folder`; where nothing can be locked, say so and go on without.
+def locked(folder: Path) -> Iterator[None]:
+    """Wait until no other process works in `folder`, and lock it. If it cannot be locked, print that and continue.
 
-    What is locked is a file that is open for reading and writing: NFS takes nothing less. It stays when all is done. If
-    it were removed, a process that waits for it and one that makes a new one would both be alone.
+    The lock is on a file that is open for reading and writing, which NFS requires. The file is never removed: otherwise
+    a process that waits for the old file and one that creates a new file would both hold a lock.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         try:
             _lock(stack.enter_context((folder / LOCK).open("ab+")), folder)
         except OSError as error:
-            words = "should a job of a run that was killed be at work there, it is not waited for"
-            print(f"{folder} cannot be locked ({error.strerror}): {words}", file=sys.stderr, flush=True)
-        yield  # closing the file ends the lock, as the end of the process does
+            note = "a job of a killed run that still works there is not waited for"
+            print(f"{folder} cannot be locked ({error.strerror}): {note}", file=sys.stderr, flush=True)
+        yield  # closing the file, or the end of the process, releases the lock
 
 
 def _lock(file: IO[bytes], folder: Path) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        print(f"another process is at work in {folder}: waiting for it", file=sys.stderr, flush=True)
+        print(f"another process works in {folder}: waiting for it", file=sys.stderr, flush=True)
         fcntl.flock(file, fcntl.LOCK_EX)

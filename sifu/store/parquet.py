@@ -1,4 +1,4 @@
-"""Reads and writes Parquet tables and texts, whole or not at all."""
+"""Reads and writes Parquet tables and text files. A file is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ MAKE_AGAIN = "delete it, and the next run makes it again"
 
 @contextmanager
 def atomic(path: Path) -> Iterator[Path]:
-    """A temporary name to write to; it becomes `path` only when all went well."""
+    """A temporary file to write to; it is renamed to `path` only if no error occurs."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{_HOST}.{os.getpid()}.tmp")
     _remove_leftovers(path)
     try:
-        temporary.touch()  # with the user's own permissions, which some writers do not ask for
+        temporary.touch()  # gives it the user's default permissions, which some writers do not set
         mode = temporary.stat().st_mode
         yield temporary
         temporary.chmod(mode)
@@ -40,17 +40,17 @@ def atomic(path: Path) -> Iterator[Path]:
 
 
 def _remove_leftovers(path: Path) -> None:
-    """What processes of this machine left that were killed while they wrote `path`."""
+    """Remove temporary files of killed processes of this machine that were writing `path`."""
     prefix = f".{path.name}.{_HOST}."
-    for left in path.parent.glob(f"{glob.escape(prefix)}*.tmp"):
-        number = left.name.removeprefix(prefix).removesuffix(".tmp")
-        if number.isdigit() and not _lives(int(number)):
-            left.unlink(missing_ok=True)
+    for leftover in path.parent.glob(f"{glob.escape(prefix)}*.tmp"):
+        number = leftover.name.removeprefix(prefix).removesuffix(".tmp")
+        if number.isdigit() and not _is_running(int(number)):
+            leftover.unlink(missing_ok=True)
 
 
-def _lives(process: int) -> bool:
+def _is_running(process: int) -> bool:
     try:
-        os.kill(process, 0)  # sends nothing: only asks
+        os.kill(process, 0)  # signal 0 only tests whether the process exists
     except ProcessLookupError:
         return False
     except (PermissionError, OverflowError):
@@ -59,7 +59,7 @@ def _lives(process: int) -> bool:
 
 
 def write_table(path: Path, table: Table, frame: pd.DataFrame, provenance: Provenance) -> None:
-    """`frame` as the table that it claims to be: cast, checked, sorted by its key, stamped."""
+    """Write `frame` as `table`: cast, checked, sorted by its key, stamped."""
     rows = _arrow(table, frame)
     stamp = {_PREFIX + key.encode(): value.encode() for key, value in provenance.stamp().items()}
     with atomic(path) as temporary:
@@ -69,31 +69,32 @@ def write_table(path: Path, table: Table, frame: pd.DataFrame, provenance: Prove
 
 
 def _arrow(table: Table, frame: pd.DataFrame) -> pa.Table:
+    """`frame` with the columns and types of `table`, sorted by its key; refused if they do not fit."""
     wanted = [column.name for column in table.columns]
     missing = [name for name in wanted if name not in frame.columns]
     unknown = [name for name in frame.columns if name not in wanted]
     if missing or unknown:
         raise StoreError(f"table {table.name}: missing columns {missing}, unknown columns {unknown}; it has {wanted}")
     if frame.duplicated(list(table.key)).any():
-        twice = frame.loc[frame.duplicated(list(table.key)), list(table.key)].iloc[0].to_dict()
-        raise StoreError(f"table {table.name}: two rows with the key {twice}")
+        duplicate = frame.loc[frame.duplicated(list(table.key)), list(table.key)].iloc[0].to_dict()
+        raise StoreError(f"table {table.name}: two rows with the key {duplicate}")
     try:
         rows = pa.Table.from_pandas(frame[wanted].sort_values(list(table.key)), table.schema, preserve_index=False)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise StoreError(f"table {table.name}: {' '.join(str(error).split())}") from None
     for column in table.columns:
         if not column.nullable and rows.column(column.name).null_count:
-            raise StoreError(f"table {table.name}: column {column.name} has empty values, which it may not")
+            raise StoreError(f"table {table.name}: column {column.name} has empty values, which are not allowed")
     return rows
 
 
 def read_table(path: Path, table: Table) -> pd.DataFrame:
-    """A table written under the same rules."""
+    """The rows of a table file; refused if it was written under other rules."""
     return read_tables([path], table)
 
 
 def read_tables(paths: Sequence[Path], table: Table) -> pd.DataFrame:
-    """The rows of several files, one after another; of none: no rows, with the types of the columns."""
+    """The rows of several files, one after another; for no files an empty table with the right types."""
     parts = [_checked(path, table) for path in paths]
     if not parts:
         return table.schema.empty_table().to_pandas()
@@ -107,13 +108,13 @@ def _checked(path: Path, table: Table) -> pa.Table:
         if rows.schema.remove_metadata() != table.schema:
             raise StoreError(f"{path} is not a table {table.name}: its columns are {rows.schema.names}")
         check_rules(path, (rows.schema.metadata or {}).get(_PREFIX + b"rules_version", b"none").decode())
-        rows.validate(full=True)  # now, as long as the file is known: texts may be none
+        rows.validate(full=True)  # here, where the file's name is known: strings may be invalid UTF-8
         return rows.replace_schema_metadata()
 
 
 def check_rules(path: Path, version: str) -> None:
     if version != RULES_VERSION:
-        raise StoreError(f"{path} was made under the rules {version}, these are {RULES_VERSION}: make it again")
+        raise StoreError(f"{path} was made under the rules {version}, now they are {RULES_VERSION}: make it again")
 
 
 def read_stamp(path: Path) -> dict[str, str]:
@@ -131,7 +132,7 @@ def _open(path: Path) -> pa.Table:
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """Whatever Arrow finds wrong with a file, and whenever: one sentence."""
+    """Turn any error of Arrow about a file into one sentence."""
     try:
         yield
     except FileNotFoundError:

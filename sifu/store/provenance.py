@@ -1,4 +1,4 @@
-"""Where a result comes from: stamped into every file by the one writer."""
+"""The provenance of a result, which is stamped into every file."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from sifu import RULES_VERSION
 
 @dataclass(frozen=True)
 class Provenance:
-    """Enough to make the file again, and nothing that changes when it is made again (no time, no host)."""
+    """All that is needed to make the file again; nothing that would differ then, such as time or host."""
 
     stage: str
-    settings: str  # JSON: those of the scenario that the stage depends on
+    settings: str  # JSON: the settings that the stage depends on
     code_hash: str
     device: str
     rules_version: str = RULES_VERSION
     commit: str = "unknown"
-    torch: str = version("torch")  # without importing it: figures need tables, not torch
+    torch: str = version("torch")  # read without importing torch, which figures do not need
     numpy: str = np.__version__
-    notes: str = ""  # JSON: facts of the stage, such as examples that a partition had to move
+    notes: str = ""  # JSON: facts about the stage, such as the number of examples that a partition moved
 
     def stamp(self) -> dict[str, str]:
         return asdict(self)
@@ -47,11 +47,9 @@ def provenance(stage: str, settings: Any, code_hash: str, device: str, **notes: 
 
 @cache
 def commit() -> str:
-    """The commit of this checkout, `-dirty` when it was changed since. A copy without its history is told by
-    SIFU_COMMIT what it is a copy of.
-    """
-    if told := os.environ.get("SIFU_COMMIT"):
-        return told
+    """The commit of this checkout, with `-dirty` if it has changes. SIFU_COMMIT names it for a copy without git."""
+    if given := os.environ.get("SIFU_COMMIT"):
+        return given
     folder = Path(__file__).parent
     try:
         command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=12"]

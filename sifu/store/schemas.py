@@ -1,4 +1,4 @@
-"""Every Parquet table of the suite: columns, types, units, keys. Writer, docs and tests read these objects."""
+"""Every Parquet table of the suite: columns, types, units, keys. The writer, the docs and the tests use them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import pyarrow as pa
 from sifu.store.table import Column, Table
 
 _TEXT, _INT, _REAL = pa.string(), pa.int64(), pa.float64()
-_SHORT = pa.float32()  # of tables with many rows, as trained weights are
+_SHORT = pa.float32()  # for tables with many rows; trained weights have no more digits
 
 _SCENARIO = Column("scenario", _TEXT, "name in config/scenarios.yaml")
 _SEED = Column("seed", _INT, "seed of the federation")
 _CLIENT = Column("client", _INT, "number of the client, from 0")
 _CELL = (
     _SCENARIO,
-    Column("variant", _TEXT, "name in config/variants.yaml; `train` for the training that comes before"),
+    Column("variant", _TEXT, "name in config/variants.yaml; `train` for the training before the requests"),
     Column("stop", _TEXT, "when recovery ends: `target`, or `budget_25` for 25% of the training's client steps"),
     _SEED,
     Column("request", _INT, "number of the request, from 1; 0 for the training"),
@@ -23,7 +23,7 @@ _CELL_KEY = tuple(column.name for column in _CELL)
 
 PARTITION = Table(
     "partition",
-    "who holds which example",
+    "which client holds which example",
     ("scenario", "seed", "client", "place"),
     (
         _SCENARIO,
@@ -37,59 +37,59 @@ PARTITION = Table(
 
 CELLS = Table(
     "cells",
-    "every run that was planned: how it ended, what it cost, what it promises",
+    "every planned run: how it ended, what it cost, what it promises",
     _CELL_KEY,
     (
         *_CELL,
-        Column("status", _TEXT, "done | not_reached (at max_rounds) | diverged | refused (not for this scenario)"),
+        Column("status", _TEXT, "done | not_reached (at max_rounds) | diverged | refused (method does not apply)"),
         Column("rounds", _INT, "aggregation rounds"),
         Column("client_steps", _INT, "local optimiser steps, over all clients"),
         Column("comm_floats", _INT, "floats moved between server and clients, down and up"),
         Column("server_floats", _INT, "floats that the server must have stored for the method", nullable=True),
         Column("cut_round", _INT, "round that the method went back to", nullable=True),
-        Column("branch", _INT, "request whose branch it lies on; 0: the training, -1: before it", nullable=True),
+        Column("branch", _INT, "request whose branch that round is on; 0: the training, -1: before it", nullable=True),
         Column("sigma", _REAL, "standard deviation of the noise on each weight", nullable=True),
-        Column("psi", _REAL, "sensitivity of the model that was perturbed, as the method counts it", nullable=True),
-        Column("strict_psi", _REAL, "the same strictly: all leavers together, with real weights", nullable=True),
+        Column("psi", _REAL, "sensitivity of the model before noise, as the method counts it", nullable=True),
+        Column("strict_psi", _REAL, "the same, strictly: forgotten clients together, with real weights", nullable=True),
         Column("psi_star", _REAL, "sensitivity that the noise can hide", nullable=True),
-        Column("claimed_epsilon", _REAL, "epsilon that is promised", nullable=True),
-        Column("claimed_delta", _REAL, "delta that is promised", nullable=True),
+        Column("claimed_epsilon", _REAL, "promised epsilon", nullable=True),
+        Column("claimed_delta", _REAL, "promised delta", nullable=True),
         Column("actual_epsilon", _REAL, "epsilon at the claimed delta, strictly counted (if B holds)", nullable=True),
         Column("actual_delta", _REAL, "delta at the claimed epsilon, strictly counted (if B holds)", nullable=True),
-        Column("covers", _INT, "clients that the promise is to, together; 1: to each alone", nullable=True),
-        Column("group", _INT, "clients that have left so far, this request's among them", nullable=True),
+        Column("covers", _INT, "clients that the promise covers together; 1: each client alone", nullable=True),
+        Column("group", _INT, "clients forgotten so far, including this request's", nullable=True),
         Column(
             "spent_epsilon",
             _REAL,
-            "where every round is noisy: epsilon of one client at the claimed delta, by a privacy accountant over all "
+            "if every round adds noise: epsilon of one client at the claimed delta, by a privacy accountant over all "
             "rounds with the sampling that was used",
             nullable=True,
         ),
-        Column("group_epsilon", _REAL, "the same for all who have left so far as a group", nullable=True),
+        Column("group_epsilon", _REAL, "the same for all clients forgotten so far, as a group", nullable=True),
     ),
 )
 
 CURVES = Table(
     "curves",
-    "accuracy on the way",
+    "accuracy during training and recovery",
     (*_CELL_KEY, "round"),
     (
         *_CELL,
         Column("round", _INT, "rounds done"),
-        Column("retain_accuracy", _REAL, "share of right answers on the data of the clients that take part"),
-        Column("forget_accuracy", _REAL, "the same on those who left; null when nobody has", nullable=True),
+        Column("retain_accuracy", _REAL, "share of correct answers on the data of the clients that take part"),
+        Column("forget_accuracy", _REAL, "the same on the forgotten clients; null if there are none", nullable=True),
     ),
 )
 
 SENSITIVITY = Table(
     "sensitivity",
-    "what each sampled client did to the model, a row for each round that it took part in",
+    "how each sampled client changed the model, one row per round that it took part in",
     (*_CELL_KEY, "round", "client"),
     (
         *_CELL,
-        Column("round", _INT, "rounds done with this one: n of Psi(n, c)"),
+        Column("round", _INT, "rounds done, including this one: n of Psi(n, c)"),
         _CLIENT,
-        Column("distance", _REAL, "||theta^n - theta_c^n||: new global model to the client's own"),
+        Column("distance", _REAL, "||theta^n - theta_c^n||: from the new global model to the client's own"),
         Column("update_norm", _REAL, "||theta_c^n - theta^{n-1}||: how far the client moved"),
         Column("increment", _REAL, "Delta_c of the round, as published (equation 5)"),
         Column("psi", _REAL, "Psi(n, c), as published (equation 6)"),
@@ -98,14 +98,14 @@ SENSITIVITY = Table(
 
 _TRIAL = (
     Column("place", _INT, "number of the trial in the order of the config, from 0"),
-    Column("value", _TEXT, "what was tried; several settings' values with a comma between them"),
-    Column("seed", _INT, "seed of the federation; none of those that are reported"),
+    Column("value", _TEXT, "tried value; values of several settings with a comma between them"),
+    Column("seed", _INT, "seed of the federation, not one of the reported seeds"),
 )
 
 SEARCH = Table(
     "search",
-    "settings of a method: every value that was tried, under the same budget; a training where the method has one of "
-    "its own, otherwise the answer to the first request",
+    "settings of a method: every tried value, with the same budget; the run is the method's own training if it has "
+    "one, otherwise its answer to the first request",
     ("scenario", "variant", "place", "seed"),
     (
         _SCENARIO,
@@ -115,26 +115,26 @@ SEARCH = Table(
         Column("status", _TEXT, "done (target reached) | not_reached (within the search's rounds) | diverged"),
         Column("rounds", _INT, "aggregation rounds, calibration included"),
         Column("client_steps", _INT, "local optimiser steps, over all clients, calibration included"),
-        Column("accuracy", _REAL, "share of right answers on the data of those who take part, at the end"),
-        Column("chosen", pa.bool_(), "whether this value is the one that is used"),
+        Column("accuracy", _REAL, "share of correct answers on the data of the clients that take part, at the end"),
+        Column("chosen", pa.bool_(), "whether this value is used"),
     ),
 )
 
 SCENARIO_SEARCH = Table(
     "scenario_search",
-    "settings of a scenario: every value that was tried, under the same budget, in training and in the first request",
+    "settings of a scenario: every tried value, with the same budget, in training and in the first request",
     ("scenario", "setting", "place", "seed"),
     (
         _SCENARIO,
         Column("setting", _TEXT, "which setting of the scenario; several with a comma between them"),
         *_TRIAL,
-        Column("variant", _TEXT, "name in config/variants.yaml of who answered the request"),
+        Column("variant", _TEXT, "name in config/variants.yaml of the variant that answered the request"),
         Column("status", _TEXT, "done (target reached both times) | not_reached (one of them) | diverged (either)"),
         Column("trained", _TEXT, "how the training ended"),
         Column("training_rounds", _INT, "aggregation rounds of the training"),
         Column("rounds", _INT, "aggregation rounds of the request's recovery"),
         Column("client_steps", _INT, "local optimiser steps of both, over all clients"),
-        Column("accuracy", _REAL, "share of right answers on the data of those who remain, at the end"),
+        Column("accuracy", _REAL, "share of correct answers on the data of the remaining clients, at the end"),
         Column("used", pa.bool_(), "whether this value is the scenario's own"),
         Column("chosen", pa.bool_(), "whether this value is the best by the search's rule"),
     ),
@@ -148,15 +148,15 @@ _ENDED = (
     Column(
         "retain_accuracy",
         _REAL,
-        "on the data of those who remain; null where the weights were not finite",
+        "on the data of the remaining clients; null if the weights were not finite",
         nullable=True,
     ),
-    Column("forget_accuracy", _REAL, "on the data of those who have left so far", nullable=True),
+    Column("forget_accuracy", _REAL, "on the data of the clients forgotten so far", nullable=True),
 )
 
 SWEEP = Table(
     "sweep",
-    "a method under several sigma, recovered to the target after each request",
+    "a method with several values of sigma, recovered to the target after each request",
     ("scenario", "variant", "sigma", "seed", "request"),
     (
         *_CELL[:2],
@@ -169,11 +169,11 @@ SWEEP = Table(
 
 REQUEST_SETS = Table(
     "request_sets",
-    "one request of different sets of clients, recovered to the target",
+    "one request, for different sets of clients, recovered to the target",
     ("scenario", "variant", "set", "seed"),
     (
         *_CELL[:2],
-        Column("set", _INT, "which set: the class that leaves where clients hold one class, else a random draw"),
+        Column("set", _INT, "which set: the forgotten class if clients hold one class each, else a random draw"),
         _SEED,
         *_ENDED,
     ),
@@ -181,62 +181,80 @@ REQUEST_SETS = Table(
 
 METRICS = Table(
     "metrics",
-    "how well a model does on whom",
+    "metrics of every model, on subsets of the data",
     (*_CELL_KEY, "metric", "subset"),
     (
         *_CELL,
         Column("metric", _TEXT, "name in sifu/metrics: see the list below"),
-        Column("subset", _TEXT, "retain | forget (who left now) | forgotten (who has left so far) | test"),
-        Column("value", _REAL, "what was measured"),
+        Column(
+            "subset", _TEXT, "retain | forget (clients of this request) | forgotten (of all requests so far) | test"
+        ),
+        Column("value", _REAL, "measured value"),
+    ),
+)
+
+EXAMPLES = Table(
+    "examples",
+    "metrics that have a value for each example; empty where no metric has",
+    (*_CELL_KEY, "metric", "subset", "client", "place"),
+    (
+        *_CELL,
+        Column("metric", _TEXT, "see the metrics of the table `metrics`"),
+        Column("subset", _TEXT, "retain | forget | forgotten | test"),
+        Column("client", _INT, "number of the client, from 0; of the test set the number of a chunk"),
+        Column("place", _INT, "number of the example at its client, or in its chunk, from 0"),
+        Column("value", _SHORT, "the metric's value"),
     ),
 )
 
 VERIFICATION = Table(
     "verification",
-    "did it delete my data? what each client that has left finds out with its trigger (scenarios with a backdoor)",
+    "did it delete my data? what each forgotten client finds with its trigger (scenarios with a backdoor)",
     (*_CELL_KEY, "client"),
     (
         *_CELL,
         _CLIENT,
-        Column("left_at", _INT, "number of the request that it left with"),
-        Column("examples", _INT, "triggered images that nobody trained on"),
-        Column("successes", _INT, "how many of them the model gave the client's own label"),
-        Column("alpha", _REAL, "chance to accuse a server that did delete that a client allows itself"),
-        Column("chance", _REAL, "upper limit of that rate if deleted, by scratch in the same seed, all clients equal"),
-        Column("threshold", _INT, "successes from which on the client says that its data were not deleted"),
-        Column("accused", pa.bool_(), "whether it does; the report asks for more successes, as clients are not equal"),
-        Column("type_1", _REAL, "chance that it accuses a server that deleted them, if all clients were equal"),
-        Column("type_2", _REAL, "chance that it believes a server whose model answers at the rate seen"),
+        Column("left_at", _INT, "number of the request that the client was forgotten in"),
+        Column("examples", _INT, "held-out images with the trigger"),
+        Column("successes", _INT, "how many of them the model gave the label of the trigger"),
+        Column("alpha", _REAL, "probability of accusing an honest server that the client accepts"),
+        Column(
+            "chance", _REAL, "upper limit of the success rate of scratch in the same seed, if all clients were alike"
+        ),
+        Column("threshold", _INT, "number of successes from which on the client says that its data were not deleted"),
+        Column("accused", pa.bool_(), "whether it does; the report asks for more successes, because clients differ"),
+        Column("type_1", _REAL, "probability that it accuses an honest server, if all clients were alike"),
+        Column("type_2", _REAL, "probability that it believes a server whose model answers at the observed rate"),
     ),
 )
 
 ALPHA = Table(
     "alpha",
-    "the sensitivity of the training to one client, measured by training without it, beside its bounds",
+    "the sensitivity of the training to one client, measured by training without it, and its bounds",
     ("scenario", "change", "seed", "client", "round"),
     (
         _SCENARIO,
-        Column("change", _TEXT, "name in `alpha_sweep` of what was changed; empty: the scenario as it is"),
+        Column("change", _TEXT, "name of the change in `alpha_sweep`; empty: the scenario itself"),
         _SEED,
         _CLIENT,
         Column("round", _INT, "rounds done: n of alpha(n, c)"),
-        Column("alpha", _SHORT, "||theta^n with the client - theta^n without it||, other draws the same"),
+        Column("alpha", _SHORT, "||theta^n with the client - theta^n without it||, all other draws the same"),
         Column("psi_published", _SHORT, "Psi(n, c) with the client's share of all clients"),
-        Column("psi_released", _SHORT, "the same: the released code differs after a request only"),
+        Column("psi_released", _SHORT, "the same here: the released code differs only after a request"),
         Column("psi_strict", _SHORT, "Psi(n, c) with the client's weight in each round's cohort"),
     ),
 )
 
 NULL_SPACE = Table(
     "null_space",
-    "the paper's appendix A: an under-determined linear regression fine-tuned without an example, against retraining",
+    "the paper's appendix A: an under-determined linear regression, fine-tuned without an example and retrained",
     ("seed", "step"),
     (
         Column("seed", _INT, "seed of the examples"),
-        Column("step", _INT, "steps of gradient descent without the example, of both models"),
-        Column("null_space", _REAL, "their distance in the null space of the examples that are left"),
-        Column("span", _REAL, "their distance in the span of the examples that are left"),
-        Column("left_behind", _REAL, "how far the training had moved in that null space"),
+        Column("step", _INT, "steps of gradient descent of both models, without the example"),
+        Column("null_space", _REAL, "distance of the two models in the null space of the remaining examples"),
+        Column("span", _REAL, "distance of the two models in the span of the remaining examples"),
+        Column("left_behind", _REAL, "how far the training had moved the model in that null space"),
     ),
 )
 
@@ -252,7 +270,7 @@ STATISTICS = Table(
             "quantity",
             _TEXT,
             "a column of cells, a metric, done or refused (shares of seeds); rounds_to_scratch and steps_to_scratch: "
-            "over scratch's; speed_up: scratch's client steps over these; no_cost (a share) where some seeds took none",
+            "divided by scratch's; speed_up: scratch's client steps divided by these; no_cost: share of seeds at none",
         ),
         Column("subset", _TEXT, "of a metric; empty otherwise"),
         Column("mean", _REAL, "mean over seeds"),
@@ -265,19 +283,19 @@ STATISTICS = Table(
 
 BOUNDS = Table(
     "bounds",
-    "how often Psi is a bound in fact, and how far it is from one: the points of `alpha`, seed by seed",
+    "how often Psi really is a bound, and by how much: the points of `alpha`, seed by seed",
     ("scenario", "change", "rule", "seed"),
     (
         _SCENARIO,
         ALPHA.columns[1],
-        Column("rule", _TEXT, "how Psi is counted: published | strict, released where that is something else"),
+        Column("rule", _TEXT, "how Psi is counted: published | strict | released (only if it differs)"),
         _SEED,
-        Column("points", _INT, "rounds and clients that were measured and moved the training at all"),
-        Column("held", _INT, "those of them with alpha <= Psi, but for rounding"),
+        Column("points", _INT, "measured pairs of round and client in which the client changed the training"),
+        Column("held", _INT, "points with alpha <= Psi, up to rounding"),
         Column("worst", _REAL, "largest alpha / Psi"),
-        Column("leavers", _INT, "clients, each as the only one to leave; null: no SIFU, or changed", nullable=True),
-        Column("hidden", _INT, "those whose alpha the noise hides at the round SIFU goes back to", nullable=True),
-        Column("idle", _INT, "those of them whose alpha is 0: they had done nothing by then", nullable=True),
+        Column("leavers", _INT, "clients measured, each forgotten alone; null: no SIFU, or changed", nullable=True),
+        Column("hidden", _INT, "clients whose alpha the noise hides at SIFU's cut round", nullable=True),
+        Column("idle", _INT, "hidden clients with alpha 0: they had not taken part yet", nullable=True),
     ),
 )
 
@@ -291,6 +309,7 @@ TABLES = (
     SWEEP,
     REQUEST_SETS,
     METRICS,
+    EXAMPLES,
     VERIFICATION,
     ALPHA,
     NULL_SPACE,

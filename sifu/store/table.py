@@ -1,4 +1,4 @@
-"""What a Parquet table is: columns with their types and units, and the key of a row."""
+"""The description of a Parquet table: columns with types and units, and the key of a row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads and writes tensors with a header: safetensors, which execute nothing. No other module knows the format."""
+"""Reads and writes tensors with a header, as safetensors, which cannot execute code."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from sifu.store.provenance import Provenance
 
 
 def write_weights(path: Path, tensors: dict[str, Tensor], provenance: Provenance) -> None:
-    """Named tensors as safetensors."""
+    """Write named tensors, stamped with their provenance."""
     write_tensors(path, tensors, provenance.stamp())
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], header: dict[str, Any]) -> None:
-    """Tensors with a header of plain data; the header must hold `rules_version`."""
+    """Write tensors with a header of plain data, which must contain `rules_version`."""
     contiguous = {name: tensor.contiguous() for name, tensor in tensors.items()}
     header = header | {"checksum": _checksum(contiguous)}
     with atomic(path) as temporary:
-        try:  # one entry: safetensors writes several in an order of its own
+        try:  # one entry: the order of several would not be fixed
             save_file(contiguous, temporary, {"sifu": json.dumps(header, sort_keys=True)})
         except SafetensorError as error:
             raise OSError(f"{path} cannot be written: {error}") from None
 
 
 def _checksum(tensors: dict[str, Tensor]) -> int:
-    """Of names and values: the format itself would not notice a flipped bit."""
-    found = 0
+    """The CRC-32 of names and values: the format itself would not notice a flipped bit."""
+    crc = 0
     for name in sorted(tensors):
-        found = zlib.crc32(name.encode(), found)
-        found = zlib.crc32(tensors[name].reshape(-1).view(torch.uint8).numpy().data, found)
-    return found
+        crc = zlib.crc32(name.encode(), crc)
+        crc = zlib.crc32(tensors[name].reshape(-1).view(torch.uint8).numpy().data, crc)
+    return crc
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:

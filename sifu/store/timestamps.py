@@ -1,4 +1,4 @@
-"""Results that are dated ahead of this machine's clock: to Snakemake all that was made of them looks too old."""
+"""Repairs results dated in the future, by another machine's clock: Snakemake would run all later stages again."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import os
 import time
 from collections.abc import Iterator
 
-_SECONDS = 2.0  # file systems and machines may differ by so much
+_SECONDS = 2.0  # tolerated: clocks of file systems and machines may differ by this much
 
 
-def bring_back(folder: str) -> int:
-    """Set files under `folder` that are dated in the future to now; how many there were."""
-    now, found = time.time(), 0
+def clamp_future_timestamps(folder: str) -> int:
+    """Set the date of files under `folder` that lies in the future to now. The number of such files."""
+    now, changed = time.time(), 0
     for entry in _files(folder):
-        with contextlib.suppress(OSError):  # gone meanwhile, or somebody else's
+        with contextlib.suppress(OSError):  # deleted meanwhile, or owned by another user
             if entry.stat().st_mtime > now + _SECONDS:
                 os.utime(entry.path, (now, now))
-                found += 1
-    return found
+                changed += 1
+    return changed
 
 
 def _files(folder: str) -> Iterator[os.DirEntry[str]]:

@@ -1,4 +1,4 @@
-"""How long a job took, in a small file beside its tables: they themselves hold nothing that changes when made again."""
+"""The time of a job, in a small file next to its tables. Tables hold nothing that differs when they are made again."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import NamedTuple
 from sifu.store.parquet import write_text
 
 _FILE = "time.json"
-_SNAKEMAKE = "benchmark.tsv"  # what Snakemake leaves beside trainings and unlearnings
+_SNAKEMAKE = "benchmark.tsv"  # written by Snakemake next to the tables of training and unlearning
 
 
-class Spell(NamedTuple):
-    """When a job began (seconds since 1970) and how long it took; None where nobody looked at the clock."""
+class JobTime(NamedTuple):
+    """When a job began (seconds since 1970) and how long it took; None where it is not known."""
 
     began: float | None
     seconds: float | None
@@ -25,26 +25,26 @@ class Spell(NamedTuple):
 
 @contextmanager
 def timed(folder: Path) -> Iterator[None]:
-    """Writes when what happens inside began and how long it took, once all went well."""
+    """Write when the `with` block began and how long it took, if no error occurred."""
     began, start = time.time(), time.monotonic()
     yield
-    spell = Spell(round(began, 2), round(time.monotonic() - start, 2))
-    write_text(folder / _FILE, json.dumps(spell._asdict()) + "\n")
+    job = JobTime(round(began, 2), round(time.monotonic() - start, 2))
+    write_text(folder / _FILE, json.dumps(job._asdict()) + "\n")
 
 
-def spell_of(folder: Path) -> Spell:
-    """The time of the job that wrote to a folder."""
+def read_job_time(folder: Path) -> JobTime:
+    """The time of the job that wrote a folder."""
     try:
-        found = json.loads((folder / _FILE).read_text())
-        return Spell(float(found["began"]), float(found["seconds"]))
+        saved = json.loads((folder / _FILE).read_text())
+        return JobTime(float(saved["began"]), float(saved["seconds"]))
     except (OSError, ValueError, TypeError, KeyError):
-        return Spell(None, _snakemake_seconds(folder / _SNAKEMAKE))
+        return JobTime(None, _snakemake_seconds(folder / _SNAKEMAKE))
 
 
-def busy_seconds(spells: Sequence[Spell]) -> float:
-    """For how long at least one of the jobs ran; a job whose beginning is not known is taken to have run alone."""
-    known = sorted((s.began, s.began + s.seconds) for s in spells if s.began is not None and s.seconds is not None)
-    total = sum(s.seconds or 0.0 for s in spells if s.began is None)
+def busy_seconds(jobs: Sequence[JobTime]) -> float:
+    """Seconds in which at least one of the jobs ran; a job with unknown start counts as if it had run alone."""
+    known = sorted((j.began, j.began + j.seconds) for j in jobs if j.began is not None and j.seconds is not None)
+    total = sum(j.seconds or 0.0 for j in jobs if j.began is None)
     until = -math.inf
     for began, ended in known:
         total += max(0.0, ended - max(began, until))
@@ -53,7 +53,7 @@ def busy_seconds(spells: Sequence[Spell]) -> float:
 
 
 def _snakemake_seconds(path: Path) -> float | None:
-    """The last run's: a header, then a line a run that starts with its seconds."""
+    """The seconds of the last run: the file has a header, then one line per run that starts with its seconds."""
     try:
         return float(path.read_text().splitlines()[-1].split("\t")[0])
     except (OSError, ValueError, IndexError):

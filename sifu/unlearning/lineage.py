@@ -18,7 +18,7 @@ from sifu.certificate.sensitivity import (
     accumulate,
     client_increments,
     client_weights,
-    leaving_weight,
+    forgotten_weight,
     sampled,
     set_increments,
     spread_clients,
@@ -253,7 +253,7 @@ class Lineage:
         """Delta_W itself, from the updates of a replay of the whole segment. [S, T]"""
         size = self.engine.clients.size.cpu()
         v = client_weights(segment, size, weight).where(sampled(clients, segment.trace.cohort), 0.0)  # [S, T, m]
-        rest = 1 - leaving_weight(segment, size, clients, weight)  # [S, T]
+        rest = 1 - forgotten_weight(segment, size, clients, weight)  # [S, T]
         moved = torch.zeros_like(rest)
         for number, rows, result in self.engine.walk(segment):
             pull = (result.local - result.weights.unsqueeze(1)).double().cpu()  # [R, m, P]

@@ -1,8 +1,8 @@
-"""Local training: K steps of SGD for every sampled client of every seed. Four ways, one result.
+"""Local training: K steps of SGD for every sampled client of every seed. Four implementations, one result.
 
-`pooled`  one model at a time, a thread each: any module, on the CPU
+`pooled`  one model at a time per thread: any module, on the CPU
 `vmapped` all models at once through torch.func.vmap: any module, on a GPU
-`stacked` all models at once with kernels of our own: the paper's networks, on a GPU
+`stacked` all models at once with our own kernels: the paper's networks, on a GPU
 `dual`    logistic regression in the space of a client's examples: the fastest on both
 """
 
@@ -25,15 +25,15 @@ from sifu.models.flat import FlatModel
 
 
 class LocalTrainer(Protocol):
-    """Trains cohorts: where each client starts, who they are, which examples each step sees."""
+    """Trains cohorts from given weights on given batches."""
 
     def __call__(self, start: Tensor, seeds: Tensor, cohort: Tensor, batches: Batches) -> Tensor:
-        """`start` [R, P], `seeds` [R] rows of the clients' data, `cohort` [R, m] (-1: nobody) -> weights [R, m, P]."""
+        """`start` [R, P], `seeds` [R] rows of the clients' data, `cohort` [R, m] (-1: empty) -> weights [R, m, P]."""
         ...
 
 
 def local_trainer(model: FlatModel, clients: Clients, federation: Federation, workers: Workers | None) -> LocalTrainer:
-    """The fastest way for this model: `workers` on the CPU, None on a GPU."""
+    """The fastest trainer for this model; `workers` on the CPU, None on a GPU."""
     if DualTrainer.fits(model, clients):
         return DualTrainer(model, clients, federation, workers)
     if model.kernels is not None and kernels_fit(clients.images):

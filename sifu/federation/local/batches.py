@@ -1,4 +1,4 @@
-"""Which examples a client's SGD step sees: keyed shuffles, walked through batch by batch."""
+"""Which examples each SGD step of a client uses: keyed shuffles, read batch by batch."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ _LAST = torch.iinfo(torch.int64).max
 
 @dataclass(frozen=True)
 class Batches:
-    """The examples of every step, and how many of the B places are real (a client smaller than B has fewer)."""
+    """The examples of every step, and how many of the B places are used (fewer for a client smaller than B)."""
 
     index: Tensor  # [R, m, K, B] int64; places past `count` repeat example 0
     count: Tensor  # [R, m] int64: min(B, size of the client)
-    whole: bool = False  # every batch is all of its client's examples, in their order
+    is_full: bool = False  # every batch is all of its client's examples, in their order
 
     def first(self, steps: int) -> Batches:
         """The same batches, only the first `steps` of them."""
-        return Batches(self.index[:, :, :steps], self.count, self.whole)
+        return Batches(self.index[:, :, :steps], self.count, self.is_full)
 
     def weight(self, dtype: torch.dtype) -> Tensor:
-        """What each place counts in the mean of its batch."""
+        """The weight of each place in the mean of its batch. [R, m, K, B]"""
         place = torch.arange(self.index.shape[-1], device=self.index.device)
         real = place < self.count[..., None]  # [R, m, B]
         weight = real.to(dtype) / self.count[..., None].clamp(min=1)
-        return weight.unsqueeze(-2).expand(self.index.shape)  # [R, m, K, B]
+        return weight.unsqueeze(-2).expand(self.index.shape)
 
     def dense(self, num_examples: int, dtype: torch.dtype) -> Tensor:
-        """The same weights laid out over the client's examples."""
-        if self.whole:
+        """The same weights, indexed by the client's examples. [R, m, K, n]"""
+        if self.is_full:
             real = real_places(self.count, num_examples)  # [R, m, n]
             weight = real.to(dtype) / self.count[..., None].clamp(min=1)
             return weight.unsqueeze(2).expand(-1, -1, self.index.shape[2], -1)  # [R, m, K, n]
@@ -53,8 +53,8 @@ class Batcher:
     """
 
     federation: Federation
-    longest: int  # places for examples a client
-    epochs: int  # that the smallest client with more than B examples begins in a round; 0: there is none
+    longest: int  # examples of the largest client
+    epochs: int  # begun in a round by the smallest client with more than B examples; 0: there is none
 
     @staticmethod
     def of(clients: Clients, federation: Federation) -> Batcher:

@@ -1,9 +1,10 @@
 """Local training of logistic regression in the space of a client's examples.
 
-A step of SGD moves the weights along the client's own images: after any number of them W = c W_0 + A^T X, with X [n, D]
-the images (and a 1 for the bias), A [n, classes] the coefficients, and c = 1 unless weights decay. So K steps need the
-start's logits X W_0^T once, the Gram matrix G = X X^T (n^2 numbers, computed once for all rounds), and per step only
-L = c L_0 + G A, n x n x classes operations instead of two passes over X. X is touched twice a round, not twice a step.
+A step of SGD moves the weights along the client's own images: after any number of steps W = c W_0 + A^T X, with X
+[n, D] the images (and a 1 for the bias), A [n, classes] the coefficients, and c = 1 without weight decay. So K steps
+need the logits X W_0^T at the start once, the Gram matrix G = X X^T (n^2 numbers, computed once for all rounds), and
+per step only L = c L_0 + G A: n x n x classes operations instead of two passes over X. X is read twice per round, not
+twice per step.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from sifu.config.federation import Federation
 from sifu.core.types import Clients
 from sifu.federation.local.batches import Batches
 from sifu.federation.local.sgd import clip_factor
-from sifu.hardware.kernels import MOST_EXAMPLES, kernels_fit
+from sifu.hardware.kernels import MAX_EXAMPLES, kernels_fit
 from sifu.hardware.workers import Workers
 from sifu.models.flat import FlatModel
 from sifu.models.logistic import Logistic
 
-_MOST_EXAMPLES = 512  # beyond it the Gram matrix costs more than the images
-_CHUNK = 10  # clients a task: enough to hide the overhead of an operation, few enough for several tasks
+_MAX_EXAMPLES = 512  # with more, the Gram matrix costs more than the images
+_CHUNK = 10  # clients per task: enough to hide the overhead of an operation, few enough for several tasks
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class DualTrainer:
 
     @staticmethod
     def fits(model: FlatModel, clients: Clients) -> bool:
-        return isinstance(model.module, Logistic) and clients.images.shape[2] <= _MOST_EXAMPLES
+        return isinstance(model.module, Logistic) and clients.images.shape[2] <= _MAX_EXAMPLES
 
     @cached_property
     def _images(self) -> Tensor:
@@ -57,11 +58,11 @@ class DualTrainer:
     def __call__(self, start: Tensor, seeds: Tensor, cohort: Tensor, batches: Batches) -> Tensor:
         weight = batches.dense(self._images.shape[2], start.dtype)  # [R, m, K, n]
         if self.workers is None:
-            fused = kernels_fit(self._images) and self._images.shape[2] <= MOST_EXAMPLES
+            fused = kernels_fit(self._images) and self._images.shape[2] <= MAX_EXAMPLES
             return (self._train_fused if fused else self._train_all)(start, seeds, cohort, weight)
         local = start.unsqueeze(1).repeat(1, cohort.shape[1], 1)  # [R, m, P]
-        self._gram, self._targets  # noqa: B018  # made here once, not by several threads at the same time
-        present = (cohort >= 0).sum(1).tolist()  # absent clients stand last
+        self._gram, self._targets  # noqa: B018  # computed once here, not by several threads at the same time
+        present = (cohort >= 0).sum(1).tolist()  # empty places come last
         tasks = [
             (r, s, slice(j, min(j + _CHUNK, present[r])))
             for r, s in enumerate(seeds.tolist())
@@ -77,7 +78,7 @@ class DualTrainer:
         return local
 
     def _train_all(self, start: Tensor, seeds: Tensor, cohort: Tensor, weight: Tensor) -> Tensor:
-        """Everything in one batch, as a GPU likes it."""
+        """All clients in one batch, for a GPU."""
         shape = cohort.shape
         rows = start.unsqueeze(1).expand(*shape, -1).flatten(0, 1)  # [R * m, P]
         seed = seeds[:, None].expand(shape).reshape(-1)
@@ -85,7 +86,7 @@ class DualTrainer:
         return torch.where((cohort >= 0).unsqueeze(-1), local.unflatten(0, shape), start.unsqueeze(1))
 
     def _train_fused(self, start: Tensor, seeds: Tensor, cohort: Tensor, weight: Tensor) -> Tensor:
-        """The same in one kernel."""
+        """As `_train_all`, in one kernel."""
         from sifu.hardware.kernels.logistic import Descent, train
 
         data, shape = self.clients, cohort.shape

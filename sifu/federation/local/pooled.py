@@ -1,4 +1,4 @@
-"""Local training on the CPU: one model at a time, a thread each."""
+"""Local training on the CPU: one model at a time per thread."""
 
 from __future__ import annotations
 

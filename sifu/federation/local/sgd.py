@@ -10,12 +10,12 @@ _TINY = 1e-6  # as torch.nn.utils.clip_grad_norm_ adds to the norm
 
 
 def clip_factor(norm: Tensor, clip: float) -> Tensor:
-    """What a gradient of this norm is multiplied by."""
+    """The factor that clips a gradient of this norm to `clip`."""
     return (clip / (norm + _TINY)).clamp(max=1.0)
 
 
 def sgd_step(weights: Tensor, velocity: Tensor, gradient: Tensor, federation: Federation) -> None:
-    """weights [..., P] and velocity [..., P] after one step, in place."""
+    """One step on weights [..., P] and velocity [..., P], in place."""
     if federation.clip is not None:
         gradient = gradient * clip_factor(gradient.norm(dim=-1, keepdim=True), federation.clip)
     if federation.weight_decay:

@@ -1,4 +1,4 @@
-"""Local training of the paper's networks on a GPU: all seeds and sampled clients in one batch, kernels of our own."""
+"""Local training of the paper's networks on a GPU: all seeds and sampled clients in one batch, with our own kernels."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from sifu.models.flat import FlatModel
 
 
 class StackedNetwork(Protocol):
-    """A network for G models at once, whose rows of weights may have an order of their own (P' numbers)."""
+    """A network for G models at once. Its rows of weights may be in another order (P' numbers)."""
 
     def pack(self, rows: Tensor) -> Tensor: ...
 
     def unpack(self, packed: Tensor) -> Tensor: ...
 
     def forward(self, packed: Tensor, images: Tensor, rows: Tensor) -> Any:
-        """Of `rows` [G, B] of `images` [N, ...]; the result has `logits` [G, B, classes] and goes into `backward`."""
+        """A pass over `rows` [G, B] of `images` [N, ...]: has `logits` [G, B, classes], is given to `backward`."""
         ...
 
     def backward(self, packed: Tensor, done: Any, slope: Tensor, gradient: Tensor) -> None:
-        """Into `gradient` [G, P'] from `slope` [G, B, classes], d loss / d logits."""
+        """Write into `gradient` [G, P'] from `slope` [G, B, classes], d loss / d logits."""
         ...
 
 
 def sgd_step_on_gpu(weights: Tensor, velocity: Tensor, gradient: Tensor, federation: Federation) -> None:
-    """weights and velocity [G, P] after one step, in place, by a kernel of our own."""
+    """One step on weights and velocity [G, P], in place, by our own kernel."""
     from sifu.hardware.kernels.norm import row_norms
     from sifu.hardware.kernels.sgd import sgd_step
 

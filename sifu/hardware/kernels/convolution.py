@@ -1,6 +1,6 @@
 """3x3 convolution, max-pooling and ReLU of many models at once, and their gradients: implicit matrix products.
 
-Every model g has weights of its own. cuDNN has no such operation (grouped convolutions of one group a model come
+Every model g has its own weights. cuDNN has no such operation (grouped convolutions with one group per model come
 closest, and are several times slower), and writing out the patches, as im2col does, moves nine times the images.
 
 Activations are [G, B, H, W, channels], weights [G, 9 taps * channels in + 1, channels out], the bias last. A row of a
@@ -22,7 +22,7 @@ from torch import Tensor
 
 @triton.jit
 def _patch(base, row_ok, tap, channel_0, CIN: tl.constexpr, BLOCK_K: tl.constexpr, stride_y, stride_x, stride_c):
-    """Pointers' offsets and mask [rows, BLOCK_K] of one tap's channels; a first layer has all 9 taps in one block."""
+    """Offsets and mask [rows, BLOCK_K] of one tap's channels; a first layer has all 9 taps in one block."""
     k = tl.arange(0, BLOCK_K)
     if CIN < BLOCK_K:  # few channels: the block holds (tap, channel) pairs
         tap, channel = k // CIN, k % CIN
@@ -34,10 +34,10 @@ def _patch(base, row_ok, tap, channel_0, CIN: tl.constexpr, BLOCK_K: tl.constexp
 
 
 @triton.jit
-def _larger(other, number, best, which):
-    """Of two positions of a window the one with the larger value, and its number."""
-    larger = other > best
-    return tl.where(larger, other, best), tl.where(larger, number, which)
+def _larger(value, number, best, which):
+    """The larger of two values of a window, and the number of its position."""
+    larger = value > best
+    return tl.where(larger, value, best), tl.where(larger, number, which)
 
 
 @triton.jit
@@ -48,7 +48,7 @@ def forward_kernel(
     CIN: tl.constexpr, COUT: tl.constexpr, POOL: tl.constexpr, INDEXED: tl.constexpr, FINDS: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_K: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """y [G, B, out_height, out_width, COUT] = relu(pool(conv(x)) + bias), and which position of a window it is."""
+    """y [G, B, out_height, out_width, COUT] = relu(pool(conv(x)) + bias); arg: which position of its window."""
     model = tl.program_id(1)
     rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     positions = out_height * out_width
@@ -61,8 +61,10 @@ def forward_kernel(
     out = tl.arange(0, COUT)
     w += model.to(tl.int64) * w_model
     best = tl.zeros((BLOCK_M, COUT), tl.float32)
-    second, third, fourth = best, best, best  # of a window's positions; weights are read once for all of them
-    a_tap: tl.constexpr = 1 if CIN < BLOCK_K else CIN // BLOCK_K  # blocks; of few channels all nine taps are one block
+    second, third, fourth = best, best, best  # one per position of a window; weights are read once for all of them
+    a_tap: tl.constexpr = (
+        1 if CIN < BLOCK_K else CIN // BLOCK_K
+    )  # blocks per tap; with few channels one block holds all nine taps
     for block in range(0, 1 if CIN < BLOCK_K else 9 * a_tap):
         offset, ok = _patch(corner, row_ok, block // a_tap, block % a_tap * BLOCK_K, CIN, BLOCK_K, x_y, x_x, x_c)
         k = block * BLOCK_K + tl.arange(0, BLOCK_K)
@@ -97,7 +99,7 @@ def weight_gradient_kernel(
     CIN: tl.constexpr, COUT: tl.constexpr, POOL: tl.constexpr, INDEXED: tl.constexpr, SPLIT_ROWS: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_K: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """dw [splits, G, 9 * CIN + 1, COUT] from slope [G, B, out_height, out_width, COUT]; splits to be added up."""
+    """dw [splits, G, 9 * CIN + 1, COUT] from slope [G, B, out_height, out_width, COUT]; splits must be added up."""
     block, model, split = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     positions = out_height * out_width
     tap, channel_0 = block * BLOCK_K // CIN, block * BLOCK_K % CIN
@@ -112,11 +114,11 @@ def weight_gradient_kernel(
         if INDEXED:
             example = tl.load(index + example, mask=row_ok, other=0)
         corner = example.to(tl.int64) * x_example + (place // out_width) * POOL * x_y + (place % out_width) * POOL * x_x
-        here = (model.to(tl.int64) * batch * positions + rows)[:, None] * COUT + out[None, :]
-        pooled = tl.load(slope + here, mask=row_ok[:, None], other=0.0)
+        at = (model.to(tl.int64) * batch * positions + rows)[:, None] * COUT + out[None, :]
+        pooled = tl.load(slope + at, mask=row_ok[:, None], other=0.0)
         bias += tl.sum(pooled, 0)
         if POOL > 1:
-            which = tl.load(arg + here, mask=row_ok[:, None], other=0)
+            which = tl.load(arg + at, mask=row_ok[:, None], other=0)
         for s in tl.static_range(POOL * POOL):
             base = corner + (s // POOL) * x_y + (s % POOL) * x_x
             offset, ok = _patch(base, row_ok, tap, channel_0, CIN, BLOCK_K, x_y, x_x, x_c)
@@ -150,10 +152,10 @@ def input_gradient_kernel(
         cy, cx = py - tap // 3, px - tap % 3  # the convolution's position that saw x through this tap
         oy, ox = cy // POOL, cx // POOL
         ok = row_ok & (cy >= 0) & (cx >= 0) & (oy < out_height) & (ox < out_width)
-        here = (first + oy * out_width + ox)[:, None] * COUT + out[None, :]
-        own = tl.load(slope + here, mask=ok[:, None], other=0.0)
+        at = (first + oy * out_width + ox)[:, None] * COUT + out[None, :]
+        own = tl.load(slope + at, mask=ok[:, None], other=0.0)
         if POOL > 1:
-            which = tl.load(arg + here, mask=ok[:, None], other=-1)
+            which = tl.load(arg + at, mask=ok[:, None], other=-1)
             own = tl.where(which == ((cy % POOL) * POOL + cx % POOL)[:, None], own, 0.0)
         weight = tl.load(w + tap * CIN * COUT + channel[None, :] * COUT + out[:, None])  # [COUT, CIN]
         total = tl.dot(own, weight, total, input_precision=PRECISION)
@@ -163,7 +165,7 @@ def input_gradient_kernel(
 
 
 class Shape(NamedTuple):
-    """A layer: what it takes and gives, for every model."""
+    """The input and output sizes of a layer, the same for every model."""
 
     channels: int
     side: int
@@ -180,19 +182,19 @@ class Shape(NamedTuple):
 
     @property
     def block(self) -> int:
-        """Inner axis of a product: the channels of a tap, or all nine taps of a first layer."""
+        """Size of a product's inner axis: the channels of a tap, or all nine taps of a first layer."""
         return min(self.channels, 64) if self.channels >= 16 else triton.next_power_of_2(9 * self.channels)
 
 
 class Input(NamedTuple):
-    """Where a layer's images are: activations, or `rows` [G, B] of a dataset [N, channels, H, W]."""
+    """A layer's images: activations [G, B, H, W, channels], or `rows` [G, B] of a dataset [N, channels, H, W]."""
 
     images: Tensor
     rows: Tensor | None
 
     @property
     def strides(self) -> tuple[int, int, int, int]:
-        """Of an example, a line, a column, a channel."""
+        """Strides of an example, a line, a column, a channel."""
         if self.rows is not None:
             example, channel, line, column = self.images.stride()
         else:
@@ -201,7 +203,7 @@ class Input(NamedTuple):
 
 
 def forward(layer: Shape, given: Input, weight: Tensor, *, learns: bool = True) -> tuple[Tensor, Tensor]:
-    """Activations [G, B, side, side, channels] and, under pooling, where each was found (if a backward pass follows).
+    """Activations [G, B, side, side, channels] and, with pooling, the position of each maximum (if `learns`).
 
     `weight` [G, 9 * channels + 1, out channels] may be part of longer rows.
     """
@@ -220,12 +222,12 @@ def forward(layer: Shape, given: Input, weight: Tensor, *, learns: bool = True) 
 
 
 def weight_gradient(layer: Shape, given: Input, slope: Tensor, arg: Tensor, out: Tensor) -> None:
-    """Into `out` [G, 9 * channels + 1, out channels], which may be part of longer rows."""
+    """Write the gradient into `out` [G, 9 * channels + 1, out channels], which may be part of longer rows."""
     models, batch, side = slope.shape[:3]
     positions = batch * side * side
-    rows, stages, most = (64, 2, 512) if layer.channels < 16 else (32, 1, 1024)
-    # positions that a program adds up: the same however many models there are, so that sums round alike in any batch
-    split_rows = min(most, triton.cdiv(positions, rows) * rows)
+    rows, stages, max_rows = (64, 2, 512) if layer.channels < 16 else (32, 1, 1024)
+    # positions that a program adds up: independent of the number of models, so that sums round alike in any batch
+    split_rows = min(max_rows, triton.cdiv(positions, rows) * rows)
     splits = triton.cdiv(positions, split_rows)
     parts = out.new_empty(splits, *out.shape) if splits > 1 else out.unsqueeze(0)
     weight_gradient_kernel[(triton.cdiv(9 * layer.channels, layer.block), models, splits)](
@@ -239,7 +241,7 @@ def weight_gradient(layer: Shape, given: Input, slope: Tensor, arg: Tensor, out:
 
 
 def input_gradient(layer: Shape, images: Tensor, slope: Tensor, arg: Tensor, weight: Tensor) -> Tensor:
-    """The slope of the layer before, through its ReLU: [G, B, side, side, channels]."""
+    """The gradient of the previous layer's output, through its ReLU. [G, B, side, side, channels]"""
     models, batch, side = slope.shape[:3]
     dx = torch.empty_like(images)
     rows, tuning = 64, {"num_warps": 4, "num_stages": 1}
@@ -251,5 +253,5 @@ def input_gradient(layer: Shape, images: Tensor, slope: Tensor, arg: Tensor, wei
 
 
 def precision() -> str:
-    """How products round: as torch's own convolutions may."""
+    """The precision of products: the one that torch's own convolutions use."""
     return "tf32" if torch.backends.cudnn.allow_tf32 else "tf32x3"

@@ -1,10 +1,10 @@
 """Fully connected layers of many models at once, and their gradients.
 
-cuBLAS has batched products, but chooses how to add up by the number of models: a client's weights would then depend, in
-the last bit, on who else is trained beside it, and TF32 makes more of a last bit than rounding does. A round that is
-replayed in another batch must give the same weights, so the order of sums here depends on the layer alone.
+cuBLAS has batched products, but its order of summation depends on the number of models. A client's weights would then
+depend, in the last bit, on the other clients of the batch, and TF32 amplifies a difference in the last bit. A round
+that is replayed in another batch must give the same weights, so the order of sums here depends on the layer alone.
 
-Activations are [G, B, in], weights [G, in + 1, out], the bias last, each model's a part of a longer row.
+Activations are [G, B, in]. Weights are [G, in + 1, out], the bias last; they may be parts of longer rows.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from torch import Tensor
 
 from sifu.hardware.kernels.convolution import precision
 
-_ROWS, _INNER = 32, 64  # examples, and numbers in, that a program takes at a time
+_ROWS, _INNER = 32, 64  # examples and inputs that a program reads at a time
 
 
 @triton.jit
 def _tile(row, row_ok, column, column_ok, stride):
-    """Offsets and mask of some rows and columns of a matrix."""
+    """Offsets and mask of the given rows and columns of a matrix."""
     return row[:, None] * stride + column[None, :], row_ok[:, None] & column_ok[None, :]
 
 
@@ -30,7 +30,7 @@ def forward_kernel(
     x, w, y, batch, inner, outer, w_model,
     RELU: tl.constexpr, ROWS: tl.constexpr, INNER: tl.constexpr, OUTER: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """y [G, batch, outer] = x [G, batch, inner] w + bias, through a ReLU if asked for."""
+    """y [G, batch, outer] = x [G, batch, inner] w + bias, then a ReLU if RELU."""
     model = tl.program_id(1).to(tl.int64)
     row, out = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.arange(0, OUTER)
     x += model * batch * inner
@@ -38,10 +38,10 @@ def forward_kernel(
     total = tl.zeros((ROWS, OUTER), tl.float32)
     for first in range(0, inner, INNER):
         k = first + tl.arange(0, INNER)
-        here, ok = _tile(row, row < batch, k, k < inner, inner)
-        there, weight_ok = _tile(k, k < inner, out, out < outer, outer)
-        given = tl.load(x + here, mask=ok, other=0.0)
-        total = tl.dot(given, tl.load(w + there, mask=weight_ok, other=0.0), total, input_precision=PRECISION)
+        x_offset, ok = _tile(row, row < batch, k, k < inner, inner)
+        w_offset, weight_ok = _tile(k, k < inner, out, out < outer, outer)
+        given = tl.load(x + x_offset, mask=ok, other=0.0)
+        total = tl.dot(given, tl.load(w + w_offset, mask=weight_ok, other=0.0), total, input_precision=PRECISION)
     total += tl.load(w + inner * outer + out, mask=out < outer, other=0.0)[None, :]
     if RELU:
         total = tl.where(total < 0, 0.0, total)  # not a maximum: that would hide a NaN
@@ -66,8 +66,8 @@ def weight_gradient_kernel(
         row = first + tl.arange(0, ROWS)
         ok = (k < inner)[:, None] & (row < batch)[None, :]
         given = tl.load(x + k[:, None] + row[None, :] * inner, mask=ok, other=0.0)  # [INNER, ROWS]
-        there, slope_ok = _tile(row, row < batch, out, out < outer, outer)
-        own = tl.load(slope + there, mask=slope_ok, other=0.0)
+        offset, slope_ok = _tile(row, row < batch, out, out < outer, outer)
+        own = tl.load(slope + offset, mask=slope_ok, other=0.0)
         bias += tl.sum(own, 0)
         total = tl.dot(given, own, total, input_precision=PRECISION)
     to, ok = _tile(k, k < inner, out, out < outer, outer)
@@ -85,8 +85,8 @@ def input_gradient_kernel(
     model = tl.program_id(1).to(tl.int64)
     row, out = tl.program_id(2) * ROWS + tl.arange(0, ROWS), tl.arange(0, OUTER)
     k = tl.program_id(0) * INNER + tl.arange(0, INNER)
-    there, ok = _tile(row, row < batch, out, out < outer, outer)
-    own = tl.load(slope + model * batch * outer + there, mask=ok, other=0.0)
+    offset, ok = _tile(row, row < batch, out, out < outer, outer)
+    own = tl.load(slope + model * batch * outer + offset, mask=ok, other=0.0)
     weight_ok = (out < outer)[:, None] & (k < inner)[None, :]
     weight = tl.load(w + model * w_model + k[None, :] * outer + out[:, None], mask=weight_ok, other=0.0)
     total = tl.dot(own, weight, input_precision=PRECISION)  # [ROWS, INNER]
@@ -109,7 +109,7 @@ def forward(given: Tensor, weight: Tensor, *, relu: bool) -> Tensor:
 
 
 def weight_gradient(given: Tensor, slope: Tensor, out: Tensor) -> None:
-    """Into `out` [G, in + 1, out] from `given` [G, B, in] and `slope` [G, B, out]."""
+    """Write the gradient into `out` [G, in + 1, out], from `given` [G, B, in] and `slope` [G, B, out]."""
     models, batch, inner = given.shape
     outer, slope = slope.shape[2], slope.contiguous()
     weight_gradient_kernel[(triton.cdiv(inner, _INNER), models)](
@@ -119,7 +119,7 @@ def weight_gradient(given: Tensor, slope: Tensor, out: Tensor) -> None:
 
 
 def input_gradient(given: Tensor, slope: Tensor, weight: Tensor) -> Tensor:
-    """The slope of the layer before, through its ReLU: [G, B, in]."""
+    """The gradient of the previous layer's output, through its ReLU. [G, B, in]"""
     models, batch, inner = given.shape
     outer, slope, dx = slope.shape[2], slope.contiguous(), torch.empty_like(given)
     input_gradient_kernel[(triton.cdiv(inner, _INNER), models, triton.cdiv(batch, _ROWS))](
@@ -130,5 +130,5 @@ def input_gradient(given: Tensor, slope: Tensor, weight: Tensor) -> Tensor:
 
 
 def _width(outer: int) -> int:
-    """Columns of a program: all there are, as a power of two that the GPU has products for."""
+    """Columns of a program: all outputs, padded to a power of two of at least 16, as matrix units need."""
     return max(16, triton.next_power_of_2(outer))

@@ -1,4 +1,4 @@
-"""The hash of sifu/core/keys.py in one kernel: plain torch needs a dozen for every word."""
+"""The hash of sifu/core/keys.py in one kernel; plain torch needs a dozen kernels for every word."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BLOCK = 256
 
 @triton.jit
 def _mix(bits):
-    """Logical shifts: those of signed numbers would drag the sign along."""
+    """SplitMix64's finaliser, on unsigned numbers: shifts of signed numbers would copy the sign bit."""
     bits = bits.to(tl.uint64)
     bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9
     bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EB
@@ -35,14 +35,14 @@ def fold_kernel(state, word, out, total, columns, word_stride, BLOCK: tl.constex
 
 @triton.jit
 def fold_number_kernel(state, hashed, out, total, BLOCK: tl.constexpr):
-    """out [total] of state [total] and one word, hashed already."""
+    """out [total] of state [total] and one word that is already hashed."""
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     key = tl.load(state + at, mask=at < total, other=0).to(tl.uint64)
     tl.store(out + at, _mix(key * 0xBF58476D1CE4E5B9 + hashed.to(tl.uint64)).to(tl.int64), mask=at < total)
 
 
 def fold(state: Tensor, word: Tensor) -> Tensor:
-    """The keys of sub-streams: each of `state` [..., 1, 1] with words of its own, or all with the same `word` [n]."""
+    """The keys of sub-streams: each key of `state` [..., 1, 1] with its own words, or all with the same `word` [n]."""
     shape = torch.broadcast_shapes(state.shape, word.shape)
     columns = max(1, math.prod(shape) // max(1, state.numel()))
     if word.numel() != columns and word.shape != shape:
@@ -56,7 +56,7 @@ def fold(state: Tensor, word: Tensor) -> Tensor:
 
 
 def fold_number(state: Tensor, hashed: int) -> Tensor:
-    """The keys of the sub-stream of one word, of which `hashed` is the hash."""
+    """The keys of the sub-stream of one word; `hashed` is its hash."""
     state = state.contiguous()
     out = torch.empty_like(state)
     fold_number_kernel[(triton.cdiv(out.numel(), _BLOCK),)](state, hashed, out, out.numel(), _BLOCK)

@@ -1,9 +1,9 @@
-"""K steps of SGD of logistic regression for many clients at once, a client a program.
+"""K steps of SGD of logistic regression for many clients at once, one program per client.
 
 The arithmetic is that of sifu/federation/local/dual.py, in one kernel.
 
-A client's images are read twice, once for the logits of the start and once for the result; all that happens between
-stays on the processor: its Gram matrix, the coefficients of its examples, their velocity.
+A client's images are read twice: for the logits at the start, and for the result. The steps in between stay on the
+processor: the Gram matrix, the coefficients of the examples, their velocity.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-_PIXELS = 64  # of a block
+_PIXELS = 64  # per block
 
 
 @triton.jit
@@ -37,12 +37,12 @@ def train_kernel(
     bias = tl.load(start + classes * pixels + c, mask=used, other=0.0)
     first = tl.zeros((N, CLASSES), tl.float32) + bias[None, :]
     for block in range(0, pixels, PIXELS):
-        here = block + d
+        pixel = block + d
         x = tl.load(
-            images + n[:, None] * pixels + here[None, :], mask=real[:, None] & (here < pixels)[None, :], other=0.0
+            images + n[:, None] * pixels + pixel[None, :], mask=real[:, None] & (pixel < pixels)[None, :], other=0.0
         )
         w = tl.load(
-            start + c[None, :] * pixels + here[:, None], mask=used[None, :] & (here < pixels)[:, None], other=0.0
+            start + c[None, :] * pixels + pixel[:, None], mask=used[None, :] & (pixel < pixels)[:, None], other=0.0
         )
         first = tl.dot(x, w, first, input_precision=PRECISION)
 
@@ -71,12 +71,12 @@ def train_kernel(
     tl.store(local + classes * pixels + c, kept * bias + tl.sum(coefficients, 0), mask=used)
     turned = tl.trans(coefficients)  # [CLASSES, N]
     for block in range(0, pixels, PIXELS):
-        here = block + d
+        pixel = block + d
         x = tl.load(
-            images + n[:, None] * pixels + here[None, :], mask=real[:, None] & (here < pixels)[None, :], other=0.0
+            images + n[:, None] * pixels + pixel[None, :], mask=real[:, None] & (pixel < pixels)[None, :], other=0.0
         )
-        at = c[:, None] * pixels + here[None, :]
-        ok = used[:, None] & (here < pixels)[None, :]
+        at = c[:, None] * pixels + pixel[None, :]
+        ok = used[:, None] & (pixel < pixels)[None, :]
         w = tl.load(start + at, mask=ok, other=0.0)
         tl.store(local + at, tl.dot(turned, x, kept * w, input_precision=PRECISION), mask=ok)
 
@@ -97,10 +97,10 @@ def predict_kernel(
     bias = tl.load(weights + classes * pixels + c, mask=used, other=0.0)
     logits = tl.zeros((N, CLASSES), tl.float32) + bias[None, :]
     for block in range(0, pixels, PIXELS):
-        here = block + d
-        inside = here < pixels
-        x = tl.load(images + example[:, None] + here[None, :], mask=real[:, None] & inside[None, :], other=0.0)
-        w = tl.load(weights + c[None, :] * pixels + here[:, None], mask=used[None, :] & inside[:, None], other=0.0)
+        pixel = block + d
+        inside = pixel < pixels
+        x = tl.load(images + example[:, None] + pixel[None, :], mask=real[:, None] & inside[None, :], other=0.0)
+        w = tl.load(weights + c[None, :] * pixels + pixel[:, None], mask=used[None, :] & inside[:, None], other=0.0)
         logits = tl.dot(x, w, logits, input_precision=PRECISION)
     best = tl.argmax(tl.where(used[None, :], logits, float("-inf")), 1)
     tl.store(predicted + model * count + n, best.to(tl.int64), mask=real)
@@ -117,9 +117,10 @@ class Descent(NamedTuple):
 
 def train(images: Tensor, gram: Tensor, labels: Tensor, start: Tensor, seed: Tensor, place: Tensor, weight: Tensor,
           descent: Descent) -> Tensor:  # fmt: skip
-    """`images` [clients, n, D], `gram` [clients, n, n], `labels` [clients, n], `start` [R, P]; for each of q trainings
-    its row `seed` [q] of the start, its client `place` [q], and what examples count at each step, `weight` [q, K, n].
-    Weights [q, P].
+    """The weights [q, P] of q trainings, from `start` [R, P].
+
+    Training q starts at row `seed` [q] and uses the data of client `place` [q]; `weight` [q, K, n] is the weight of
+    each example at each step. `images` [clients, n, D], `gram` [clients, n, n], `labels` [clients, n].
     """
     examples, pixels = images.shape[1:]
     classes = start.shape[1] // (pixels + 1)
@@ -148,5 +149,5 @@ def predict(weights: Tensor, images: Tensor, rows: Tensor) -> Tensor:
 
 
 def precision() -> str:
-    """Three products of TF32 are as good as one of float32 here, and run on the matrix units."""
+    """Three TF32 products are as precise as one of float32 here, and run on the matrix units."""
     return "tf32x3" if torch.backends.cudnn.allow_tf32 else "ieee"

@@ -1,4 +1,4 @@
-"""The length of each row, added up in the same order whatever the number of rows (torch's own depends on it)."""
+"""The norm of each row, summed in the same order for any number of rows (torch's own order depends on it)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def root_kernel(sums, norms, blocks, BLOCK: tl.constexpr):
 
 
 def row_norms(rows: Tensor) -> Tensor:
-    """[..., P] -> [...]"""
+    """The Euclidean norm of each row. [..., P] -> [...]"""
     rows = rows.contiguous()
     norms, count = rows.new_empty(rows.shape[:-1]), rows.shape[-1]
     blocks = triton.cdiv(count, _BLOCK)

@@ -1,4 +1,4 @@
-"""A step of SGD in one pass over the weights: the arithmetic of sifu/federation/local/sgd.py, for rows on a GPU."""
+"""A step of SGD in one pass over the weights: the arithmetic of sifu/federation/local/sgd.py on a GPU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BLOCK = 1024
 def step_kernel(
     weights, velocity, gradient, factor, count, rate, momentum, decay, CLIPPED: tl.constexpr, BLOCK: tl.constexpr
 ):  # fmt: skip
-    """weights, velocity and gradient [G, count]; factor [G]: what a row's gradient is multiplied by."""
+    """weights, velocity and gradient [G, count]; factor [G] multiplies each row's gradient."""
     row = tl.program_id(1).to(tl.int64)
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     ok = at < count
@@ -37,7 +37,7 @@ def sgd_step(
     momentum: float,
     decay: float,
 ) -> None:
-    """weights and velocity [G, P] after one step, in place; gradients times `factor` [G], None: as they are."""
+    """One step on weights and velocity [G, P], in place. Gradients are multiplied by `factor` [G] unless it is None."""
     models, count = weights.shape
     step_kernel[(triton.cdiv(count, _BLOCK), models)](
         weights, velocity, gradient, gradient if factor is None else factor, count,

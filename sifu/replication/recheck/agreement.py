@@ -21,13 +21,13 @@ from enum import Enum
 import numpy as np
 import pandas as pd
 
-from sifu.federation.stop import LOOKS
+from sifu.federation.stop import EVALUATION_INTERVALS
 from sifu.replication.claims.stored_tables import StoredTables
-from sifu.store.cell import Wanted
+from sifu.store.cell import CellKey
 
 Value = str | int | float  # a status, rounds, an accuracy
-_ROUNDS = max(rounds for _, rounds in LOOKS)
-_ACCURACY = min(distance for distance, _ in LOOKS)
+_ROUNDS = max(rounds for _, rounds in EVALUATION_INTERVALS)
+_ACCURACY = min(distance for distance, _ in EVALUATION_INTERVALS)
 _SEQUENCE = ["scenario", "variant", "stop"]
 
 
@@ -56,7 +56,7 @@ def worst(agreements: Iterable[Agreement]) -> Agreement:
     return max(agreements, key=list(Agreement).index, default=Agreement.DIFFERS)
 
 
-def compare(cell: Wanted, stored: StoredTables, again: StoredTables, *, elsewhere: bool) -> list[Compared]:
+def compare(cell: CellKey, stored: StoredTables, again: StoredTables, *, elsewhere: bool) -> list[Compared]:
     """The status, the rounds and every accuracy of all requests of a cell's seed, under the cell's stop rule.
 
     `elsewhere`: rounding may differ, as device, torch or, on a GPU, block of the re-run are others.
@@ -71,7 +71,7 @@ def compare(cell: Wanted, stored: StoredTables, again: StoredTables, *, elsewher
     return compared
 
 
-def _values(tables: StoredTables, cell: Wanted) -> defaultdict[tuple[int, str], dict[int, Value]]:
+def _values(tables: StoredTables, cell: CellKey) -> defaultdict[tuple[int, str], dict[int, Value]]:
     """Every seed's value of a request and quantity."""
     values: defaultdict[tuple[int, str], dict[int, Value]] = defaultdict(dict)
     cells, metrics = (_rows(table, cell) for table in (tables.cells, tables.metrics))
@@ -83,7 +83,7 @@ def _values(tables: StoredTables, cell: Wanted) -> defaultdict[tuple[int, str], 
     return values
 
 
-def _rows(table: pd.DataFrame, cell: Wanted) -> pd.DataFrame:
+def _rows(table: pd.DataFrame, cell: CellKey) -> pd.DataFrame:
     """The rows of all seeds and requests of a cell's scenario, variant and stop."""
     return table[(table[_SEQUENCE] == list(cell[:3])).all(axis=1)]
 

@@ -19,7 +19,7 @@ from sifu.replication.recheck.pace import pace_of
 from sifu.replication.recheck.rerun import Machine, rerun, seeds_with
 from sifu.replication.recheck.sample import sample_cells
 from sifu.replication.recheck.stored_run import StoredRun, named_cell, read_stored_run
-from sifu.store.cell import Wanted, cells_file
+from sifu.store.cell import CellKey, cells_file
 from sifu.store.parquet import read_stamp
 
 _WEAK = "within seeds: no closer than another seed would be; rounding of another device, torch or block may do that"
@@ -34,7 +34,7 @@ class Chosen:
     minutes: float
     sample_seed: int
 
-    def cells(self, stored: StoredRun, machine: Machine) -> list[Wanted]:
+    def cells(self, stored: StoredRun, machine: Machine) -> list[CellKey]:
         if self.names:
             return [named_cell(name, stored) for name in self.names]
         kind = choose_device(machine.device).type
@@ -60,7 +60,7 @@ def recheck(chosen: Chosen, machine: Machine) -> int:
     return 1 if counts[Agreement.DIFFERS] else 0
 
 
-def _again(cell: Wanted, stored: StoredRun, machine: Machine) -> dict[str, list[Compared]]:
+def _again(cell: CellKey, stored: StoredRun, machine: Machine) -> dict[str, list[Compared]]:
     """The compared numbers of every seed that is run with the cell's own, by the name of that seed's cell."""
     seeds = seeds_with(cell, machine.stored, together=machine.together)
     with tempfile.TemporaryDirectory() as name:
@@ -71,11 +71,11 @@ def _again(cell: Wanted, stored: StoredRun, machine: Machine) -> dict[str, list[
         return {_name(seed_cell): compare(seed_cell, stored.tables, again, elsewhere=elsewhere) for seed_cell in own}
 
 
-def _name(cell: Wanted) -> str:
+def _name(cell: CellKey) -> str:
     return f"{cell.scenario}/{cell.variant}/{cell.seed} {cell.stop}"
 
 
-def made_with(cell: Wanted, folder: Path) -> tuple[str, str, str]:
+def made_with(cell: CellKey, folder: Path) -> tuple[str, str, str]:
     """What rounding depends on, as far as it is known: device, torch and, on a GPU, the seeds that are run together."""
     path = cells_file(cell, folder)
     stamp = read_stamp(path)

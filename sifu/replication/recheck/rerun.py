@@ -12,11 +12,11 @@ from sifu.plan.load import load_scenario, load_variant
 from sifu.plan.variants import method_of
 from sifu.stages.block import Block
 from sifu.stages.partition import run_partition
-from sifu.stages.search import chosen_values
+from sifu.stages.choice import chosen_values
 from sifu.stages.train import run_train
 from sifu.stages.unlearn import run_unlearn
 from sifu.stages.verify import REFERENCE, run_verify
-from sifu.store.cell import Wanted, cells_file
+from sifu.store.cell import CellKey, cells_file
 from sifu.store.paths import stage_folder, stop_name
 from sifu.unlearning.method import Method, OwnTraining
 
@@ -42,14 +42,14 @@ class Machine:
         return self.seeds == "block" or (self.seeds == "auto" and choose_device(self.device).type == "cuda")
 
 
-def seeds_with(cell: Wanted, stored: Path, *, together: bool) -> range:
+def seeds_with(cell: CellKey, stored: Path, *, together: bool) -> range:
     """The cell's own seed, or all seeds of its stored block."""
     if not together:
         return range(cell.seed, cell.seed + 1)
     return block_seeds(cells_file(cell, stored).parent.name)
 
 
-def rerun(cell: Wanted, machine: Machine, folder: Path) -> None:
+def rerun(cell: CellKey, machine: Machine, folder: Path) -> None:
     """Write the training, the unlearning under the cell's stop rule and the metrics of its seeds to `folder`."""
     scenario = _scenario(cell, machine)
     seeds = seeds_with(cell, machine.stored, together=machine.together)
@@ -78,7 +78,7 @@ def needed_variants(scenario: Scenario) -> tuple[str, ...]:
     return () if scenario.backdoor is None else (REFERENCE,)
 
 
-def _scenario(cell: Wanted, machine: Machine) -> Scenario:
+def _scenario(cell: CellKey, machine: Machine) -> Scenario:
     """The cell's scenario, with no other limit on recovery than the cell's own."""
     scenario = load_scenario(machine.config / "scenarios.yaml", cell.scenario, machine.data_root)
     return replace(scenario, budgets=tuple(share for share in scenario.budgets if stop_name(share) == cell.stop))
@@ -88,7 +88,7 @@ def _place(folder: Path, stage: str, block: Block, variant: str = "") -> Path:
     return stage_folder(str(folder), stage, block.name, block_name(block.seeds), variant)
 
 
-def _method(name: str, scenario: Scenario, cell: Wanted, machine: Machine) -> Method:
+def _method(name: str, scenario: Scenario, cell: CellKey, machine: Machine) -> Method:
     """The method of a variant, with the value that the stored search chose where it has one."""
     variant = load_variant(machine.config / "variants.yaml", name)
     if variant.search is None:

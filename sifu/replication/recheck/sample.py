@@ -10,18 +10,18 @@ from sifu.errors import DataError, StoreError
 from sifu.replication.recheck.pace import Pace
 from sifu.replication.recheck.rerun import seeds_with
 from sifu.replication.recheck.stored_run import StoredRun
-from sifu.store.cell import Wanted
+from sifu.store.cell import CellKey
 
 
 def sample_cells(
     stored: StoredRun, count: int, minutes: float, seed: int, pace_of: Callable[[str], Pace], *, together: bool = False
-) -> list[Wanted]:
+) -> list[CellKey]:
     """At most `count` cells, each of which takes at most its share of `minutes` by estimate.
 
     One re-run answers all requests of a scenario, variant, stop and seed, or (`together`) of all seeds of a block; it
     is drawn once. A scenario without its dataset is left out.
     """
-    cells = [Wanted(*row) for row in stored.candidates()[list(Wanted._fields)].itertuples(index=False)]
+    cells = [CellKey(*row) for row in stored.candidates()[list(CellKey._fields)].itertuples(index=False)]
     paces = _paces({cell.scenario for cell in cells}, pace_of)
     known = [cell for cell in cells if cell.scenario in paces]
     if not known:
@@ -37,14 +37,14 @@ def sample_cells(
     return cheap[:count]
 
 
-def _runs(cells: list[Wanted], folder: Path, together: bool) -> dict[Wanted, range]:
+def _runs(cells: list[CellKey], folder: Path, together: bool) -> dict[CellKey, range]:
     """The first cell of each re-run, and the seeds that are run with it."""
     sequences = {cell[:4]: cell for cell in reversed(cells)}.values()
     first = {(cell[:3], seeds_with(cell, folder, together=together)): cell for cell in sequences}
     return {cell: seeds for (_, seeds), cell in sorted(first.items(), key=lambda item: item[1])}
 
 
-def _seconds(cell: Wanted, seeds: range, stored: StoredRun, pace: Pace) -> float:
+def _seconds(cell: CellKey, seeds: range, stored: StoredRun, pace: Pace) -> float:
     return pace.round_seconds * stored.rounds(cell, seeds, pace.needed)
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from sifu.errors import ConfigError, StoreError
 from sifu.replication.claims.stored_tables import StoredTables, read_tables
-from sifu.store.cell import Wanted
+from sifu.store.cell import CellKey
 from sifu.store.parquet import read_table
 from sifu.store.schemas import CELLS
 
@@ -30,9 +30,9 @@ class StoredRun:
         """Cells that something was run for, sorted by their key."""
         cells = self.tables.cells
         kept = cells[(cells["variant"] != _TRIVIAL) & (cells["status"] != "refused")]
-        return kept.sort_values(list(Wanted._fields)).reset_index(drop=True)
+        return kept.sort_values(list(CellKey._fields)).reset_index(drop=True)
 
-    def rounds(self, cell: Wanted, seeds: range, needed: tuple[str, ...] = ()) -> int:
+    def rounds(self, cell: CellKey, seeds: range, needed: tuple[str, ...] = ()) -> int:
         """Rounds of the trainings of a cell, and of all requests of its variant and of the `needed` variants: to the
         target, which is always run, and under the cell's stop rule. `seeds` that run together wait for the slowest.
         """
@@ -46,7 +46,7 @@ class StoredRun:
         """Rounds by (scenario, variant, stop), then by request, then by seed: grouped once for all cells."""
         grouped: dict[tuple[str, str, str], dict[int, dict[int, int]]] = {}
         for table in (self.training.assign(stop=_TRAINING), self.tables.cells):
-            columns = (table[name].tolist() for name in (*Wanted._fields, "rounds"))
+            columns = (table[name].tolist() for name in (*CellKey._fields, "rounds"))
             for scenario, variant, stop, seed, request, rounds in zip(*columns, strict=True):
                 grouped.setdefault((scenario, variant, stop), {}).setdefault(request, {})[seed] = rounds
         return grouped
@@ -63,7 +63,7 @@ def read_stored_run(folder: Path) -> StoredRun:
     return StoredRun(folder, tables, pd.concat(frames, ignore_index=True) if frames else empty)
 
 
-def named_cell(text: str, stored: StoredRun) -> Wanted:
+def named_cell(text: str, stored: StoredRun) -> CellKey:
     """`scenario/variant/seed` as the cell of its last request, to the target; with `/budget_25`, under that limit."""
     try:
         scenario, variant, seed, *stop = text.split("/")
@@ -76,4 +76,4 @@ def named_cell(text: str, stored: StoredRun) -> Wanted:
     rows = cells[(cells[["scenario", "variant", "stop", "seed"]] == list(wanted)).all(axis=1)]
     if rows.empty:
         raise StoreError(f"{stored.folder} has no cell {text} ({limit}) that was run to its end")
-    return Wanted(*wanted, request=int(rows["request"].max()))
+    return CellKey(*wanted, request=int(rows["request"].max()))

@@ -1,4 +1,4 @@
-"""The benchmark runs and reports what it says; how fast is not a test's business."""
+"""The benchmark runs and prints its tables; speed itself is not tested."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from sifu.__main__ import main
+from sifu.cli.main import main
 from tests.conftest import REPO
 
 

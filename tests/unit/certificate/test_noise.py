@@ -1,4 +1,4 @@
-"""What noise really hides: by the textbook, exactly, and as an attacker finds it."""
+"""What noise really hides: by the textbook formula, exactly, and by an attack."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sifu.errors import ConfigError
 from sifu.federation.stop import Stop
 from tests.conftest import tiny_clients, tiny_engine
 
-# --- noise: what it hides, by the textbook and exactly
+# --- noise: what it hides, by the textbook formula and exactly
 
 
 def by_integration(epsilon: float, ratio: float) -> float:
@@ -41,7 +41,7 @@ def test_exact_delta_against_integration(epsilon: float, ratio: float) -> None:
     assert exact == pytest.approx(by_integration(epsilon, ratio), rel=1e-5, abs=1e-12)
 
 
-def test_the_papers_certificate_is_not_what_it_says() -> None:
+def test_the_papers_certificate_promises_too_much() -> None:
     """eps = 10, delta = 0.01, textbook: sigma / Psi* = 0.3108; the true delta is 0.0406, the true eps 11.92.
 
     Exactly sigma / Psi* = 0.3501 is needed, 12.7% more noise.
@@ -81,7 +81,7 @@ def test_more_noise_hides_more(epsilon: float, delta: float, sigma: float) -> No
     assert float(needed) == pytest.approx(sigma)
 
 
-def test_nothing_to_hide_and_nothing_to_hide_it_with() -> None:
+def test_no_sensitivity_and_no_noise() -> None:
     psi = torch.tensor([0.0, 0.0, 1.0], dtype=torch.float64)
     sigma = torch.tensor([0.0, 1.0, 0.0], dtype=torch.float64)
     for claimed in ((10.0, 0.01), (0.0, 0.0)):
@@ -90,7 +90,7 @@ def test_nothing_to_hide_and_nothing_to_hide_it_with() -> None:
         assert delta.tolist() == [0.0, 0.0, 1.0]
 
 
-def test_what_is_not_a_number_promises_nothing() -> None:
+def test_a_nan_guarantees_nothing() -> None:
     psi = torch.tensor([math.inf, math.nan, 1e160], dtype=torch.float64)
     sigma = torch.tensor([math.inf, 1.0, 1.0], dtype=torch.float64)
     epsilon, delta = actual_guarantee(10.0, 0.01, psi, sigma)
@@ -120,7 +120,7 @@ def test_contraction_of_the_three_kinds_of_losses() -> None:
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.01), (3.0, 0.05)])
-def test_the_audit_never_exceeds_a_true_claim_and_catches_a_lie(epsilon: float, delta: float) -> None:
+def test_the_audit_never_exceeds_a_true_claim_and_detects_a_false_one(epsilon: float, delta: float) -> None:
     theta, phi = torch.zeros(3, dtype=torch.float64), torch.tensor([0.6, 0.0, 0.8], dtype=torch.float64)
     sigma = 1 / largest_ratio(epsilon, delta, "analytic")
     key = Keys.of([5]).rows(0)
@@ -131,7 +131,7 @@ def test_the_audit_never_exceeds_a_true_claim_and_catches_a_lie(epsilon: float, 
 
 
 def test_the_audit_of_a_trained_pair_stays_below_its_strict_claim() -> None:
-    """Gaussian noise looks the same from every side: of the two models only their distance matters to the attack."""
+    """Gaussian noise is the same in all directions: only the distance of the two models matters to the attack."""
     engine, keys = tiny_engine(clients=tiny_clients(seeds=1)), Keys.of([0])
     everyone = torch.ones(1, 4, dtype=torch.bool)
     segment = engine.run(engine.model.init(keys), everyone, keys, Stop(None, 0, torch.tensor([5])))

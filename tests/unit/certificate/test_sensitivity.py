@@ -1,4 +1,4 @@
-"""Sensitivity: Psi against the paper's double sum, sets of clients, and what is measured."""
+"""Sensitivity: Psi compared with the paper's double sum and with measured alpha, and sets of clients."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ def test_increments_by_share_by_hand() -> None:
 
 def test_increments_by_cohort_by_hand() -> None:
     """Weights 1/7 and 6/7, 1/3 and 2/3: odds 1/6, 6, 1/2, 2. Alone in round 3, client 0 is the whole step."""
-    found = client_increments(SEGMENT, SIZE, "cohort")[0]
-    close(found[:2], [[1 / 6, 12.0], [0.25, 8.0]])
-    assert float(found[2, 0]) == pytest.approx(0.9)
+    increments = client_increments(SEGMENT, SIZE, "cohort")[0]
+    close(increments[:2], [[1 / 6, 12.0], [0.25, 8.0]])
+    assert float(increments[2, 0]) == pytest.approx(0.9)
 
 
 def test_a_set_together_by_hand() -> None:
-    """Clients 0 and 1 leave. By share: (0.1 x 1, 0.3 x 0.5, 0.1 x 3) / 0.6; by cohort client 0 is all of round 3."""
-    leavers = torch.tensor([[True, True, False]])
-    close(set_increments(SEGMENT, SIZE, leavers, "share")[0], [0.1 / 0.6, 0.15 / 0.6, 0.3 / 0.6])
-    by_cohort = set_increments(SEGMENT, SIZE, leavers, "cohort")[0]
+    """Clients 0 and 1 together. By share: (0.1 x 1, 0.3 x 0.5, 0.1 x 3) / 0.6; by cohort client 0 is all of round 3."""
+    forgotten = torch.tensor([[True, True, False]])
+    close(set_increments(SEGMENT, SIZE, forgotten, "share")[0], [0.1 / 0.6, 0.15 / 0.6, 0.3 / 0.6])
+    by_cohort = set_increments(SEGMENT, SIZE, forgotten, "cohort")[0]
     close(by_cohort[:2], [(1 / 7) / (6 / 7), (0.5 / 3) / (2 / 3)])
     assert float(by_cohort[2]) == pytest.approx(0.9)
 
@@ -73,8 +73,8 @@ def test_a_set_of_one_is_the_client() -> None:
     for weight in ("share", "cohort"):
         alone = spread_clients(client_increments(SEGMENT, SIZE, weight), COHORT, 3)
         for client in range(3):
-            leavers = torch.arange(3).unsqueeze(0) == client
-            torch.testing.assert_close(set_increments(SEGMENT, SIZE, leavers, weight), alone[..., client])
+            forgotten = torch.arange(3).unsqueeze(0) == client
+            torch.testing.assert_close(set_increments(SEGMENT, SIZE, forgotten, weight), alone[..., client])
 
 
 @pytest.mark.parametrize("contraction", [1.0, 0.9, 1.05])
@@ -86,16 +86,16 @@ def test_psi_is_the_papers_sum(contraction: float) -> None:
     torch.testing.assert_close(psi, torch.tensor([[0.0] * 3, *expected], dtype=torch.float64))
 
 
-def test_psi_goes_on_from_where_it_was() -> None:
+def test_psi_continues_from_a_start_value() -> None:
     increments = torch.tensor([[1.0, 2.0, 4.0]])
     for factor in (1.0, 0.5):
-        whole = accumulate(increments, factor)
-        rest = accumulate(increments[:, 1:], factor, start=whole[:, 1])
-        torch.testing.assert_close(rest, whole[:, 1:])
+        psi = accumulate(increments, factor)
+        rest = accumulate(increments[:, 1:], factor, start=psi[:, 1])
+        torch.testing.assert_close(rest, psi[:, 1:])
     assert math.isclose(float(accumulate(increments, 0.5)[0, -1]), 4 + 1 + 0.25)
 
 
-# --- sensitivity against the truth
+# --- sensitivity compared with alpha
 
 
 def quadratics(seed: int, rounds: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -173,7 +173,7 @@ def test_a_coupled_run_leaves_out_one_client_and_nothing_else() -> None:
     for row, (s, c) in enumerate(zip(*(part.tolist() for part in pairs), strict=True)):
         visits = (segment.trace.cohort[s] == c).any(1).nonzero().flatten()
         first = int(visits[0]) if len(visits) else 6
-        assert (alpha[row, : first + 1] == 0).all(), "before the client comes nothing differs"
+        assert (alpha[row, : first + 1] == 0).all(), "nothing differs before the client is sampled"
         if first < int(segment.rounds[s]):
             assert float(alpha[row, first + 1]) > 0
-    assert (alpha[2, 4:] == alpha[2, 4]).all(), "a seed that has ended stays where it was"
+    assert (alpha[2, 4:] == alpha[2, 4]).all(), "a finished seed does not change"

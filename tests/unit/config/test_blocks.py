@@ -1,4 +1,4 @@
-"""Blocks that the machine chooses."""
+"""The block size that is chosen for a machine."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def test_a_seed_of_cifar() -> None:
     assert seed_bytes(SCENARIOS["cifar10"]) == 4 * (2 * 100 * 100 * 3072 + 100 * 100**2 + 5 * 20 * 3072 * 64)
 
 
-def test_room_decides(gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half of the memory over the bytes of a seed; of several scenarios the smallest counts; never less than 1."""
+def test_memory_decides(gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the memory divided by the bytes of a seed; the smallest over several scenarios; at least 1."""
     cifar, mnist = SCENARIOS["cifar10"], SCENARIOS["mnist"]
     monkeypatch.setattr(blocks, "gpu_memory", lambda: 2 * 7 * seed_bytes(cifar))
     assert chosen_block_size([cifar], "auto") == 7
@@ -48,17 +48,17 @@ def test_larger_clients_need_more() -> None:
 
 
 @pytest.mark.parametrize(
-    ("device", "there", "expected"),
+    ("device", "has_gpu", "expected"),
     [("cuda", False, True), ("auto", True, True), ("cpu", True, False), ("auto", False, False)],
 )
-def test_who_finds_a_gpu(device: str, there: bool, expected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks.shutil, "which", lambda name: "/bin/x" if there else None)
+def test_which_jobs_have_a_gpu(device: str, has_gpu: bool, expected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks.shutil, "which", lambda name: "/bin/x" if has_gpu else None)
     assert uses_gpu(device) is expected
 
 
 @pytest.mark.parametrize(("device", "expected"), [("auto", True), ("cuda", True), ("cpu", False)])
 def test_jobs_on_a_cluster_ask_for_their_gpu(monkeypatch: pytest.MonkeyPatch, device: str, expected: bool) -> None:
-    """The machine that asks need not have one."""
+    """The machine that submits them need not have one."""
     monkeypatch.setattr(blocks.shutil, "which", lambda name: None)
     assert uses_gpu(device, cluster=True) is expected
 
@@ -70,7 +70,7 @@ def test_memory_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("answer", [FileNotFoundError(), subprocess.TimeoutExpired("nvidia-smi", 20)], ids=repr)
-def test_a_silent_gpu_is_taken_for_a_small_one(answer: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_without_an_answer_counts_as_a_small_one(answer: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: object, **kwargs: object) -> None:
         raise answer
 

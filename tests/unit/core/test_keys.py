@@ -32,10 +32,10 @@ def test_a_draw_depends_on_names_alone(seed: int, name: str, number: int) -> Non
 
 
 @given(st.sets(st.integers(0, 99), min_size=1, max_size=20))
-def test_removing_clients_changes_nobody_elses_draws(leavers: set[int]) -> None:
+def test_removing_clients_does_not_change_the_draws_of_others(removed: set[int]) -> None:
     keys = Keys.of([3]).fold("cohort", 7)
     everyone = torch.arange(100)
-    rest = torch.tensor([c for c in range(100) if c not in leavers])
+    rest = torch.tensor([c for c in range(100) if c not in removed])
     assert torch.equal(keys.each(everyone).state[0, rest], keys.each(rest).state[0])
 
 

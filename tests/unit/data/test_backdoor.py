@@ -1,4 +1,4 @@
-"""Backdoors: who carries which trigger, and what a client can conclude from its checks."""
+"""Backdoors: the triggers of clients, and what a client can conclude from its checks."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def scenario() -> Scenario:
 
 
 def triggers_of(scenario: Scenario, seed: int = 0) -> Triggers:
-    found = draw_triggers(scenario, seed)
-    assert found is not None
-    return found
+    triggers = draw_triggers(scenario, seed)
+    assert triggers is not None
+    return triggers
 
 
 def test_every_client_has_a_trigger_of_its_own(scenario: Scenario) -> None:
@@ -78,7 +78,7 @@ def holdings(count: int) -> pd.DataFrame:
     return pd.DataFrame({"seed": 0, "client": row // 20, "place": row % 20, "row": row, "label": row % 10})
 
 
-def test_checks_are_images_that_nobody_trains_on(scenario: Scenario) -> None:
+def test_checks_are_held_out_images(scenario: Scenario) -> None:
     partition = holdings(400)
     for test in (True, False):
         images = digits(900, test=test)
@@ -94,8 +94,8 @@ def test_checks_are_images_that_nobody_trains_on(scenario: Scenario) -> None:
             assert len(set(own.tolist())) == 40
 
 
-def test_too_few_images_left_is_one_sentence(scenario: Scenario) -> None:
-    with pytest.raises(DataError, match=r"only \d+ images are left that nobody trains on"):
+def test_too_few_held_out_images_are_one_sentence(scenario: Scenario) -> None:
+    with pytest.raises(DataError, match=r"only \d+ held-out images are available"):
         load_checks(scenario, digits(430, test=False), holdings(400), range(1))
 
 
@@ -108,11 +108,11 @@ def test_clients_are_trained_on_their_triggers(scenario: Scenario) -> None:
     assert torch.equal(clean.labels[0][~changed], dirty.labels[0][~changed])
 
 
-def test_a_trigger_larger_than_the_image_or_beside_a_watermark_is_refused(scenario: Scenario) -> None:
+def test_a_trigger_larger_than_the_image_or_with_a_watermark_is_refused(scenario: Scenario) -> None:
     plain = to_plain(scenario)
     with pytest.raises(ConfigError, match=r"backdoor\.pixels: 785 is refused; allowed: 1 to 784"):
         build(Scenario, plain | {"backdoor": {"pixels": 785}}, "x")
-    with pytest.raises(ConfigError, match="null beside a watermark"):
+    with pytest.raises(ConfigError, match="null with a watermark"):
         build(Scenario, plain | {"watermark": {}}, "x")
 
 

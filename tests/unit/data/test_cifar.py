@@ -1,4 +1,4 @@
-"""CIFAR's own files, which are pickles: read as they were published, never run, and downloaded."""
+"""CIFAR's files, which are pickles: read as published and downloaded, never executed."""
 
 from __future__ import annotations
 

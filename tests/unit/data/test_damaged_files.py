@@ -1,4 +1,4 @@
-"""Datasets that are refused: truncated, damaged, absent or of something else, each with a sentence that says so."""
+"""Datasets that are refused with one sentence: truncated, damaged, missing or with other contents."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_label_out_of_range(tmp_path: Path) -> None:
 def test_writers_of_another_dataset(tmp_path: Path) -> None:
     write_mnist(tmp_path)
     write_idx(tmp_path / "QMNIST/raw/qmnist-train-labels-idx2-int.gz", np.full((43, 8), 5, np.int32))
-    with pytest.raises(DataError, match="does not describe the MNIST train set beside it"):
+    with pytest.raises(DataError, match="does not describe the MNIST train set in "):
         read("mnist_by_writer", tmp_path)
     write_idx(tmp_path / "QMNIST/raw/qmnist-train-labels-idx2-int.gz", np.full((43, 2), 5, np.int32))
     with pytest.raises(DataError, match="expected a table of 8 columns"):
@@ -94,7 +94,7 @@ def test_writers_of_another_dataset(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "words"),
+    ("columns", "message"),
     [
         ({"label": None}, "has no column label; it has image, client"),
         ({"image": None}, "has no column image"),
@@ -108,14 +108,14 @@ def test_writers_of_another_dataset(tmp_path: Path) -> None:
         ({"client": [None] * 6}, "client"),
     ],
 )
-def test_bad_parquet_columns(columns: dict[str, Any], words: str, tmp_path: Path) -> None:
+def test_bad_parquet_columns(columns: dict[str, Any], message: str, tmp_path: Path) -> None:
     write_parquet(tmp_path, **columns)
-    with pytest.raises(DataError, match=words):
+    with pytest.raises(DataError, match=message):
         read("cifar10", tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("image", "words"),
+    ("image", "message"),
     [
         (b"not a png", "image in row 3 does not decode"),
         (png(np.zeros((32, 32, 3), np.uint8))[:60], "image in row 3 does not decode"),
@@ -123,10 +123,10 @@ def test_bad_parquet_columns(columns: dict[str, Any], words: str, tmp_path: Path
         (None, "image in row 3 is null"),
     ],
 )
-def test_bad_parquet_images(image: bytes | None, words: str, tmp_path: Path) -> None:
+def test_bad_parquet_images(image: bytes | None, message: str, tmp_path: Path) -> None:
     good = png(np.zeros((32, 32, 3), np.uint8))
     write_parquet(tmp_path, image=pa.array([good, good, good, image, good, good], pa.binary()))
-    with pytest.raises(DataError, match=words):
+    with pytest.raises(DataError, match=message):
         read("cifar10", tmp_path).train.pixels(np.arange(6))
 
 
@@ -165,7 +165,7 @@ def test_missing_dataset_names_the_file(tmp_path: Path) -> None:
 
 def test_natural_partition_without_persons(tmp_path: Path) -> None:
     write_parquet(tmp_path, client=None)
-    with pytest.raises(DataError, match="needs to know who each example comes from"):
+    with pytest.raises(DataError, match="needs to know whose example each one is"):
         partition_split(Natural(num_clients=2), read("cifar10", tmp_path).train, 10, Keys.of([0]).rows(0))
 
 
@@ -191,7 +191,7 @@ def test_a_partition_of_other_data_is_refused() -> None:
     scenario = build(Scenario, GOOD, "x")
     for row, label in ((9, 0), (1, 2)):
         partition = pd.DataFrame({"seed": 0, "client": 0, "place": [0], "row": [row], "label": [label]})
-        with pytest.raises(DataError, match="made of other data"):
+        with pytest.raises(DataError, match="made from other data"):
             load_clients(scenario, images, partition, range(1))
 
 

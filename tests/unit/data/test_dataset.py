@@ -1,4 +1,4 @@
-"""Datasets that are read: the embedded digits, and small generated trees in the original layouts."""
+"""Reading datasets: the embedded digits, and small generated files in the original layouts."""
 
 from __future__ import annotations
 

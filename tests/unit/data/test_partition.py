@@ -1,4 +1,4 @@
-"""Partitions as properties: sizes exact, nothing held twice, names decide, nothing silent."""
+"""Properties of partitions: exact sizes, no example held twice, draws that depend on names, clear refusals."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_fit_supply_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "count", "examples", "words"),
+    ("kind", "count", "examples", "message"),
     [
         ("one_class", 10, 31, "class 0 has 60 examples, its 2 clients need 62"),
         ("iid", 10, 31, "10 clients x 31 examples need 310, the dataset has 300"),
@@ -142,8 +142,8 @@ def test_fit_supply_by_hand() -> None:
         ("natural", 16, 0, "15 persons have at least 10 examples, 16 clients are asked for"),
     ],
 )
-def test_too_little_data_is_said(kind: str, count: int, examples: int, words: str) -> None:
-    with pytest.raises(DataError, match=words):
+def test_too_little_data_is_refused(kind: str, count: int, examples: int, message: str) -> None:
+    with pytest.raises(DataError, match=message):
         split(kind, 0, list(range(count)), examples)
 
 

@@ -1,4 +1,4 @@
-"""The real datasets, where they are there."""
+"""The real datasets, if they are installed."""
 
 from __future__ import annotations
 

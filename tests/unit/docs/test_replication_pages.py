@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sifu.__main__ import main
+from sifu.cli.main import main
 from sifu.catalog.datasets import DATASETS
 from sifu.docs.deviations import DEVIATIONS
 from sifu.docs.generated_parts import filled

@@ -1,4 +1,4 @@
-"""A training that is cut off goes on where it was, to the same bits; what is stale or damaged is passed over."""
+"""An interrupted training resumes to the same bits; a stale or damaged checkpoint is ignored."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.conftest import tiny_clients, tiny_engine
 
 
 class Killed(Exception):
-    """What a kill is to a test in the same process."""
+    """Stands for a kill, in the same process as the test."""
 
 
 STOPS = {
@@ -34,29 +34,29 @@ STOPS = {
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """A checkpoint after every round."""
-    monkeypatch.setattr(checkpoint, "_SHARE", 0)
+    monkeypatch.setattr(checkpoint, "_WRITING_SHARE", 0)
 
 
 def train(engine: Engine, stop: Stop, *, poison: bool = False, **options: object) -> Segment:
     keys = Keys.of(range(2))
     start = engine.model.init(keys)
     if poison:
-        start[0] *= 1e37  # the first seed diverges on the way
+        start[0] *= 1e37  # the first seed diverges
     everyone = torch.ones_like(engine.clients.size, dtype=torch.bool)
     return engine.run(start, everyone, keys.fold("train"), stop, snapshot_every=4, **options)  # type: ignore[arg-type]
 
 
-def cut_off(engine: Engine, stop: Stop, rounds: int, **options: bool) -> int:
-    """Train until the process "dies" in round `rounds` (0: the first); how many rounds were begun."""
+def interrupted(engine: Engine, stop: Stop, rounds: int, **options: bool) -> int:
+    """Train until the process "dies" in round `rounds` (0: the first). The number of rounds that were started."""
     begun = 0
-    whole = Training._train
+    train_round = Training._train
 
     def dies(self: Training) -> None:
         nonlocal begun
         if begun >= rounds:
             raise Killed
         begun += 1
-        whole(self)
+        train_round(self)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Training, "_train", dies)
@@ -65,27 +65,27 @@ def cut_off(engine: Engine, stop: Stop, rounds: int, **options: bool) -> int:
     return begun
 
 
-def same(left: Segment, right: Segment) -> bool:
-    parts = [(getattr(left, f.name), getattr(right, f.name)) for f in fields(Segment) if f.name != "trace"]
-    parts += list(zip(vars(left.trace).values(), vars(right.trace).values(), strict=True))
+def same(first: Segment, second: Segment) -> bool:
+    parts = [(getattr(first, f.name), getattr(second, f.name)) for f in fields(Segment) if f.name != "trace"]
+    parts += list(zip(vars(first.trace).values(), vars(second.trace).values(), strict=True))
     return all(torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b for a, b in parts)
 
 
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("stop", STOPS)
 @pytest.mark.parametrize("change", [{}, {"sampling": "poisson"}], ids=["fixed", "poisson"])
-def test_the_same_bits_wherever_it_is_cut(tmp_path: Path, stop: str, change: dict[str, object]) -> None:
+def test_the_same_bits_wherever_it_is_interrupted(tmp_path: Path, stop: str, change: dict[str, object]) -> None:
     plain = tiny_engine(**change)
-    whole = train(plain, STOPS[stop])
-    total = int(whole.rounds.max())
+    complete = train(plain, STOPS[stop])
+    total = int(complete.rounds.max())
     for rounds in range(1, total, 1 if total < 15 else 5):
         kept = Checkpoints(tmp_path / str(rounds), "code", 0.0)
         engine = replace(plain, checkpoints=kept)
-        assert cut_off(engine, STOPS[stop], rounds) == rounds
-        left = cut_off(engine, STOPS[stop], 10**6)  # the rest of it
-        assert left < total, "it did not begin at the beginning"
+        assert interrupted(engine, STOPS[stop], rounds) == rounds
+        remaining = interrupted(engine, STOPS[stop], 10**6)
+        assert remaining < total, "it resumed"
         again = train(replace(plain, checkpoints=Checkpoints(tmp_path / str(rounds), "code", 60.0)), STOPS[stop])
-        assert same(again, whole), f"cut off after {rounds} rounds"
+        assert same(again, complete), f"interrupted after {rounds} rounds"
 
 
 @pytest.mark.usefixtures("eager")
@@ -93,40 +93,40 @@ def test_seeds_that_diverge_stay_so(tmp_path: Path) -> None:
     clients = tiny_clients()
     clients.images[1] *= 1e30
     plain = tiny_engine(clients=clients)
-    whole = train(plain, STOPS["rounds"])
-    assert whole.status == ("done", "diverged")
+    complete = train(plain, STOPS["rounds"])
+    assert complete.status == ("done", "diverged")
     for rounds in range(1, 9):
         engine = replace(plain, checkpoints=Checkpoints(tmp_path / str(rounds), "code", 0.0))
-        cut_off(engine, STOPS["rounds"], rounds)
-        assert same(train(engine, STOPS["rounds"]), whole)
+        interrupted(engine, STOPS["rounds"], rounds)
+        assert same(train(engine, STOPS["rounds"]), complete)
 
 
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("stop", STOPS)
-def test_where_rounds_run_ahead_of_looks(tmp_path: Path, stop: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a GPU: seeds that are done stay in the batch for a while."""
+def test_where_rounds_run_ahead_of_evaluations(tmp_path: Path, stop: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a GPU: finished seeds stay in the batch for a while."""
     monkeypatch.setattr("sifu.federation.training.runs_ahead", lambda device: True)
     plain = replace(tiny_engine(), workers=None)
-    whole = train(plain, STOPS[stop])
-    for rounds in range(1, int(whole.rounds.max()), 3):
+    complete = train(plain, STOPS[stop])
+    for rounds in range(1, int(complete.rounds.max()), 3):
         engine = replace(plain, checkpoints=Checkpoints(tmp_path / str(rounds), "code", 0.0))
-        cut_off(engine, STOPS[stop], rounds)
-        assert same(train(engine, STOPS[stop]), whole)
+        interrupted(engine, STOPS[stop], rounds)
+        assert same(train(engine, STOPS[stop]), complete)
 
 
 @pytest.mark.usefixtures("eager")
-def test_a_training_that_is_done_is_not_done_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_finished_training_is_not_repeated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     engine = replace(tiny_engine(), checkpoints=Checkpoints(tmp_path, "code", 0.0))
-    whole = train(engine, STOPS["rounds"])
+    complete = train(engine, STOPS["rounds"])
     capsys.readouterr()
-    assert cut_off(engine, STOPS["rounds"], 10**6) == 0
-    assert capsys.readouterr().err == "goes on after 9 rounds that were done before\n"
-    assert same(train(engine, STOPS["rounds"]), whole)
+    assert interrupted(engine, STOPS["rounds"], 10**6) == 0
+    assert capsys.readouterr().err == "resumes after 9 rounds\n"
+    assert same(train(engine, STOPS["rounds"]), complete)
 
 
 @pytest.mark.usefixtures("eager")
-def test_what_is_stale_is_not_used(tmp_path: Path) -> None:
-    """Other code or settings, federation, stop rule, data or seeds: begin at the beginning."""
+def test_a_stale_checkpoint_is_not_used(tmp_path: Path) -> None:
+    """Other code or settings, federation, stop rule, data or seeds: start from the first round."""
     plain, stop = tiny_engine(), STOPS["rounds"]
     train(replace(plain, checkpoints=Checkpoints(tmp_path, "code", 0.0)), stop)
     assert len(list(tmp_path.iterdir())) == 1
@@ -139,25 +139,25 @@ def test_what_is_stale_is_not_used(tmp_path: Path) -> None:
         (replace(plain, checkpoints=kept), replace(stop, max_rounds=torch.tensor([9, 5]))),
         (replace(tiny_engine(clients=clients), checkpoints=kept), stop),
     ]
-    assert [cut_off(engine, rule, 10**6) for engine, rule in others] == [9] * len(others)
-    assert cut_off(others[1][0], stop, 10**6, poison=True) > 0
+    assert [interrupted(engine, rule, 10**6) for engine, rule in others] == [9] * len(others)
+    assert interrupted(others[1][0], stop, 10**6, poison=True) > 0
 
 
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("damage", ["cut", "flip"])
-def test_a_damaged_checkpoint_is_passed_over(tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_checkpoint_is_ignored(tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str]) -> None:
     engine = replace(tiny_engine(), checkpoints=Checkpoints(tmp_path, "code", 0.0))
-    whole = train(engine, STOPS["rounds"])
+    complete = train(engine, STOPS["rounds"])
     (path,) = tmp_path.iterdir()
     content = bytearray(path.read_bytes())
     content[-9] ^= 1
     path.write_bytes(content[:-100] if damage == "cut" else content)
-    assert same(train(engine, STOPS["rounds"]), whole)
-    assert "a checkpoint is passed over: " in capsys.readouterr().err
+    assert same(train(engine, STOPS["rounds"]), complete)
+    assert "a checkpoint is ignored: " in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("eager")
-def test_a_disk_that_is_full_does_not_end_a_training(
+def test_a_full_disk_does_not_end_a_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def full(*_: object) -> None:
@@ -167,7 +167,7 @@ def test_a_disk_that_is_full_does_not_end_a_training(
     plain = tiny_engine()
     engine = replace(plain, checkpoints=Checkpoints(tmp_path, "code", 0.0))
     assert same(train(engine, STOPS["rounds"]), train(plain, STOPS["rounds"]))
-    assert capsys.readouterr().err.count("a checkpoint could not be written, the training goes on: ") == 1
+    assert capsys.readouterr().err.count("a checkpoint could not be written, the training continues: ") == 1
 
 
 def test_writing_takes_a_hundredth_of_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,14 +185,14 @@ def test_writing_takes_a_hundredth_of_the_time(tmp_path: Path, monkeypatch: pyte
 
 
 def test_short_trainings_are_written_together(tmp_path: Path) -> None:
-    """None of them is as long as the interval, and yet none is done again."""
+    """None of them is as long as the interval, and yet none is repeated."""
     kept = Checkpoints(tmp_path, "code", 60.0)
     engine = replace(tiny_engine(), checkpoints=kept)
     for rounds in (3, 4, 5):
         train(engine, Stop(None, 0, torch.tensor([rounds, rounds])))
     assert list(tmp_path.iterdir()) == []
     kept.due = time.monotonic()
-    cut_off(engine, STOPS["rounds"], 2)
+    interrupted(engine, STOPS["rounds"], 2)
     assert len(list(tmp_path.iterdir())) == 4
     kept.clear()
     assert not tmp_path.exists()

@@ -1,4 +1,4 @@
-"""The batched engine against the plain loop, and what must not change a result."""
+"""The batched engine compared with the plain loop, and what must not change a result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests import reference
 from tests.conftest import tiny_clients, tiny_engine
 
 EVERY_MODEL = pytest.mark.parametrize("name", list(MODELS))
-# In float64 only the order of sums differs between fast and plain; in float32 a rounding may flip a max or a relu.
+# In float64 only the order of sums differs from the plain loop; in float32 rounding may flip a max or a relu.
 EXACT = {"rtol": 1e-10, "atol": 1e-12}
 CLOSE = {"rtol": 1e-3, "atol": 1e-3}
 
@@ -55,7 +55,7 @@ def plain(engine: Engine, seed: int, rounds: int, available: list[int]) -> list[
     return models
 
 
-# m = M for the small ones alone: seconds each for images of 64 x 64, and the model has no part in who is drawn
+# m = M for small images only: 64 x 64 takes seconds each, and the cohort does not depend on the model
 @pytest.mark.parametrize(
     ("name", "clients_per_round"),
     [(name, m) for name in MODELS for m in (2, 4) if m == 2 or not name.startswith("cnn64")],
@@ -69,7 +69,7 @@ def test_same_weights_as_the_plain_loop(name: str, clients_per_round: int) -> No
             fast, slow = segment.final[seed], plain(engine, seed, 3, [0, 1, 2, 3])[-1]
             if dtype == torch.float64:
                 torch.testing.assert_close(fast, slow, **EXACT)
-            else:  # where a maximum was flipped some weights differ by a step
+            else:  # where a maximum was flipped, some weights differ by a step
                 assert torch.isclose(fast, slow, **CLOSE).double().mean() > 0.999
 
 
@@ -92,14 +92,14 @@ def test_same_weights_under_every_setting(name: str, changes: dict[str, float]) 
         torch.testing.assert_close(segment.final[seed], plain(engine, seed, 2, [0, 1, 2, 3])[-1], **EXACT)
 
 
-def test_clients_that_left_take_no_part() -> None:
+def test_forgotten_clients_take_no_part() -> None:
     engine = tiny_engine()
     available = torch.tensor([[True, False, True, True], [False, True, True, False]])
     segment = run(engine, fixed(4, 2), available)
     assert set(segment.trace.cohort[0].flatten().tolist()) <= {0, 2, 3}
     assert set(segment.trace.cohort[1].flatten().tolist()) == {1, 2}
-    for seed, left in enumerate(([0, 2, 3], [1, 2])):
-        torch.testing.assert_close(segment.final[seed], plain(engine, seed, 4, left)[-1], **CLOSE)
+    for seed, remaining in enumerate(([0, 2, 3], [1, 2])):
+        torch.testing.assert_close(segment.final[seed], plain(engine, seed, 4, remaining)[-1], **CLOSE)
 
 
 def test_fewer_clients_than_a_cohort_and_none_at_all() -> None:
@@ -122,7 +122,7 @@ def test_seeds_stop_at_different_rounds_and_are_frozen() -> None:
 
 @pytest.mark.parametrize("name", ["logistic", "cnn28"])
 def test_a_seed_alone_is_the_seed_in_a_block(name: str) -> None:
-    """On the CPU to the last bit, weights and traces, with seeds that drop out of the batch on the way."""
+    """On the CPU to the last bit, weights and traces, with seeds that are dropped from the batch one by one."""
     clients = tiny_clients(name, seeds=5)
     stop = Stop(None, 0, torch.tensor([4, 2, 5, 3, 1]))
     block = run(tiny_engine(name, clients), stop)
@@ -138,12 +138,12 @@ def test_a_seed_alone_is_the_seed_in_a_block(name: str) -> None:
 def test_padding_changes_nothing(name: str) -> None:
     """More room for examples, filled with NaN, and one more client of NaN that is not available."""
     clients = tiny_clients(name)
-    seeds, count, most = clients.labels.shape
-    images = torch.full((seeds, count + 1, most + 3, *clients.images.shape[3:]), torch.nan)
-    labels = torch.zeros(seeds, count + 1, most + 3, dtype=torch.int64)
-    size = torch.full((seeds, count + 1), most + 3)
-    images[:, :count, :most] = torch.where(clients.real()[..., None, None, None], clients.images, torch.nan)
-    labels[:, :count, :most], size[:, :count] = clients.labels, clients.size
+    seeds, count, longest = clients.labels.shape
+    images = torch.full((seeds, count + 1, longest + 3, *clients.images.shape[3:]), torch.nan)
+    labels = torch.zeros(seeds, count + 1, longest + 3, dtype=torch.int64)
+    size = torch.full((seeds, count + 1), longest + 3)
+    images[:, :count, :longest] = torch.where(clients.real()[..., None, None, None], clients.images, torch.nan)
+    labels[:, :count, :longest], size[:, :count] = clients.labels, clients.size
     available = torch.arange(count + 1).expand(seeds, -1) < count
     padded = run(tiny_engine(name, Clients(images, labels, size)), fixed(3, 2), available)
     torch.testing.assert_close(padded.final, run(tiny_engine(name, clients), fixed(3, 2)).final, **CLOSE)
@@ -195,18 +195,18 @@ def test_batched_evaluation_counts_the_same(name: str) -> None:
     assert torch.equal(batched, engine.evaluator.correct(weights, torch.arange(2)))
 
 
-def test_looks_record_retain_and_forget_accuracy() -> None:
+def test_evaluations_record_retain_and_forget_accuracy() -> None:
     engine = tiny_engine()
     available = torch.tensor([[True, True, False, True]] * 2)
     segment = run(engine, fixed(2, 2), available)
-    last = [look for look in segment.looks if look.round == 2]
+    last = [entry for entry in segment.evaluations if entry.round == 2]
     correct = engine.evaluator.correct(segment.final, torch.arange(2))
-    for look in last:
-        counts = correct[look.seed_row].tolist()
-        assert look.retain_accuracy == pytest.approx((counts[0] + counts[1] + counts[3]) / (8 + 5 + 8))
-        assert look.forget_accuracy == pytest.approx(counts[2] / 3)
-    whole = run(engine, fixed(2, 2))
-    assert all(look.forget_accuracy is None for look in whole.looks)
+    for entry in last:
+        counts = correct[entry.seed_row].tolist()
+        assert entry.retain_accuracy == pytest.approx((counts[0] + counts[1] + counts[3]) / (8 + 5 + 8))
+        assert entry.forget_accuracy == pytest.approx(counts[2] / 3)
+    with_everyone = run(engine, fixed(2, 2))
+    assert all(entry.forget_accuracy is None for entry in with_everyone.evaluations)
 
 
 def test_a_budget_too_small_for_a_round() -> None:
@@ -220,7 +220,7 @@ def test_a_budget_too_small_for_a_round() -> None:
 
 
 def test_finished_seeds_may_stay_in_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a GPU, where a batch shrinks only now and then: frozen seeds are computed along and do not change."""
+    """As on a GPU, where a batch shrinks rarely: finished seeds are computed too, and do not change."""
     stop = Stop(None, 0, torch.tensor([9, 2, 30, 25, 1]))
     engine = tiny_engine(clients=tiny_clients(seeds=5))
     dropped = run(engine, stop)
@@ -242,10 +242,10 @@ STOPS = {
 
 @pytest.mark.parametrize("stop", STOPS.values(), ids=list(STOPS))
 @pytest.mark.parametrize("batched", [False, True])
-def test_a_round_begun_before_the_look_is_taken_back(
+def test_a_round_begun_before_the_evaluation_is_undone(
     stop: Stop, batched: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on a GPU, where accuracy is counted beside the next round: to the last bit what waiting for it gives."""
+    """As on a GPU, where accuracy is computed during the next round: the same bits as waiting for it."""
     clients = tiny_clients(seeds=5)
     if stop is STOPS["diverged"]:
         clients.images[1] *= 1e30
@@ -256,7 +256,8 @@ def test_a_round_begun_before_the_look_is_taken_back(
     assert len(set(waited.rounds.tolist())) > 1 or stop is STOPS["diverged"]
     monkeypatch.setattr("sifu.federation.training.runs_ahead", lambda device: True)
     ahead = run(engine, stop)
-    assert (ahead.rounds.tolist(), ahead.status, ahead.looks) == (waited.rounds.tolist(), waited.status, waited.looks)
+    assert ahead.rounds.tolist() == waited.rounds.tolist()
+    assert (ahead.status, ahead.evaluations) == (waited.status, waited.evaluations)
     assert torch.equal(ahead.final, waited.final)
     for name, part in vars(waited.trace).items():
         assert torch.equal(getattr(ahead.trace, name), part), name

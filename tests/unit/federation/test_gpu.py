@@ -1,4 +1,4 @@
-"""The engine on a GPU against the CPU. Run with `pytest -m gpu` on a machine that has one."""
+"""The engine on a GPU compared with the CPU. Run with `pytest -m gpu` on a machine that has one."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def test_same_weights_as_the_cpu(name: str, changes: dict[str, object]) -> None:
     assert torch.equal(cpu.trace.cohort[0], gpu.trace.cohort[0])
     torch.testing.assert_close(gpu.final, cpu.final, rtol=1e-8, atol=1e-10)
     torch.testing.assert_close(gpu.trace.distance[0], cpu.trace.distance[0], rtol=1e-6, atol=1e-8)
-    assert [look[:2] for look in gpu.looks] == [look[:2] for look in cpu.looks]
+    assert [entry[:2] for entry in gpu.evaluations] == [entry[:2] for entry in cpu.evaluations]
 
 
 @pytest.mark.parametrize("name", ["logistic", "cnn28"])
 def test_replay_on_the_gpu(name: str) -> None:
-    """In float64: replayed seeds stand in another batch, which changes the order of sums and nothing else."""
+    """In float64: replayed seeds are in another batch, which changes only the order of sums."""
     clients = tiny_clients(name, dtype=torch.float64)
     engine, segment = train(name, clients, Stop(None, 0, torch.tensor([5, 3])), "cuda")
     again = engine.replay(segment, segment.rounds)
@@ -72,22 +72,22 @@ NETWORK = ["cnn28", "cnn32"]
 @pytest.mark.parametrize("changes", [{}, {"clip": 0.5}, PRIVATE], ids=["plain", "clip", "private"])
 @pytest.mark.parametrize("name", NETWORK)
 def test_a_round_has_the_same_bits_in_any_batch(name: str, changes: dict[str, object]) -> None:
-    """With TF32, as trainings are: it makes more of a last bit than rounding does, and a replay would lose its way."""
+    """With TF32, as in trainings: it amplifies a difference in the last bit, and a replay would drift away."""
     clients = tiny_clients(name, seeds=7)
     engine, segment = train(name, clients, Stop(None, 0, torch.full((7,), 2)), "cuda", **changes)
     keys, number = Keys(segment.key_state.cuda()), torch.zeros(7, dtype=torch.int64, device="cuda")
     everyone = torch.ones_like(engine.clients.size, dtype=torch.bool)
-    whole = engine.round(segment.final.cuda(), torch.arange(7, device="cuda"), number, everyone, keys)
+    all_rows = engine.round(segment.final.cuda(), torch.arange(7, device="cuda"), number, everyone, keys)
     for some in ([3], [0, 6], [1, 2, 4, 5], [6, 5, 4, 3, 2]):
         rows = torch.tensor(some, device="cuda")
         part = engine.round(segment.final[some].cuda(), rows, number[rows], everyone[rows], Keys(keys.state[rows]))
-        assert torch.equal(part.local, whole.local[rows, : part.local.shape[1]])  # as wide as its largest cohort
-        assert torch.equal(part.weights, whole.weights[rows])
+        assert torch.equal(part.local, all_rows.local[rows, : part.local.shape[1]])  # as wide as its largest cohort
+        assert torch.equal(part.weights, all_rows.weights[rows])
 
 
 @pytest.mark.parametrize("name", NETWORK)
 def test_a_replay_has_the_bits_of_the_training(name: str) -> None:
-    """Over rounds in which fewer and fewer seeds were trained; no snapshot is used but the first."""
+    """Over rounds with fewer and fewer seeds; only the first snapshot is used."""
     clients = tiny_clients(name, seeds=5)
     engine, segment = train(name, clients, Stop(None, 0, torch.tensor([40, 3, 17, 29, 8])), "cuda")
     for number, rows, result in engine.walk(segment):

@@ -1,4 +1,4 @@
-"""The three ways of local training agree, and the draws are those of the plain loop."""
+"""All local trainers agree, and their draws are those of the plain loop."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROUNDS = torch.tensor([4, 9])
 
 
 def results(name: str, **changes: object) -> dict[str, torch.Tensor]:
-    """What every trainer that fits the model makes of the same round."""
+    """The same round by every trainer that fits the model."""
     engine = tiny_engine(name, tiny_clients(name, dtype=torch.float64), **changes)
     model, clients, federation, workers = engine.model, engine.clients, engine.federation, engine.workers
     assert workers is not None
@@ -45,12 +45,12 @@ def results(name: str, **changes: object) -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize("changes", [{}, {"clip": 0.1}, {"batch_size": 8}], ids=["plain", "clip", "full batch"])
 @pytest.mark.parametrize("name", list(MODELS))
 def test_all_trainers_agree(name: str, changes: dict[str, float]) -> None:
-    found = results(name, **changes)
-    for key, local in found.items():
-        assert float((local - found["pooled"]).abs().max()) < 1e-12, key
-    moved = (found["pooled"] - tiny_engine(name).model.init(Keys.of(range(2))).unsqueeze(1)).norm(dim=-1)
+    by_trainer = results(name, **changes)
+    for key, local in by_trainer.items():
+        assert float((local - by_trainer["pooled"]).abs().max()) < 1e-12, key
+    moved = (by_trainer["pooled"] - tiny_engine(name).model.init(Keys.of(range(2))).unsqueeze(1)).norm(dim=-1)
     assert (moved[COHORT >= 0] > 1e-3).all()
-    assert float(moved[1, 2]) == 0, "nobody stands there: the weights stay"
+    assert float(moved[1, 2]) == 0, "an empty place keeps the weights"
 
 
 def test_the_fastest_trainer_is_chosen() -> None:
@@ -100,15 +100,15 @@ def test_cohorts_are_those_of_the_plain_loop(seed: int, available: set[int], cou
 
 
 @given(st.integers(0, 10**9), st.integers(0, 19))
-def test_who_leaves_takes_one_place_and_moves_nobody_else(seed: int, leaver: int) -> None:
+def test_a_forgotten_client_changes_only_its_own_place(seed: int, forgotten: int) -> None:
     everyone = torch.ones(1, 20, dtype=torch.bool)
     rest = everyone.clone()
-    rest[0, leaver] = False
+    rest[0, forgotten] = False
     before, after = (
         set(sample_cohort(Keys.of([seed]), torch.tensor([0]), mask, 5)[0].tolist()) for mask in (everyone, rest)
     )
-    assert before - {leaver} <= after
-    assert len(after - before) == (leaver in before)
+    assert before - {forgotten} <= after
+    assert len(after - before) == (forgotten in before)
 
 
 def test_sampling_is_fair() -> None:

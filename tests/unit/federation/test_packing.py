@@ -1,4 +1,4 @@
-"""Several tasks in one batch give what they give alone."""
+"""Several tasks in one batch give the same results as alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Task = Callable[[Runner], list[Segment]]
 
 
 def task(engine: Engine, number: int, rounds: list[int], target: float | None = None) -> Task:
-    """As many trainings as `rounds`, each from where the last one ended, without client `number`."""
+    """One training per entry of `rounds`, each from the end of the one before, without client `number`."""
     keys = Keys.of(range(engine.clients.num_seeds))
     remain = torch.ones_like(engine.clients.size, dtype=torch.bool)
     remain[:, number] = False
@@ -48,16 +48,16 @@ def same(a: Segment, b: Segment, rounding: float) -> None:
     for name in ("start", "final", "rounds", "available", "key_state", "snapshots"):
         torch.testing.assert_close(getattr(a, name), getattr(b, name), rtol=rounding, atol=rounding)
     longest = int(a.rounds.max())
-    own = torch.arange(longest) < a.rounds[:, None]  # past a seed's end is padding
+    own = torch.arange(longest) < a.rounds[:, None]  # the rest is padding
     for name in vars(a.trace):
-        one, other = (getattr(segment.trace, name)[:, :longest][own] for segment in (a, b))
-        torch.testing.assert_close(one, other, rtol=rounding, atol=rounding)
-    assert (a.status, a.looks, a.snapshot_every) == (b.status, b.looks, b.snapshot_every)
+        first, second = (getattr(segment.trace, name)[:, :longest][own] for segment in (a, b))
+        torch.testing.assert_close(first, second, rtol=rounding, atol=rounding)
+    assert (a.status, a.evaluations, a.snapshot_every) == (b.status, b.evaluations, b.snapshot_every)
 
 
-@pytest.mark.parametrize("most", [2, 3, 10])
-def test_packed_trainings_are_those_alone(engine: Engine, most: int) -> None:
-    """Of other lengths, of other numbers of trainings, and with another stop rule among them."""
+@pytest.mark.parametrize("max_tasks", [2, 3, 10])
+def test_packed_trainings_are_the_same_as_alone(engine: Engine, max_tasks: int) -> None:
+    """With different lengths, numbers of trainings and stop rules."""
     tasks = [
         task(engine, 0, [3, 5]),
         task(engine, 1, [4]),
@@ -65,10 +65,10 @@ def test_packed_trainings_are_those_alone(engine: Engine, most: int) -> None:
         task(engine, 3, []),
         task(engine, 3, [1, 0, 2]),
     ]
-    alone, packed = run_together(engine, tasks, 1), run_together(engine, tasks, most)
+    alone, packed = run_together(engine, tasks, 1), run_together(engine, tasks, max_tasks)
     assert [len(segments) for segments in packed] == [2, 1, 3, 0, 3]
-    for one, other in zip(alone, packed, strict=True):
-        for a, b in zip(one, other, strict=True):
+    for segments_alone, segments_packed in zip(alone, packed, strict=True):
+        for a, b in zip(segments_alone, segments_packed, strict=True):
             same(a, b, 0.0 if engine.workers is not None else 1e-5)
 
 
@@ -94,7 +94,7 @@ def test_an_error_of_a_task_is_raised_and_the_others_end(engine: Engine) -> None
         run_together(engine, [task(engine, 0, [2, 2]), fails, task(engine, 1, [3])], 3)
 
 
-def test_an_error_of_the_engine_reaches_everybody(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_the_engine_reaches_every_task(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*args: object, **options: object) -> Segment:
         raise RuntimeError("out of memory")
 
@@ -108,15 +108,15 @@ def test_after_an_error_nothing_is_trained(engine: Engine, monkeypatch: pytest.M
         raise ValueError("no")
 
     def never(*args: object, **options: object) -> Segment:
-        raise AssertionError("trained for nothing")
+        raise AssertionError("trained after an error")
 
     monkeypatch.setattr(Engine, "run", never)
     with pytest.raises(ValueError, match="no"):
         run_together(engine, [fails, task(engine, 0, [2])], 2)
 
 
-def test_a_training_is_let_go_with_its_last_reference() -> None:
-    """Recordings and what they record must not hold each other: data and snapshots would stay until a collection."""
+def test_a_training_is_freed_with_its_last_reference() -> None:
+    """A reference cycle with a recording would keep data and snapshots until the next garbage collection."""
     engine = tiny_engine("logistic")
     gc.disable()
     try:

@@ -10,15 +10,15 @@ import sys
 import pytest
 
 from sifu.federation.progress import show_progress
-from sifu.federation.segment import Look
+from sifu.federation.segment import Evaluation
 from tests.conftest import REPO
 
 
 def test_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
     with show_progress("train x", 100) as progress:
-        progress(0, [Look(0, 0, 0.1, None), Look(1, 0, 0.3, None)], 2)
-        progress(10, [Look(0, 10, 0.5, None)], 2)  # too soon after the line before
-        progress(20, [Look(0, 20, 0.9, None), Look(1, 20, 0.7, None)], 0)  # the last one is always printed
+        progress(0, [Evaluation(0, 0, 0.1, None), Evaluation(1, 0, 0.3, None)], 2)
+        progress(10, [Evaluation(0, 10, 0.5, None)], 2)  # too soon after the line before
+        progress(20, [Evaluation(0, 20, 0.9, None), Evaluation(1, 20, 0.7, None)], 0)  # the last one is always printed
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2
     assert lines[0].startswith("train x: round 0, 2 seeds running, retain accuracy 0.100 / 0.200 / 0.300")
@@ -27,8 +27,8 @@ def test_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_bar_in_a_terminal() -> None:
     code = (
-        "from sifu.federation.progress import show_progress; from sifu.federation.segment import Look\n"
-        "with show_progress('train x', 100) as progress: progress(50, [Look(0, 50, 0.5, None)], 1)"
+        "from sifu.federation.progress import show_progress; from sifu.federation.segment import Evaluation\n"
+        "with show_progress('train x', 100) as progress: progress(50, [Evaluation(0, 50, 0.5, None)], 1)"
     )
     main_side, terminal = pty.openpty()
     environment = os.environ | {"COLUMNS": "160", "TERM": "xterm"}

@@ -1,4 +1,4 @@
-"""Any model of any round comes back exactly from sparse snapshots."""
+"""The model of any round is restored exactly from sparse snapshots."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_seeds_go_back_to_different_rounds_at_once() -> None:
     assert torch.equal(weights, torch.stack([saved[0, 5], saved[1, 1]]))
 
 
-def test_client_updates_of_any_round_come_back() -> None:
+def test_client_updates_of_any_round_are_restored() -> None:
     engine, segment, saved = trained("logistic")
     for number in range(ROUNDS[1]):
         rounds = torch.tensor([number, number])
@@ -61,7 +61,7 @@ def test_client_updates_of_any_round_come_back() -> None:
         torch.testing.assert_close(update.norm(dim=-1), segment.trace.update_norm[:, number])
 
 
-def test_a_whole_history_can_be_walked_again() -> None:
+def test_all_rounds_of_a_history_can_be_replayed() -> None:
     engine, segment, saved = trained("logistic")
     seen = [(number, rows.tolist()) for number, rows, _ in engine.walk(segment)]
     assert seen == [(n, [0, 1] if n < ROUNDS[1] else [0]) for n in range(ROUNDS[0])]
@@ -76,7 +76,7 @@ def test_snapshots_are_sparse() -> None:
     assert segment.snapshots.shape[:2] == (2, 0)
 
 
-def test_a_round_that_never_was_is_refused() -> None:
+def test_a_round_that_did_not_happen_is_refused() -> None:
     engine, segment, _ = trained("logistic")
     for rounds in ([8, 0], [0, 5], [-1, 0]):
         with pytest.raises(StoreError, match="is not in a history of"):
@@ -96,7 +96,7 @@ def test_replay_with_other_data_is_noticed() -> None:
         other.replay(segment, torch.tensor([2, 2]))
 
 
-def test_updates_of_a_round_that_never_was_are_refused() -> None:
+def test_updates_of_a_round_that_did_not_happen_are_refused() -> None:
     engine, segment, _ = trained("logistic")
     with pytest.raises(StoreError, match=r"there is no round \[3, 4\]"):
         engine.updates(segment, torch.tensor([3, 4]))

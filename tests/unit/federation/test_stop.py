@@ -1,4 +1,4 @@
-"""Stop rules and when accuracy is looked at."""
+"""Stop rules, and when accuracy is evaluated."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from sifu.config.federation import Target
 from sifu.federation.stop import Stop
 
 
-def test_looks_come_closer_with_the_target() -> None:
+def test_evaluations_are_more_frequent_near_the_target() -> None:
     """Distance to a target of 0.9: 0.5, 0.15, 0.07, 0.03, 0.01 -> 20, 10, 5, 2, 1 rounds."""
     stop = Stop.at_target(Target(accuracy=0.9, min_rounds=0), 5)
     accuracy = torch.tensor([0.40, 0.75, 0.83, 0.87, 0.89])
-    assert stop.next_look(accuracy, 100).tolist() == [120, 110, 105, 102, 101]
+    assert stop.next_evaluation(accuracy, 100).tolist() == [120, 110, 105, 102, 101]
 
 
-def test_a_seed_that_is_there_early_is_looked_at_when_it_may_stop() -> None:
+def test_a_seed_at_the_target_early_is_evaluated_when_it_may_stop() -> None:
     stop = Stop.at_target(Target(accuracy=0.9, min_rounds=50), 2)
-    assert stop.next_look(torch.tensor([0.95, 0.89]), 20).tolist() == [50, 21]
+    assert stop.next_evaluation(torch.tensor([0.95, 0.89]), 20).tolist() == [50, 21]
     assert not stop.reached(torch.tensor([0.95, 0.95]), 49).any()
     assert stop.reached(torch.tensor([0.95, 0.89]), 50).tolist() == [True, False]
 
 
-def test_everybody_is_looked_at_when_they_may_first_stop() -> None:
+def test_every_seed_is_evaluated_when_it_may_first_stop() -> None:
     stop = Stop.at_target(Target(accuracy=0.9, min_rounds=50), 1)
-    assert stop.next_look(torch.tensor([0.1]), 40).tolist() == [50]
+    assert stop.next_evaluation(torch.tensor([0.1]), 40).tolist() == [50]
 
 
-def test_no_look_after_the_last_round() -> None:
+def test_no_evaluation_after_the_last_round() -> None:
     stop = Stop.at_target(Target(accuracy=0.9, min_rounds=0, max_rounds=30), 1)
-    assert stop.next_look(torch.tensor([0.1]), 25).tolist() == [30]
+    assert stop.next_evaluation(torch.tensor([0.1]), 25).tolist() == [30]
 
 
 def test_a_budget_is_never_overdrawn() -> None:

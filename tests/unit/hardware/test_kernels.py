@@ -1,4 +1,4 @@
-"""The GPU's kernels against plain torch: on a GPU as they are, elsewhere step by step in Triton's interpreter."""
+"""The GPU's kernels compared with plain torch: on a GPU compiled, elsewhere in Triton's interpreter."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from sifu.models.flat import FlatModel
 from sifu.models.logistic import Logistic
 from tests.conftest import tiny_federation
 
-HAS_WHEELS = sys.platform == "linux" and platform.machine() == "x86_64"  # where it is missing, it must be noticed
+HAS_WHEELS = sys.platform == "linux" and platform.machine() == "x86_64"  # if Triton is missing there, tests must fail
 pytestmark = [
-    pytest.mark.skipif(not HAS_WHEELS, reason="Triton is there for Linux on x86-64 only"),
+    pytest.mark.skipif(not HAS_WHEELS, reason="Triton has wheels for Linux on x86-64 only"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # the interpreter's own
     pytest.mark.gpu,
 ]
@@ -33,7 +33,7 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 @pytest.fixture(autouse=True)
 def full_precision(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three TF32 products for one: rounding then is that of float32."""
+    """Three TF32 products for one, which round as float32 does."""
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
 
 
@@ -41,7 +41,7 @@ WIDTHS = (32, 64, 64, 64)
 
 
 def network(channels: int, side: int, last_pool: int, widths: Widths = WIDTHS) -> tuple[FlatModel, SimpleNamespace]:
-    """Two models, each with three of seven images, and what autograd makes of them."""
+    """Two models, each with three of seven images, and their logits and gradients by autograd."""
     from sifu.models.stacked import StackedCnn
 
     model = FlatModel(Cnn(channels, side, 5, last_pool=last_pool, widths=widths).to(DEVICE))
@@ -67,7 +67,7 @@ def network(channels: int, side: int, last_pool: int, widths: Widths = WIDTHS) -
 
 @pytest.mark.parametrize(
     ("channels", "side", "last_pool", "widths"),
-    [  # odd sides leave a line that no pooling window covers
+    [  # with odd sides, no pooling window covers the last line
         (3, 18, 1, WIDTHS),
         (1, 19, 1, WIDTHS),
         (1, 24, 2, WIDTHS),
@@ -90,14 +90,14 @@ def test_networks_agree_with_autograd(channels: int, side: int, last_pool: int, 
     torch.testing.assert_close(case.net.unpack(gradient), case.gradient, rtol=0, atol=2e-6 * scale)
     padding = torch.ones_like(packed, dtype=torch.bool)
     padding[:, case.net._places] = False
-    assert not gradient[padding].any()  # steps of SGD must leave it alone
+    assert not gradient[padding].any()  # steps of SGD must not change it
     predicted = case.net.predict(case.weights, case.images, case.rows)
     assert torch.equal(predicted, case.logits.argmax(-1))
 
 
 @pytest.mark.parametrize("changes", [{}, {"clip": 0.5}, {"clip": 90.0, "weight_decay": 0.2, "momentum": 0.0}], ids=str)
 def test_a_step_of_sgd_is_that_of_plain_torch(changes: dict[str, float]) -> None:
-    """Rows of length 1,500, more than a block and not a whole number of them."""
+    """Rows of length 1,500: more than one block, and not a multiple of it."""
     from sifu.federation.local.stacked import sgd_step_on_gpu
 
     generator = torch.Generator().manual_seed(3)
@@ -106,12 +106,12 @@ def test_a_step_of_sgd_is_that_of_plain_torch(changes: dict[str, float]) -> None
     plain = [part.clone() for part in fast]
     sgd_step_on_gpu(*fast, federation)
     sgd_step(*plain, federation)
-    for one, other in zip(fast, plain, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
+    for ours, expected in zip(fast, plain, strict=True):
+        torch.testing.assert_close(ours, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_a_nan_is_not_hidden_by_the_relu() -> None:
-    """A run that diverges must be seen to."""
+    """So that a run that diverges is noticed."""
     _, case = network(1, 18, 1)
     images = case.images.clone()
     images[case.rows[0, 0]] = torch.nan
@@ -121,7 +121,7 @@ def test_a_nan_is_not_hidden_by_the_relu() -> None:
 
 @pytest.mark.parametrize("changes", [{}, {"clip": 0.5}, {"weight_decay": 0.2, "clip": 0.7}], ids=str)
 def test_logistic_regression_agrees_with_the_plain_steps(changes: dict[str, float]) -> None:
-    """The same formulas in one kernel; 20 examples of 81 pixels fill no block of it."""
+    """The same formulas in one kernel; 20 examples of 81 pixels fill none of its blocks."""
     generator = torch.Generator().manual_seed(1)
     model = FlatModel(Logistic((1, 9, 9), 5))
     images = torch.randn(2, 4, 20, 1, 9, 9, generator=generator)
@@ -133,9 +133,9 @@ def test_logistic_regression_agrees_with_the_plain_steps(changes: dict[str, floa
     weight = (torch.rand(2, 3, 4, 20, generator=generator) / 20).to(DEVICE)
     plain = trainer._train_all(start, seeds, cohort, weight)
     torch.testing.assert_close(trainer._train_fused(start, seeds, cohort, weight), plain, rtol=1e-5, atol=1e-6)
-    whole = weight[:, :, :1].expand(-1, -1, 4, -1)  # full batches: one row of weights for all steps
-    plain = trainer._train_all(start, seeds, cohort, whole)
-    torch.testing.assert_close(trainer._train_fused(start, seeds, cohort, whole), plain, rtol=1e-5, atol=1e-6)
+    full = weight[:, :, :1].expand(-1, -1, 4, -1)  # full batches: one row of weights for all steps
+    plain = trainer._train_all(start, seeds, cohort, full)
+    torch.testing.assert_close(trainer._train_fused(start, seeds, cohort, full), plain, rtol=1e-5, atol=1e-6)
 
 
 def test_logistic_predictions() -> None:

@@ -40,9 +40,9 @@ def test_number_of_weights(name: str) -> None:
 
 def test_sizes_in_the_docstrings() -> None:
     for name in MODELS:
-        words = resolve(MODELS[name].builder).__doc__
+        docstring = resolve(MODELS[name].builder).__doc__
         assert name in SIZES
-        assert not name.startswith("cnn") or f"{SIZES[name]:,}" in words, name
+        assert not name.startswith("cnn") or f"{SIZES[name]:,}" in docstring, name
 
 
 def test_cnn32_for_100_classes() -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sifu.__main__ import main
+from sifu.cli.main import main
 from sifu.store.parquet import write_table
 from sifu.store.provenance import provenance
 from sifu.store.schemas import SWEEP
-from sifu.store.timing import Spell, busy_seconds, spell_of, timed
+from sifu.store.timing import JobTime, busy_seconds, read_job_time, timed
 from tests.small_run import BLOCK, VARIANTS
 
 
@@ -91,23 +91,23 @@ def test_a_run_without_results_has_no_manifest(
 
 
 def test_the_time_of_a_job(tmp_path: Path) -> None:
-    assert spell_of(tmp_path).seconds is None
+    assert read_job_time(tmp_path).seconds is None
     (tmp_path / "benchmark.tsv").write_text("s\th:m:s\n4.5\t0:00:04\n6.5\t0:00:06\n")
-    assert spell_of(tmp_path).seconds == 6.5, "Snakemake's last run counts"
+    assert read_job_time(tmp_path).seconds == 6.5, "Snakemake's last run counts"
     with timed(tmp_path):
         pass
-    found = spell_of(tmp_path).seconds
+    found = read_job_time(tmp_path).seconds
     assert found is not None
     assert found < 1, "our own clock comes first"
     (tmp_path / "time.json").write_text("{")
-    assert spell_of(tmp_path).seconds == 6.5
+    assert read_job_time(tmp_path).seconds == 6.5
 
 
 def test_jobs_at_once_count_once() -> None:
     """0 to 10 and 5 to 15 are 15 seconds, 30 to 35 are 5; 3 more began nobody knows when: 23. 31 to 32 adds nothing."""
-    spells = [Spell(30.0, 5.0), Spell(0.0, 10.0), Spell(None, 3.0), Spell(5.0, 10.0), Spell(31.0, 1.0)]
+    spells = [JobTime(30.0, 5.0), JobTime(0.0, 10.0), JobTime(None, 3.0), JobTime(5.0, 10.0), JobTime(31.0, 1.0)]
     assert busy_seconds(spells) == 23
-    assert busy_seconds([Spell(None, None)]) == 0
+    assert busy_seconds([JobTime(None, None)]) == 0
 
 
 def test_a_job_that_fails_leaves_no_time(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sifu.__main__ import main
+from sifu.cli.main import main
 from sifu.docs.generated_parts import filled
 from sifu.errors import StoreError
 from sifu.replication.published import CONFIG, NOT_RUN, REPLICATION, changes, quoted, read_csv, read_manifest

@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 import torch
 
-from sifu.catalog.figures import FIGURES, requests
-from sifu.catalog.figures import lineage as lineage_figure
+from sifu.catalog.figures import FIGURES
 from sifu.catalog.methods import METHODS
 from sifu.config.fields import settings, to_plain
 from sifu.config.scenario import Scenario
@@ -19,8 +18,10 @@ from sifu.core.keys import Keys
 from sifu.errors import MethodRefused
 from sifu.methods.fine_tuning import FineTuning
 from sifu.plan.load import load_scenario
-from sifu.plan.report_plan import ReportPlan
+from sifu.plan.report_plan import Job, ReportPlan
 from sifu.plan.variants import build_method
+from sifu.report.figures import lineage as lineage_figure
+from sifu.report.figures import requests
 from sifu.report.figures.lineage import lineage
 from sifu.report.findings import findings
 from sifu.report.results import Results
@@ -84,19 +85,14 @@ def plan_of(root: Path) -> ReportPlan:
     return ReportPlan(
         results=str(root),
         titles={"smoke": "Smoke"},
-        blocks=[BLOCK],
         labels=LABELS,
         methods={"scratch": "scratch", "sifu": "sifu", "dummy": "fine_tuning", "refusing": "fine_tuning"},
         shown=list(LABELS),
         variants={"smoke": list(LABELS)},
         marks={"smoke": "plain"},
         settings={"smoke": to_plain(load_scenario(REPO / "config" / "scenarios.yaml", "smoke", root))},
-        searches=[],
-        scenario_searches=[],
-        sweeps=[],
-        request_sets=[],
-        alpha_sweeps=[],
-        changes={},
+        jobs={stage: [Job("smoke", BLOCK)] for stage in ("train", "verify", "alpha")}
+        | {"unlearn": [Job("smoke", BLOCK, variant) for variant in LABELS], "null_space": [Job()]},
     )
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import torch
 
-from sifu.__main__ import main
+from sifu.cli.main import main
 from sifu.config.scenario import Scenario
 from sifu.core.keys import Keys
 from sifu.plan.load import load_scenario

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sifu.__main__ import main
+from sifu.cli.main import main
 from sifu.store.parquet import read_table, write_table
 from sifu.store.provenance import provenance
 from sifu.store.schemas import CELLS

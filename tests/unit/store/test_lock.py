@@ -1,4 +1,4 @@
-"""One process at a time in a folder: others wait, and where nothing can be locked one sentence says so."""
+"""One process at a time in a folder: others wait; if it cannot be locked, one sentence says so."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ from pathlib import Path
 
 import pytest
 
-from sifu.store.lock import alone
+from sifu.store.lock import locked
 from tests.conftest import REPO
 
 LOCKED = "cannot be locked"
 
 
 def test_a_second_one_waits_for_the_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Locks belong to open files, so that a thread with its own stands for another process."""
+    """Locks belong to open files, so a thread with its own file stands for another process."""
     said: list[str] = []
     inside = threading.Event()
 
     def second() -> None:
-        with alone(tmp_path):
+        with locked(tmp_path):
             said.append("second")
             inside.set()
 
-    with alone(tmp_path):
+    with locked(tmp_path):
         waiting = threading.Thread(target=second)
         waiting.start()
         assert not inside.wait(0.3)
         said.append("first")
     waiting.join(30)
     assert said == ["first", "second"]
-    assert capsys.readouterr().err == f"another process is at work in {tmp_path}: waiting for it\n"
+    assert capsys.readouterr().err == f"another process works in {tmp_path}: waiting for it\n"
 
 
 def test_an_error_ends_the_lock(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(OSError, match="full"), alone(tmp_path):
+    with pytest.raises(OSError, match="full"), locked(tmp_path):
         raise OSError(errno.ENOSPC, "full")
-    with alone(tmp_path):
+    with locked(tmp_path):
         pass
-    assert capsys.readouterr().err == "", "an error of the job is none of the lock"
+    assert capsys.readouterr().err == "", "an error of the job is not one of the lock"
 
 
 def test_what_is_locked_is_a_file_that_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """NFS makes a lock of bytes of it, which needs a file that is open for writing; a folder cannot be."""
+    """NFS locks bytes, which needs a file that is open for writing; a folder cannot be."""
     seen = []
 
     def flock(file: object, _: int) -> None:
@@ -55,20 +55,20 @@ def test_what_is_locked_is_a_file_that_can_be_written(tmp_path: Path, monkeypatc
         seen.append((stat.S_ISREG(os.fstat(number).st_mode), fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE))
 
     monkeypatch.setattr(fcntl, "flock", flock)
-    with alone(tmp_path):
+    with locked(tmp_path):
         pass
     assert seen == [(True, os.O_RDWR)]
 
 
-def test_without_locks_it_goes_on_and_says_so(
+def test_without_locks_it_continues_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def none_here(*_: object) -> None:
+    def no_locks(*_: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(fcntl, "flock", none_here)
+    monkeypatch.setattr(fcntl, "flock", no_locks)
     done = False
-    with alone(tmp_path / "new"):
+    with locked(tmp_path / "new"):
         done = True
     assert done
     assert capsys.readouterr().err.startswith(f"{tmp_path / 'new'} {LOCKED} (No locks available): ")
@@ -76,15 +76,15 @@ def test_without_locks_it_goes_on_and_says_so(
 
 def test_a_file_that_cannot_be_opened_is_no_lock(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / ".lock").mkdir()
-    with alone(tmp_path):
+    with locked(tmp_path):
         pass
     assert f"{LOCKED} (Is a directory)" in capsys.readouterr().err
 
 
 def test_the_file_stays_empty_and_out_of_git(tmp_path: Path) -> None:
-    """Removing it would let in two at once: one that waits for the old file, one that makes a new one."""
+    """Removing it would let two in: one that waits for the old file, and one that creates a new file."""
     for _ in range(2):
-        with alone(tmp_path):
+        with locked(tmp_path):
             pass
     assert [(path.name, path.stat().st_size) for path in tmp_path.iterdir()] == [(".lock", 0)]
     command = ["git", "check-ignore", "-q", "results/paper/train/mnist/s000-009/.lock"]

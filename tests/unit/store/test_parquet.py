@@ -1,4 +1,4 @@
-"""One writer: casts, refuses, sorts, stamps, and leaves nothing half-written behind."""
+"""The writer casts, refuses, sorts and stamps, and never leaves a half-written file."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import torch
 from sifu import RULES_VERSION
 from sifu.core.keys import Keys
 from sifu.errors import StoreError
+from sifu.federation import segment_file
 from sifu.federation.segment import Segment
 from sifu.federation.stop import Stop
 from sifu.store import parquet as store
@@ -46,7 +47,7 @@ def test_writing_twice_gives_the_same_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("frame", "words"),
+    ("frame", "message"),
     [
         (GOOD.drop(columns="row"), "missing columns \\['row'\\]"),
         (GOOD.assign(extra=1), "unknown columns \\['extra'\\]"),
@@ -56,8 +57,8 @@ def test_writing_twice_gives_the_same_bytes(tmp_path: Path) -> None:
         (GOOD.assign(label=[None, 1]), "table partition: "),
     ],
 )
-def test_what_is_refused_leaves_no_file(tmp_path: Path, frame: pd.DataFrame, words: str) -> None:
-    with pytest.raises(StoreError, match=words):
+def test_what_is_refused_leaves_no_file(tmp_path: Path, frame: pd.DataFrame, message: str) -> None:
+    with pytest.raises(StoreError, match=message):
         store.write_table(tmp_path / "t.parquet", PARTITION, frame, STAMP)
     assert list(tmp_path.iterdir()) == []
 
@@ -89,22 +90,22 @@ def test_bad_files_are_one_sentence(tmp_path: Path) -> None:
         store.read_table(tmp_path / "p.parquet", CURVES)
     (tmp_path / "junk.safetensors").write_text("junk")
     with pytest.raises(StoreError, match="not a readable safetensors file"):
-        tensors.read_segment(tmp_path / "junk.safetensors")
+        segment_file.read_segment(tmp_path / "junk.safetensors")
     with pytest.raises(StoreError, match="run the stage that makes it first"):
-        tensors.read_segment(tmp_path / "none.safetensors")
+        segment_file.read_segment(tmp_path / "none.safetensors")
     tensors.write_weights(tmp_path / "w.safetensors", {"a": torch.zeros(2)}, STAMP)
     assert torch.equal(tensors.read_weights(tmp_path / "w.safetensors")["a"], torch.zeros(2))
     with pytest.raises(StoreError, match="holds weights, not a history"):
-        tensors.read_segment(tmp_path / "w.safetensors")
+        segment_file.read_segment(tmp_path / "w.safetensors")
 
 
 def test_a_flipped_bit_is_never_another_value(tmp_path: Path) -> None:
-    """Wherever it is: one sentence, or (in what nobody reads) the same rows."""
+    """Wherever it is: one sentence, or the same rows (in bytes that are not read)."""
     path = tmp_path / "t.parquet"
     store.write_table(path, PARTITION, GOOD, STAMP)
-    whole, rows = path.read_bytes(), store.read_table(path, PARTITION)
-    for place in range(0, len(whole), 2):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+    content, rows = path.read_bytes(), store.read_table(path, PARTITION)
+    for place in range(0, len(content), 2):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
         with contextlib.suppress(StoreError):
             pd.testing.assert_frame_equal(store.read_table(path, PARTITION), rows)
 
@@ -116,13 +117,13 @@ def test_results_of_other_rules_are_not_mixed(tmp_path: Path) -> None:
         store.read_table(tmp_path / "old.parquet", PARTITION)
 
 
-def test_a_history_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_a_history_is_read_as_it_was_written(tmp_path: Path) -> None:
     engine, keys = tiny_engine(), Keys.of(range(2))
     everyone = torch.ones_like(engine.clients.size, dtype=torch.bool)
     stop = Stop(None, 0, torch.tensor([5, 3]))
     segment = engine.run(engine.model.init(keys), everyone, keys.fold("train"), stop, snapshot_every=2)
-    tensors.write_segment(tmp_path / "h.safetensors", segment, STAMP)
-    again = tensors.read_segment(tmp_path / "h.safetensors")
+    segment_file.write_segment(tmp_path / "h.safetensors", segment, STAMP)
+    again = segment_file.read_segment(tmp_path / "h.safetensors")
     for field in fields(Segment):
         before, after = getattr(segment, field.name), getattr(again, field.name)
         if isinstance(before, torch.Tensor):

@@ -12,6 +12,7 @@ from sifu.config.certificate import Certificate
 from sifu.errors import SifuError
 from sifu.federation.segment import Segment, Trace
 from sifu.plan.variants import build_method
+from sifu.unlearning.history import History
 from sifu.unlearning.kept import Kept
 from sifu.unlearning.lineage import Lineage, Node
 from tests.contract.world import SCENARIO, World, masks
@@ -156,7 +157,7 @@ def test_dropped_rounds_are_gone() -> None:
 
 
 def test_only_declared_traces_can_be_read() -> None:
-    history = replace(World.make().lineage, readable=frozenset({Kept.SCALARS}))
+    history = History(World.make().lineage, frozenset({Kept.SCALARS}))
     history.sensitivity(masks(7, 3)[0], PRESETS["strict"], 1.0)
     with pytest.raises(SifuError, match=r"reads models without declaring it: add Kept\.MODELS"):
         history.at(history.early(0))

@@ -64,7 +64,7 @@ def grown(world: World, start: Tensor, rounds: list[int], remain: Tensor) -> Lin
     """A second branch from `start`, with no room to keep its rounds, and no models but the first."""
     stop, keys = Stop(None, 0, torch.tensor(rounds)), Keys.of(world.seeds).fold("branch")
     branch = world.lineage.engine.run(start, remain, keys, stop, snapshot_every=1000)
-    return replace(world.lineage.grow(world.lineage.end, branch), sent=ReplayCache(room=0))
+    return replace(world.lineage.grow(world.lineage.end, branch), cache=ReplayCache(room=0))
 
 
 def test_updates_are_walked_in_the_seeds_that_have_them(trained: list[list[int]]) -> None:
@@ -96,6 +96,6 @@ def test_a_client_that_overflows_does_not_hide_what_others_add_to_psi() -> None:
     there = segment.trace.cohort == 2
     assert there.any()
     trace = replace(segment.trace, distance=segment.trace.distance.masked_fill(there, torch.inf))
-    far = replace(world.lineage, whole=(replace(segment, trace=trace),))
+    far = replace(world.lineage, segments=(replace(segment, trace=trace),))
     found, wanted = (history.sensitivity(leavers, PRESETS["published"], 1.0)[0] for history in (far, world.lineage))
     assert torch.equal(found, wanted)

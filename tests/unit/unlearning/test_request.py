@@ -43,8 +43,8 @@ def test_requests_that_cannot_be() -> None:
     assert request.remain.tolist() == [[False, True, True]]
     for forget, available, words in (
         (~everyone, everyone, "request 2 is empty"),
-        (one, request.remain, "already left"),
-        (request.remain, request.remain, "leaves nobody"),
+        (one, request.remain, "forgotten before"),
+        (request.remain, request.remain, "leaves no client"),
     ):
         with pytest.raises(SifuError, match=words):
             Request.of(2, forget, available)

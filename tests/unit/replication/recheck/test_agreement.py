@@ -10,11 +10,11 @@ import pytest
 from sifu.replication.claims.stored_tables import StoredTables, read_tables
 from sifu.replication.published import REPLICATION
 from sifu.replication.recheck.agreement import Agreement, compare, worst
-from sifu.store.cell import Wanted
+from sifu.store.cell import CellKey
 from sifu.store.schemas import CELLS, METRICS
 from tests.conftest import REPO
 
-CELL = Wanted("s", "v", "target", 0, 1)
+CELL = CellKey("s", "v", "target", 0, 1)
 
 
 def tables(rounds: list[int], accuracy: list[float], status: str = "done") -> StoredTables:
@@ -90,7 +90,7 @@ def test_scratch_cannot_pose_as_sifu(seed: int) -> None:
     stored = read_tables(REPO / REPLICATION)
     cells, metrics = (table[table["variant"] == "scratch"] for table in (stored.cells, stored.metrics))
     again = replace(stored, cells=cells.assign(variant="sifu"), metrics=metrics.assign(variant="sifu"))
-    cell = Wanted("mnist", "sifu", "target", seed, 1)
+    cell = CellKey("mnist", "sifu", "target", seed, 1)
     other_device = compare(cell, stored, again, elsewhere=True)
     assert worst(number.agreement for number in other_device) in (Agreement.WITHIN_SEEDS, Agreement.DIFFERS)
     assert all(

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import torch
 
-from sifu.__main__ import main
+from sifu.cli.main import main
 from sifu.config.blocks import block_seeds
 from sifu.replication.claims.stored_tables import read_tables
 from sifu.replication.recheck.agreement import compare
@@ -20,7 +20,7 @@ from sifu.replication.recheck.pace import Pace, pace_of
 from sifu.replication.recheck.rerun import Machine, rerun
 from sifu.replication.recheck.sample import sample_cells
 from sifu.replication.recheck.stored_run import named_cell, read_stored_run
-from sifu.store.cell import Wanted
+from sifu.store.cell import CellKey
 from sifu.store.parquet import read_table, write_table
 from sifu.store.provenance import provenance
 from sifu.store.schemas import CELLS
@@ -48,7 +48,7 @@ def test_cells_that_are_run_again_agree(small_run: Path, capsys: pytest.CaptureF
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_named_cell_is_the_same_to_the_digit(small_run: Path, tmp_path: Path, variant: str) -> None:
     """With a training of its own, too: the search is the stored one."""
-    cell = Wanted("smoke", variant, "target", 1, 3)
+    cell = CellKey("smoke", variant, "target", 1, 3)
     rerun(cell, Machine(small_run / "config", small_run / "results", small_run, "cpu"), tmp_path)
     stored, again = (read_tables(folder) for folder in (small_run / "results", tmp_path))
     found = compare(cell, stored, again, elsewhere=False)
@@ -59,7 +59,7 @@ def test_a_named_cell_is_the_same_to_the_digit(small_run: Path, tmp_path: Path, 
 
 
 def test_a_budget_is_run_under_its_own_rule(small_run: Path, tmp_path: Path) -> None:
-    cell = Wanted("smoke", "sifu", "budget_50", 0, 1)
+    cell = CellKey("smoke", "sifu", "budget_50", 0, 1)
     rerun(cell, Machine(small_run / "config", small_run / "results", small_run, "cpu"), tmp_path)
     found = compare(cell, read_tables(small_run / "results"), read_tables(tmp_path), elsewhere=False)
     assert len(found) == 3 * 5
@@ -155,7 +155,7 @@ def second(_: str) -> Pace:
     return Pace(1.0)
 
 
-def own(cell: Wanted) -> range:
+def own(cell: CellKey) -> range:
     return range(cell.seed, cell.seed + 1)
 
 
@@ -172,7 +172,7 @@ def test_what_a_cell_costs_is_what_is_run_for_it(small_run: Path, tmp_path: Path
     """On the same machine a re-run takes the rounds that are stored: both trainings of DP, and the target next to
     a budget.
     """
-    cell = Wanted("smoke", variant, stop, 1, 1)
+    cell = CellKey("smoke", variant, stop, 1, 1)
     machine = Machine(small_run / "config", small_run / "results", small_run, "cpu")
     rerun(cell, machine, tmp_path)
     needed = pace_of(machine.config, cell.scenario, machine.data_root).needed
@@ -183,7 +183,7 @@ def test_a_cell_can_be_run_again_in_its_block(
     small_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As on a GPU, where rounding depends on which seeds are run together; on a CPU the cell is the same both ways."""
-    cell = Wanted("smoke", "sifu", "target", 1, 3)
+    cell = CellKey("smoke", "sifu", "target", 1, 3)
     rerun(cell, Machine(small_run / "config", small_run / "results", small_run, "cpu", seeds="block"), tmp_path)
     assert {path.parent.name for path in tmp_path.glob("unlearn/*/*/*/cells.parquet")} == {BLOCK}
     assert recheck(small_run, "--cell", "smoke/sifu/1", "--seeds", "block") == 0
@@ -205,14 +205,14 @@ def test_rounding_depends_on_the_block_on_a_gpu(small_run: Path, tmp_path: Path,
     for block in (BLOCK, "s001-001"):
         path = tmp_path / block / "unlearn" / "smoke" / "sifu" / block / "cells.parquet"
         write_table(path, CELLS, cells[cells["seed"].isin(block_seeds(block))], provenance("unlearn", {}, "", device))
-    cell = Wanted("smoke", "sifu", "target", 1, 1)
+    cell = CellKey("smoke", "sifu", "target", 1, 1)
     one, two = (made_with(cell, tmp_path / block) for block in (BLOCK, "s001-001"))
     assert (one != two) is other
 
 
 def test_a_backdoor_is_run_with_scratch(small_run: Path, tmp_path: Path) -> None:
     scenario = "smoke_backdoor"
-    cell = Wanted(scenario, "sifu", "target", 0, 1)
+    cell = CellKey(scenario, "sifu", "target", 0, 1)
     rerun(cell, Machine(small_run / "config", small_run / "results", small_run, "cpu"), tmp_path)
     assert set(read_tables(tmp_path).cells["variant"]) == {"scratch", "sifu"}
     assert pace_of(small_run / "config", scenario, small_run).needed == ("scratch",)

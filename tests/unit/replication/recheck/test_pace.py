@@ -12,7 +12,7 @@ import pytest
 from sifu.replication.claims.stored_tables import StoredTables
 from sifu.replication.recheck.pace import pace_of
 from sifu.replication.recheck.stored_run import StoredRun
-from sifu.store.cell import Wanted
+from sifu.store.cell import CellKey
 from tests.conftest import REPO
 
 
@@ -38,11 +38,11 @@ def test_seeds_that_run_together_wait_for_the_slowest() -> None:
     training = pd.DataFrame({"scenario": "a", "variant": "train", "seed": [0, 1], "request": 0, "rounds": [100, 120]})
     cells = pd.DataFrame(
         [("a", "sifu", "target", seed, number, rounds) for seed, number, rounds in _REQUESTS],
-        columns=[*Wanted._fields, "rounds"],
+        columns=[*CellKey._fields, "rounds"],
     )
     others = cells.assign(variant="last", rounds=1000), cells.assign(stop="budget_25", rounds=1000)
     tables = StoredTables(pd.concat([cells, *others]), *[pd.DataFrame()] * (len(fields(StoredTables)) - 1))
-    stored, cell = StoredRun(Path(), tables, training), Wanted("a", "sifu", "target", 0, 1)
+    stored, cell = StoredRun(Path(), tables, training), CellKey("a", "sifu", "target", 0, 1)
     assert [stored.rounds(cell, seeds) for seeds in (range(1), range(1, 2), range(2))] == [220, 210, 250]
 
 
