@@ -36,7 +36,6 @@ def _add_docs(commands: Commands) -> None:
     parser.add_argument("--root", type=Path, default=Path(), help="the checkout (default: this folder)")
 
 
-
 def _bench(parsed: argparse.Namespace) -> None:
     from sifu.bench.report import Bench, print_bench
 

@@ -58,9 +58,7 @@ def _digest(settings: Any) -> str:
 
 def _seconds(blocks: list[dict[str, Any]]) -> dict[str, float]:
     """Wall seconds of all timed jobs on each device."""
-    return {
-        device: round(sum(job.seconds or 0.0 for job in jobs), 2) for device, jobs in _job_times(blocks).items()
-    }
+    return {device: round(sum(job.seconds or 0.0 for job in jobs), 2) for device, jobs in _job_times(blocks).items()}
 
 
 def _busy(blocks: list[dict[str, Any]]) -> dict[str, float]:

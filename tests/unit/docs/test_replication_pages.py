@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sifu.cli.main import main
 from sifu.catalog.datasets import DATASETS
+from sifu.cli.main import main
 from sifu.docs.deviations import DEVIATIONS
 from sifu.docs.generated_parts import filled
 from sifu.docs.measured_text import end_text, interval_text, number_text, seeds_text
