@@ -11,8 +11,8 @@ import pandas as pd
 from sifu.config.run import Variant
 from sifu.config.scenario import Scenario
 from sifu.plan.load import read_named
-from sifu.replication.claims.tables import BESIDE, DATASETS, Tables, read_tables
-from sifu.replication.published import REPLICATION
+from sifu.replication.claims.stored_tables import DATASETS, SHOWN_ONLY, StoredTables, read_tables
+from sifu.replication.published import Published
 from sifu.report.tables import markdown
 from sifu.report.totals import request_totals
 
@@ -20,15 +20,15 @@ _ROWS = ("scratch", "fine_tuning", "sifu", "sifu_strict", "last", "fed_eraser_se
 _KEPT = 1.05  # times the claimed delta: more is a broken promise, less is rounding
 
 
-def overview(root: Path) -> str:
+def overview(root: Path, run: Published) -> str:
     """The picture of what unlearning costs, and whether the clients were forgotten."""
-    path = REPLICATION / "report" / "figures" / "overview.png"
+    path = (run.figures / "overview.png").relative_to(root)
     return f"![what every method costs on every dataset, and whether the clients were forgotten]({path.as_posix()})"
 
 
-def findings(root: Path) -> str:
+def findings(root: Path, run: Published) -> str:
     """Four findings of the replication, a line each."""
-    tables = read_tables(root / REPLICATION)
+    tables = read_tables(run.folder)
     totals = _of_datasets(tables)
     sifu, tuned, eraser, strict = (
         totals[totals["variant"] == name] for name in ("sifu", "fine_tuning", "fed_eraser_searched", "sifu_strict")
@@ -48,16 +48,16 @@ def findings(root: Path) -> str:
     return "\n".join(f"{number}. {text}" for number, text in enumerate(lines, start=1))
 
 
-def costs(root: Path) -> str:
+def costs(root: Path, run: Published) -> str:
     """A row a method, a column a dataset: client steps relative to scratch's, and the gap of accuracy."""
-    tables = read_tables(root / REPLICATION)
+    tables = read_tables(run.folder)
     scenarios = read_named(Scenario, root / "config" / "scenarios.yaml", "scenarios")
     variants = read_named(Variant, root / "config" / "variants.yaml", "variants")
     totals = request_totals(tables.cells, tables.metrics).to_dict("records")
     found = {(row["scenario"], row["variant"]): row for row in totals}
-    run = [name for name in (*DATASETS, *BESIDE) if (name, "scratch") in found]
-    rows = [[variants[variant].label, *(_cell(found.get((name, variant))) for name in run)] for variant in _ROWS]
-    titles = [scenarios[name].label for name in run]
+    ran = [name for name in (*DATASETS, *SHOWN_ONLY) if (name, "scratch") in found]
+    rows = [[variants[variant].label, *(_cell(found.get((name, variant))) for name in ran)] for variant in _ROWS]
+    titles = [scenarios[name].label for name in ran]
     return markdown(pd.DataFrame(rows, columns=["method", *titles]), "").strip()
 
 
@@ -70,7 +70,7 @@ def _cell(row: dict[Hashable, Any] | None) -> str:
     return f"{row['cost']:.0%}, {row['gap']:+.2f}".replace("-0.00", "+0.00")
 
 
-def _of_datasets(tables: Tables) -> pd.DataFrame:
+def _of_datasets(tables: StoredTables) -> pd.DataFrame:
     """Totals on the paper's datasets, without marks."""
     totals = request_totals(tables.cells, tables.metrics)
     return totals[totals["scenario"].isin(DATASETS)]
@@ -80,7 +80,7 @@ def _costs(totals: pd.DataFrame) -> str:
     return f"{totals['cost'].min():.0%} to {totals['cost'].max():.0%}"
 
 
-def _broken(tables: Tables, variant: str) -> float:
+def _broken(tables: StoredTables, variant: str) -> float:
     """The share of a variant's answers whose actual delta is above the claimed one."""
     cells = tables.cells
     own = cells[(cells["variant"] == variant) & (cells["stop"] == "target") & cells["scenario"].isin(DATASETS)]

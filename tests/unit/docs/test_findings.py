@@ -11,8 +11,8 @@ from sifu.docs import findings
 from sifu.replication.claims.claim import Measured
 from sifu.replication.claims.forgetting import beyond_scratch
 from sifu.replication.claims.rounds import share_of_scratch
-from sifu.replication.claims.tables import DATASETS, Tables, read_tables
-from sifu.replication.published import REPLICATION
+from sifu.replication.claims.stored_tables import DATASETS, StoredTables, read_tables
+from sifu.replication.published import REPLICATION, quoted
 from sifu.report.figures.overview import CLOSE, FAR
 from sifu.report.totals import request_totals
 from tests.conftest import REPO
@@ -21,16 +21,16 @@ README = (REPO / "README.md").read_text()
 
 
 @pytest.fixture(scope="module")
-def tables() -> Tables:
+def tables() -> StoredTables:
     return read_tables(REPO / REPLICATION)
 
 
 @pytest.fixture(scope="module")
-def totals(tables: Tables) -> pd.DataFrame:
+def totals(tables: StoredTables) -> pd.DataFrame:
     return findings._of_datasets(tables).set_index("variant")
 
 
-def test_the_words_of_the_findings_are_true(tables: Tables, totals: pd.DataFrame) -> None:
+def test_the_words_of_the_findings_are_true(tables: StoredTables, totals: pd.DataFrame) -> None:
     """Cheaper is below scratch's cost, forgotten near scratch's accuracy; a promise is broken often, or never."""
     assert (totals.loc["sifu", "cost"] < 1).all()
     assert (totals.loc["sifu", "gap"].abs() <= FAR).all()
@@ -45,7 +45,7 @@ def test_the_words_of_the_findings_are_true(tables: Tables, totals: pd.DataFrame
     assert findings._broken(tables, "sifu_strict") == 0
 
 
-def test_costs_are_those_that_claims_are_judged_by(tables: Tables) -> None:
+def test_costs_are_those_that_claims_are_judged_by(tables: StoredTables) -> None:
     found = request_totals(tables.cells, tables.metrics).set_index(["scenario", "variant"])
     for scenario in (name for name in DATASETS if tables.ran(name, "scratch")):
         for variant in ("sifu", "fed_eraser_searched", "dp_released"):
@@ -58,8 +58,10 @@ def test_costs_are_those_that_claims_are_judged_by(tables: Tables) -> None:
 
 
 def test_there_are_four_findings_and_at_most_eight_rows() -> None:
-    assert [line[:3] for line in findings.findings(REPO).splitlines()] == ["1. ", "2. ", "3. ", "4. "]
-    assert 3 <= len(findings.costs(REPO).splitlines()) - 2 <= 8
+    run = quoted(REPO)
+    assert run is not None
+    assert [line[:3] for line in findings.findings(REPO, run).splitlines()] == ["1. ", "2. ", "3. ", "4. "]
+    assert 3 <= len(findings.costs(REPO, run).splitlines()) - 2 <= 8
 
 
 def test_the_first_screen_is_read_once() -> None:
