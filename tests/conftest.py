@@ -29,7 +29,14 @@ if _ROOT:  # tests change folders: a relative path would lose its way
     os.environ["SIFU_DATA_ROOT"] = str(Path(_ROOT).resolve())
 
 
-LONGEST = ("test_whole.py", "test_adding.py", "test_replication.py", "test_missing.py", "test_scenario_search.py")
+LONGEST = (
+    "test_whole.py",
+    "test_adding.py",
+    "test_tutorial.py",
+    "test_replication.py",
+    "test_missing.py",
+    "test_scenario_search.py",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
