@@ -41,11 +41,12 @@ test-load: $(VENV)/.ok  ## a plan of 5,000 cells
 unlock: $(VENV)/.ok  ## after a run that was killed: remove Snakemake's lock (CONFIG=...)
 	$(BIN)/snakemake --unlock --cores 1 --configfile $(CONFIG)
 
-lint: $(VENV)/.ok  ## style, format, types
+lint: $(VENV)/.ok  ## style, format, types, layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 format: $(VENV)/.ok  ## rewrite the code in the house format
 	$(BIN)/ruff check --fix .

@@ -1,9 +1,9 @@
 # From a config to results, one direction: partition (-> search) -> train -> unlearn -> verify -> report.
 #
-# results/<stage>/<scenario>[/<variant>]/<block>/<table>.parquet    tables, see docs/results.md
-# results/<stage>/<scenario>[/<variant>]/<block>/log.txt            what the stage printed
+# results/<stage>/<scenario>[/<part>]/<block>/<table>.parquet    tables, see docs/results.md
+# results/<stage>/<scenario>[/<part>]/<block>/log.txt            what the stage printed
 # results/report/{tables,figures}/                                  what people read
-# <block> is a range of seeds, such as s000-009. All paths are made by sifu/store/paths.py.
+# <part> is a variant, a change or a search; <block> a range of seeds, such as s000-009. All paths are made by sifu/store/paths.py.
 #
 # `snakemake --cores 4` runs config/config.yaml; `--configfile config/paper.yaml` another plan.
 from snakemake.utils import min_version
@@ -15,7 +15,6 @@ configfile: "config/config.yaml"
 
 
 include: "workflow/rules/common.smk"
-include: "workflow/rules/files.smk"
 include: "workflow/rules/partition.smk"
 include: "workflow/rules/search.smk"
 include: "workflow/rules/train.smk"
@@ -30,4 +29,4 @@ include: "workflow/rules/report.smk"
 rule all:
     default_target: True
     input:
-        report_files(),
+        TARGETS.everything(),

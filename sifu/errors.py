@@ -29,3 +29,7 @@ class ConfigError(SifuError):
     def inside(self, path: str) -> ConfigError:
         """The same refusal with `path` in front of its key."""
         return ConfigError(f"{path}.{self.key}" if path else self.key, self.value, self.allowed)
+
+
+class MethodError(SifuError):
+    """A method that breaks the interface: it reads what it does not declare, or gives back something else."""

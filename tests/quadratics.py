@@ -22,7 +22,7 @@ from sifu.federation.local.batches import Batches
 from sifu.federation.stop import Stop
 from sifu.hardware.workers import Workers
 from sifu.models.flat import FlatModel
-from sifu.unlearning.history import History
+from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.request import Request
 from sifu.unlearning.server import Server
 from tests.conftest import tiny_federation
@@ -57,7 +57,7 @@ def draw() -> tuple[Tensor, Tensor]:
     return torch.tensor(centres * scale), torch.tensor(start * scale)
 
 
-def quadratic_history(rounds: int) -> History:
+def quadratic_history(rounds: int) -> Lineage:
     """A training of `rounds` rounds with all clients and a snapshot of every round."""
     centres, start = draw()
     model = FlatModel(nn.Linear(FEATURES, 1, bias=False).double())
@@ -67,7 +67,7 @@ def quadratic_history(rounds: int) -> History:
     engine = QuadraticEngine(model, clients, federation, Workers(1), centres=centres)
     everyone = torch.ones(1, CLIENTS, dtype=torch.bool)
     stop = Stop(None, 0, torch.tensor([rounds]))
-    return History.of(engine, engine.run(start[None], everyone, Keys.of([0]), stop, snapshot_every=1))
+    return Lineage.of(engine, engine.run(start[None], everyone, Keys.of([0]), stop, snapshot_every=1))
 
 
 def scenario() -> Scenario:
@@ -75,10 +75,10 @@ def scenario() -> Scenario:
     return replace(SCENARIO, federation=federation)
 
 
-def without_recovery(history: History, forgotten: list[int]) -> tuple[Request, Server]:
+def without_recovery(history: Lineage, forgotten: list[int]) -> tuple[Request, Server]:
     """A request to forget clients, which may be empty, and a server that does no recovery rounds."""
-    forget = torch.zeros_like(history.whole[0].available)
+    forget = torch.zeros_like(history.segments[0].available)
     forget[:, forgotten] = True
-    request = Request(1, forget, history.whole[0].available & ~forget)
+    request = Request(1, forget, history.segments[0].available & ~forget)
     stop = Stop(None, 0, torch.zeros(len(forget), dtype=torch.int64))
     return request, Server(history.engine, request, stop, scenario())

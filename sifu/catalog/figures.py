@@ -1,14 +1,24 @@
-"""The figures of the paper, a module each with `draw(source)` and a `CAPTION`; a line each here."""
+"""The figures, a line each: a module with TITLE, CAPTION and `draw(results)`, and the tables that it is drawn from."""
 
 from __future__ import annotations
 
-FIGURES: dict[str, str] = {
-    "budgets": "sifu.report.figures.budgets",
-    "watermark": "sifu.report.figures.watermark",
-    "requests": "sifu.report.figures.requests",
-    "sigma": "sifu.report.figures.sigma",
-    "request_sets": "sifu.report.figures.request_sets",
-    "alpha": "sifu.report.figures.alpha",
-    "lineage": "sifu.report.figures.lineage",
-    "null_space": "sifu.report.figures.null_space",
+from typing import NamedTuple
+
+_ANSWERS = ("unlearn/cells", "verify/metrics")
+
+
+class FigureSpec(NamedTuple):
+    module: str
+    tables: tuple[str, ...] = _ANSWERS  # "stage/table": a change of one of them draws the figure again
+
+
+FIGURES: dict[str, FigureSpec] = {
+    "budgets": FigureSpec("sifu.report.figures.budgets"),
+    "watermark": FigureSpec("sifu.report.figures.watermark"),
+    "requests": FigureSpec("sifu.report.figures.requests"),
+    "sigma": FigureSpec("sifu.report.figures.sigma", (*_ANSWERS, "sweep/sweep")),
+    "request_sets": FigureSpec("sifu.report.figures.request_sets", ("request_sets/request_sets",)),
+    "alpha": FigureSpec("sifu.report.figures.alpha", ("alpha/alpha", "alpha_sweep/alpha")),
+    "lineage": FigureSpec("sifu.report.figures.lineage", ("unlearn/cells", "train/cells")),
+    "null_space": FigureSpec("sifu.report.figures.null_space", ("null_space/null_space",)),
 }

@@ -5,34 +5,29 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from sifu.cli.commands import REPLICATION, Commands
 from sifu.config.fields import build
 from sifu.config.run import PRECISIONS, Run
 from sifu.errors import ConfigError
 from sifu.plan.load import default_data_root, load_suite, read_yaml
-
-if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 _PAPER = Path("config", "paper.yaml")
 
 
 def add_replication(commands: Commands) -> None:
     text = "Write the manifest of a run into its results: settings, commits, devices and the time of every job."
-    parser = commands.add_parser("manifest", help=text, description=text)
+    parser = commands.add(REPLICATION, "manifest", text, _manifest)
     parser.add_argument("--config", type=Path, default=_PAPER, help="what was run (default: %(default)s)")
-    parser.set_defaults(command=_manifest)
     text = "Print the tables that a config plans and that are not there, of the datasets that are."
-    parser = commands.add_parser("missing", help=text, description=text)
+    parser = commands.add(REPLICATION, "missing", text, _missing)
     parser.add_argument("--config", type=Path, default=_PAPER, help="what is planned (default: %(default)s)")
-    parser.set_defaults(command=_missing)
     _add_verify(commands)
 
 
 def _add_verify(commands: Commands) -> None:
     text = "Run a random sample of stored cells again, and say how well they agree; exit code 1 where one differs."
-    parser = commands.add_parser("verify-paper", help=text, description=text)
+    parser = commands.add(REPLICATION, "verify-paper", text, _verify)
     parser.add_argument("--config", type=Path, default=_PAPER, help="what was run (default: %(default)s)")
     parser.add_argument("--results", type=Path, help="folder of the stored cells (default: that of the config)")
     words = "scenario/variant/seed, to the target, or scenario/variant/seed/stop (budget_25): this one, no sample"
@@ -46,7 +41,6 @@ def _add_verify(commands: Commands) -> None:
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: %(default)s")
     parser.add_argument("--threads", type=int, default=2, help="CPU threads (default: %(default)s)")
     parser.add_argument("--precision", choices=PRECISIONS, default="tf32", help="of a GPU (default: %(default)s)")
-    parser.set_defaults(command=_verify)
 
 
 def _manifest(parsed: argparse.Namespace) -> None:
@@ -56,13 +50,12 @@ def _manifest(parsed: argparse.Namespace) -> None:
 
 
 def _missing(parsed: argparse.Namespace) -> None:
-    from sifu.plan.report_plan import ReportPlan
     from sifu.report.results import Results
 
     suite = load_suite(read_yaml(parsed.config), parsed.config.parent)
     for reason in suite.skipped_words():
         print(reason, file=sys.stderr)
-    for path in Results(ReportPlan.read(suite.report_plan())).all_missing():
+    for path in Results(suite.report_plan()).all_missing():
         print(path)
 
 

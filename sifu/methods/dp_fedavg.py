@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from sifu.config.certificate import Certificate
 from sifu.config.federation import Privacy
-from sifu.config.fields import above, at_least, from_to, one_of, setting, settings
-from sifu.unlearning.method import Assumptions, Claim, Footprint, Unlearned
+from sifu.config.fields import above, at_least, from_to, one_of, setting
+from sifu.unlearning.method import Assumptions, CertifiedMethod, Promise, Unlearned
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -17,13 +16,11 @@ if TYPE_CHECKING:
     from sifu.config.scenario import Scenario
     from sifu.core.keys import Keys
     from sifu.unlearning.history import History
-    from sifu.unlearning.kept import Kept
     from sifu.unlearning.request import Request
     from sifu.unlearning.server import Server
 
 
-@settings
-class DpFedAvg:
+class DpFedAvg(CertifiedMethod):
     """Every update shortened to C, noise in every round, in training and in recovery.
 
     `published` is the SIFU paper's row: fixed cohorts, and in every round noise for the whole (epsilon, delta) with a
@@ -31,10 +28,9 @@ class DpFedAvg:
     rounds together; when they are spent, nothing is trained any more.
     """
 
-    name: ClassVar[str] = "dp_fedavg"
-    assumptions: ClassVar[Assumptions] = Assumptions(
-        False, True, True, False, False, "nothing", "McMahan et al., ICLR 2018"
-    )
+    name = "dp_fedavg"
+    assumptions = Assumptions(fedavg=False, convex=True, non_convex=True, reference="McMahan et al., ICLR 2018")
+
     mode: str = setting(
         "noise as the SIFU paper's code sets it, or so that the promise holds",
         one_of(("published", "accounted")),
@@ -46,21 +42,13 @@ class DpFedAvg:
     request_share: float = setting(
         "accounted: share of the rounds left that a request may take", from_to(0.01, 1), default=0.5
     )
-    certificate: Certificate | None = setting("the certificate; null: the scenario's", default=None)
-
-    @property
-    def keeps(self) -> frozenset[Kept]:
-        return frozenset()
-
-    def with_certificate(self, certificate: Certificate) -> DpFedAvg:
-        return self if self.certificate is not None else replace(self, certificate=certificate)
 
     def training(self, scenario: Scenario) -> Scenario:
         """The scenario with shortened, blurred updates."""
         from sifu.certificate.accountant import multiplier_for
         from sifu.certificate.gaussian import largest_ratio
 
-        certificate, federation = self._certificate, scenario.federation
+        certificate, federation = self.certificate, scenario.federation
         clients, expected = scenario.partition.num_clients, federation.clients_per_round
         if self.mode == "published":
             ratio = largest_ratio(certificate.epsilon, certificate.delta, "classical")
@@ -72,38 +60,29 @@ class DpFedAvg:
         stop = replace(scenario.stop, max_rounds=most, min_rounds=min(scenario.stop.min_rounds, most))
         return replace(scenario, stop=stop, federation=replace(federation, sampling="poisson", privacy=privacy))
 
-    @property
-    def _certificate(self) -> Certificate:
-        assert self.certificate is not None
-        return self.certificate
-
     def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
         privacy = server.scenario.federation.privacy
         assert privacy is not None
-        left = self._rounds_left(history, request) if self.mode == "accounted" else None
+        left = self._rounds_left(history, request, server) if self.mode == "accounted" else None
         segment = server.recover(history.current, keys, at_most=left)
-        one = request.forget.sum(1) * 0 + 1
-        claim = Claim(
-            self._certificate.epsilon,
-            self._certificate.delta,
+        one = request.size.new_ones(request.size.shape)  # [S] a promise to each client alone
+        promise = Promise(
+            self.certificate.epsilon,
+            self.certificate.delta,
             sigma=one.double() * privacy.noise,
             covers=one,
             noise="rounds",
         )
-        return Unlearned(segment, history.end, claim)
+        return Unlearned(segment, history.end, promise)
 
-    def _rounds_left(self, history: History, request: Request) -> Tensor:
+    def _rounds_left(self, history: History, request: Request, server: Server) -> Tensor:
         """How many rounds of recovery are paid for and not kept for later requests. [S]"""
         from sifu.certificate.accountant import rounds_left
-        from sifu.certificate.private_rounds import stretches_of
 
-        certificate, federation = self._certificate, history.engine.federation
+        certificate, federation = self.certificate, server.scenario.federation
         remain = request.remain.sum(1)
         left = [
             rounds_left(federation, past, clients, certificate.epsilon, certificate.delta, self.rounds)
-            for past, clients in zip(stretches_of(history.whole, history.kept), remain.tolist(), strict=True)
+            for past, clients in zip(history.stretches(), remain.tolist(), strict=True)
         ]
         return remain.new_tensor([math.ceil(self.request_share * rounds) for rounds in left])
-
-    def server_floats(self, footprint: Footprint) -> Tensor:
-        return footprint.rounds * 0

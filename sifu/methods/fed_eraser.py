@@ -3,37 +3,37 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from sifu.config.fields import at_least, between, one_of, setting, settings
+from sifu.config.fields import at_least, between, one_of, setting
 from sifu.unlearning.kept import Kept
-from sifu.unlearning.method import Assumptions, Footprint, Unlearned
+from sifu.unlearning.method import Assumptions, Footprint, Method, Unlearned
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from sifu.config.certificate import Certificate
     from sifu.core.keys import Keys
-    from sifu.models.flat import FlatModel
-    from sifu.unlearning.history import History, Node
-    from sifu.unlearning.past_round import Past
+    from sifu.unlearning.history import History
+    from sifu.unlearning.lineage import Node
+    from sifu.unlearning.past_round import PastRound
     from sifu.unlearning.request import Request
     from sifu.unlearning.server import Server
 
 
-@settings
-class FedEraser:
+class FedEraser(Method):
     """From theta^0: the first kept round as it was, then U~_k = ||U_k|| Uhat_k / ||Uhat_k|| in each further one.
 
-    Uhat_k is what client k does in r K steps from the calibrated model. Of kept rounds after the first only lengths are
-    needed, so `norm` and `full` storage give the same model; a later request replays what earlier ones replayed, then
-    their recovery, as the calibrated updates have the lengths of those that they replace.
+    Uhat_k is the update of client k after r K steps from the calibrated model. Of kept rounds after the first only
+    lengths are needed, so `norm` and `full` storage give the same model. A later request replays what earlier ones
+    replayed, then their recovery, as the calibrated updates have the lengths of those that they replace.
     """
 
-    name: ClassVar[str] = "fed_eraser"
-    assumptions: ClassVar[Assumptions] = Assumptions(
-        True, False, False, False, False, "lengths of updates, a round in dt; or the updates", "Liu et al., IWQoS 2021"
+    name = "fed_eraser"
+    assumptions = Assumptions(
+        stores="lengths of updates, a round in dt; or the updates", reference="Liu et al., IWQoS 2021"
     )
+    keeps = frozenset({Kept.NORMS, Kept.COHORTS, Kept.FIRST_ROUND})
+
     every: int = setting("a round in how many is kept (dt)", at_least(1), default=2)
     calibration: float = setting("share of the local steps that calibrate (r), rounded up", between(0, 1), default=0.5)
     length: str = setting(
@@ -45,13 +45,6 @@ class FedEraser:
     store: str = setting(
         "what the server is said to keep: lengths, or whole updates", one_of(("norm", "full")), default="norm"
     )
-
-    @property
-    def keeps(self) -> frozenset[Kept]:
-        return frozenset({Kept.NORMS, Kept.COHORTS, Kept.FIRST_ROUND})
-
-    def with_certificate(self, certificate: Certificate) -> FedEraser:
-        return self
 
     def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
         model, node = self._calibrate(history, request, server)
@@ -65,26 +58,26 @@ class FedEraser:
         for past in history.retained(self.every):
             if (past.branch, past.number) > (0, 0):
                 wanted = past.only(request.remain & going[:, None])
-                came, result = server.ask_again(model, wanted, steps)
-                going = going & ((came.visits > 0) | (wanted.visits == 0))
-                local = self._rescale(history.engine.model, model, result.local, came)
-                model = server.average(model, local, came)
+                asked, result = server.ask_again(model, wanted, steps)
+                going = going & ((asked.visits > 0) | (wanted.visits == 0))
+                local = self._rescale(server, model, result.local, asked)
+                model = server.average(model, local, asked)
                 node = node.moved(past.branch, past.number + 1, going & past.happened)
         return model, node
 
     def _steps(self, server: Server) -> int:
         return math.ceil(self.calibration * server.scenario.federation.local_steps - 1e-9)
 
-    def _rescale(self, flat: FlatModel, model: Tensor, local: Tensor, past: Past) -> Tensor:
+    def _rescale(self, server: Server, model: Tensor, local: Tensor, past: PastRound) -> Tensor:
         """Clients' weights `local` [S, m, P] whose updates from `model` [S, P] have the lengths of the past."""
         if self.length == "none":
             return local
         update = local - model.unsqueeze(1)
-        own = flat.layer_norms(update)  # [S, m, layers]
+        own = server.layer_norms(update)  # [S, m, layers]
         if self.length == "client":
             factor = (past.norm.to(own.device) / own.norm(dim=-1)).unsqueeze(-1)
         else:
-            factor = flat.spread_layers(past.layer_norm.to(own.device) / own)  # [S, m, P]
+            factor = server.spread_layers(past.layer_norm.to(own.device) / own)  # [S, m, P]
         # an update of nothing has no direction: it stays; with a factor of 1 every bit stays
         return local + (factor.nan_to_num(nan=1.0, posinf=1.0) - 1.0) * update
 

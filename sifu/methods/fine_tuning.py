@@ -1,39 +1,24 @@
-"""Train on with those who remain: no guarantee (paper, appendix A)."""
+"""Train on with the remaining clients: no guarantee (paper, appendix A)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from sifu.config.fields import settings
-from sifu.unlearning.method import Assumptions, Footprint, Unlearned
+from sifu.unlearning.method import Assumptions, Method
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
-    from sifu.config.certificate import Certificate
     from sifu.core.keys import Keys
+    from sifu.federation.segment import Segment
     from sifu.unlearning.history import History
-    from sifu.unlearning.kept import Kept
     from sifu.unlearning.request import Request
     from sifu.unlearning.server import Server
 
 
-@settings
-class FineTuning:
-    """Go on from the model in use."""
+class FineTuning(Method):
+    """Train on from the current model."""
 
-    name: ClassVar[str] = "fine_tuning"
-    assumptions: ClassVar[Assumptions] = Assumptions(True, False, False, False, False, "nothing", "paper, section 2.1")
+    name = "fine_tuning"
+    assumptions = Assumptions(reference="paper, section 2.1")
 
-    @property
-    def keeps(self) -> frozenset[Kept]:
-        return frozenset()
-
-    def with_certificate(self, certificate: Certificate) -> FineTuning:
-        return self
-
-    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
-        return Unlearned(server.recover(history.current, keys), history.end)
-
-    def server_floats(self, footprint: Footprint) -> Tensor:
-        return footprint.rounds * 0
+    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Segment:
+        return server.recover(history.current, keys)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sifu.metrics.accuracy import accuracy
+from sifu.metrics.accuracy import shares
 from sifu.metrics.metric import Models, Values
 
 
@@ -19,5 +19,5 @@ def gap_to_scratch_same_stop(models: Models) -> Values:
 def _gap(models: Models, reference: Models | None) -> Values:
     if reference is None:
         return {}
-    values, expected = accuracy(models), accuracy(reference)
+    values, expected = shares(models), shares(reference)
     return {subset: (values[subset] - expected[subset]).abs() for subset in values}

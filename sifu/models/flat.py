@@ -6,6 +6,7 @@ import copy
 import threading
 from dataclasses import dataclass
 from functools import cached_property
+from types import SimpleNamespace
 
 import torch
 from torch import Tensor, nn
@@ -63,6 +64,15 @@ class FlatModel:
     def split(self, weights: Tensor) -> list[Tensor]:
         """The weights of each layer, in the order of the row. [..., size] each"""
         return list(weights.split(self.sizes, dim=-1))
+
+    def layers(self, weights: Tensor) -> list[SimpleNamespace]:
+        """The layers of models [..., P], first to last, with their parameters by name as views, such as `.weight`."""
+        layers: dict[str, SimpleNamespace] = {}
+        for name, part, shape in zip(self.names, self.split(weights), self.shapes, strict=True):
+            owner, _, parameter = name.rpartition(".")
+            view = part.unflatten(-1, shape) if shape else part.squeeze(-1)
+            setattr(layers.setdefault(owner, SimpleNamespace(name=owner)), parameter, view)
+        return list(layers.values())
 
     def logits(self, weights: Tensor, images: Tensor) -> Tensor:
         """The module's output with the given weights [P] on images [n, C, H, W]."""

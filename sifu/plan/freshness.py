@@ -1,4 +1,4 @@
-"""The stages: files in, files out. A rule, a stage, a results folder and a table share one name."""
+"""What a stage's results depend on: settings and code. A change of anything else makes nothing stale."""
 
 from __future__ import annotations
 
@@ -11,29 +11,15 @@ from sifu.catalog.metrics import METRICS
 from sifu.catalog.models import MODELS
 from sifu.config.fields import to_plain
 from sifu.config.scenario import Scenario
+from sifu.plan.stage_spec import STAGES
 from sifu.unlearning.method import Method
-
-_PARTITION = ("dataset", "partition")
-_TRAIN = (*_PARTITION, "watermark", "backdoor", "model", "federation", "stop", "certificate", "snapshot_every")
-_KEYS = {
-    "partition": _PARTITION,
-    "search": (*_TRAIN, "requests"),
-    "scenario_search": (*_TRAIN, "requests"),
-    "train": _TRAIN,
-    "unlearn": (*_TRAIN, "requests", "budgets"),
-    "verify": (*_PARTITION, "watermark", "backdoor", "model", "requests", "budgets"),
-    "sweep": (*_TRAIN, "requests"),
-    "request_sets": (*_TRAIN, "requests"),
-    "alpha": (*_TRAIN, "alpha_clients"),
-    "alpha_sweep": (*_TRAIN, "alpha_clients"),
-}
 
 
 def relevant_settings(stage: str, scenario: Scenario, method: Method | None = None) -> dict[str, Any]:
     """The settings that a stage's results depend on; changing any other does not make them stale."""
     plain = to_plain(scenario)
     plain["certificate"] = {"contraction": scenario.certificate.contraction}  # all that Psi itself needs
-    settings = {key: plain[key] for key in _KEYS[stage]}
+    settings = {key: plain[key] for key in STAGES[stage].settings}
     return settings if method is None else settings | {"method": {"name": method.name} | to_plain(method)}
 
 
@@ -53,4 +39,4 @@ def stage_modules(stage: str, scenario: Scenario, method: str | None = None) -> 
     model = tuple(module_of(path) for path in (spec.builder, spec.kernels) if path and stage != "partition")
     methods = (module_of(METHODS[method]),) if method is not None else ()
     metrics = _modules(METRICS) if stage == "verify" else ()
-    return (f"sifu.stages.{stage}", loader, *model, *methods, *metrics)
+    return (f"sifu.stages.{STAGES[stage].folder or stage}", loader, *model, *methods, *metrics)

@@ -1,38 +1,51 @@
-"""What a report is about: scenarios, variants, and the files that a finished run has."""
+"""What a report is about: scenarios, variants, and the jobs whose tables it is made of."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, NamedTuple
 
 from sifu.errors import ConfigError
 
 
+class Job(NamedTuple):
+    """A job of a stage: what its folder is named after."""
+
+    scenario: str = ""
+    block: str = ""
+    part: str = ""  # a variant, a change, a search; nothing for most stages
+
+
 @dataclass(frozen=True)
 class ReportPlan:
-    """Scenarios and variants with their names, and where their tables lie."""
+    """Scenarios and variants with their names, and the jobs of every stage."""
 
     results: str
-    titles: dict[str, str]  # scenario -> name in figures
-    blocks: list[str]
-    labels: dict[str, str]  # variant -> name in figures
-    methods: dict[str, str]  # variant -> method
-    shown: list[str]  # variants that figures draw
-    variants: dict[str, list[str]]  # scenario -> its variants
-    marks: dict[str, str]  # scenario -> plain | watermark | backdoor
-    settings: dict[str, Any]  # scenario -> its settings, plain
-    searches: list[list[str]]  # scenario, variant, block
-    scenario_searches: list[list[str]]  # scenario, name, block
-    sweeps: list[list[str]]  # scenario, block
-    request_sets: list[list[str]]  # scenario, block
-    alpha_sweeps: list[list[str]]  # scenario, change, block
-    changes: dict[str, str]  # change of the alpha sweep -> name in figures
-    left_out: list[str] = field(default_factory=list)  # scenarios whose datasets are not there
+    titles: dict[str, str] = field(default_factory=dict)  # scenario -> name in figures
+    labels: dict[str, str] = field(default_factory=dict)  # variant -> name in figures
+    methods: dict[str, str] = field(default_factory=dict)  # variant -> method
+    shown: list[str] = field(default_factory=list)  # variants that figures draw
+    variants: dict[str, list[str]] = field(default_factory=dict)  # scenario -> its variants
+    marks: dict[str, str] = field(default_factory=dict)  # scenario -> plain | watermark | backdoor
+    jobs: dict[str, list[Job]] = field(default_factory=dict)  # stage -> its jobs
+    changes: dict[str, str] = field(default_factory=dict)  # change of the alpha sweep -> name in figures
+    settings: dict[str, Any] = field(default_factory=dict)  # scenario -> its settings, plain
+    left_out: list[str] = field(default_factory=list)  # scenarios whose datasets are missing
+
+    @property
+    def blocks(self) -> list[str]:
+        """The seed blocks of the trainings."""
+        return list(dict.fromkeys(job.block for job in self.jobs.get("train", [])))
+
+    def plain(self) -> dict[str, Any]:
+        """Plain data that JSON can hold; the inverse of `read`."""
+        return asdict(self)
 
     @staticmethod
     def read(data: Any) -> ReportPlan:
         """A report plan from plain data, such as JSON."""
-        names = list(ReportPlan.__dataclass_fields__)
+        names = [one.name for one in fields(ReportPlan)]
         if not isinstance(data, dict) or set(data) != set(names):
             raise ConfigError("--plan", data, f"JSON with the keys {', '.join(names)}")
-        return ReportPlan(**data)
+        jobs = {stage: [Job(*job) for job in listed] for stage, listed in data["jobs"].items()}
+        return ReportPlan(**(data | {"jobs": jobs}))

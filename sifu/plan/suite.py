@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from pathlib import Path
-from typing import Any
 
 from sifu.config.blocks import block_name, block_seeds, chosen_block_size
 from sifu.config.fields import to_plain
-from sifu.config.run import Change, Run, Variant, changed_scenario
+from sifu.config.run import AlphaSweep, Change, RequestSets, Run, SigmaSweep, Variant, changed_scenario
 from sifu.config.scenario import Scenario
 from sifu.config.search import ScenarioSearch
+from sifu.plan.report_plan import Job, ReportPlan
+from sifu.plan.stage_spec import STAGES
+from sifu.plan.variants import method_of
+from sifu.unlearning.method import Method, OwnTraining
 
 
 @dataclass(frozen=True)
@@ -66,17 +70,8 @@ class Suite:
         sets = self.run.request_sets
         return [name for name in (sets.variants if sets else ()) if name in self.variants]
 
-    def sweep_files(self, stage: str) -> list[tuple[str, str]]:
-        """The (scenario, block) pairs of the sigma `sweep`, of the `request_sets` or of the `alpha_sweep`."""
-        run = self.run
-        sweep = {"sweep": run.sigma_sweep, "request_sets": run.request_sets, "alpha_sweep": run.alpha_sweep}[stage]
-        blocks = [block for block in self.blocks if block_seeds(block).start < self.seeds_end(stage)]
-        names = [name for name in (sweep.scenarios if sweep else ()) if name in self.scenarios]
-        return [(name, block) for name in names for block in blocks]
-
-    def seeds_end(self, stage: str) -> int:
-        """The first seed that the sigma `sweep` or the `request_sets` do without."""
-        sweep = {"sweep": self.run.sigma_sweep, "request_sets": self.run.request_sets}.get(stage)
+    def seeds_end(self, sweep: SigmaSweep | RequestSets | None) -> int:
+        """The first seed that a sweep leaves out."""
         count = sweep.num_seeds if sweep and sweep.num_seeds else self.run.num_seeds
         return self.run.first_seed + min(count, self.run.num_seeds)
 
@@ -92,10 +87,6 @@ class Suite:
         rounds = sweep.rounds if sweep else None
         return changed_scenario(self.scenarios[scenario], self.changes[change].change, rounds, f"alpha_sweep.{change}")
 
-    def alpha_sweeps(self) -> list[tuple[str, str, str]]:
-        """The (scenario, change, block) triples of the alpha sweep."""
-        return [(name, change, block) for name, block in self.sweep_files("alpha_sweep") for change in self.changes]
-
     @property
     def scenario_searches(self) -> dict[tuple[str, str], ScenarioSearch]:
         """The searches for scenarios' settings, by scenario and name."""
@@ -105,37 +96,75 @@ class Suite:
         """The scenario in which methods' settings are searched for this one."""
         return self.scenarios[scenario].searched_as or scenario
 
-    @property
-    def searches(self) -> list[tuple[str, str, str]]:
-        """The (scenario, variant, block) triples of the searches for methods' settings."""
+    @cached_property
+    def jobs(self) -> dict[str, list[Job]]:
+        """The jobs of every stage."""
+        return {stage: self._jobs_of[spec.jobs] for stage, spec in STAGES.items()}
+
+    @cached_property
+    def _jobs_of(self) -> dict[str, list[Job]]:
+        """Jobs by what they are made for: the words that `StageSpec.jobs` may have."""
+        run, cells = self.run, list(product(self.scenarios, self.blocks))
+        variants = [Job(name, block, v) for name, block in cells for v in self.variants_of(name)]
+        swept = self._swept(run.alpha_sweep, run.first_seed + run.num_seeds)
+        return {
+            "once": [Job()],
+            "blocks": [Job(name, block) for name, block in cells],
+            "variants": variants,
+            "own_trainings": [job for job in variants if self.own_training(job.part)],
+            "searches": self._search_jobs(),
+            "scenario_searches": [Job(s, search.block, name) for (s, name), search in self.scenario_searches.items()],
+            "sigma_sweep": self._swept(run.sigma_sweep, self.seeds_end(run.sigma_sweep)),
+            "request_sets": self._swept(run.request_sets, self.seeds_end(run.request_sets)),
+            "alpha_sweep": [job._replace(part=change) for job in swept for change in self.changes],
+        }
+
+    def _swept(self, sweep: SigmaSweep | RequestSets | AlphaSweep | None, seeds_end: int) -> list[Job]:
+        """The scenarios and blocks of a sweep."""
+        blocks = [block for block in self.blocks if block_seeds(block).start < seeds_end]
+        names = [name for name in (sweep.scenarios if sweep else ()) if name in self.scenarios]
+        return [Job(name, block) for name in names for block in blocks]
+
+    def _search_jobs(self) -> list[Job]:
+        """The searches for methods' settings, each once."""
         found = [
-            (self.searched_as(scenario), name, search.block)
+            Job(self.searched_as(scenario), search.block, name)
             for scenario in self.scenarios
             for name in self.variants_of(scenario)
             if (search := self.variants[name].search) is not None
         ]
         return list(dict.fromkeys(found))
 
-    def report_plan(self) -> dict[str, Any]:
-        """What the report is about, in plain data."""
-        return {
-            "results": self.run.results,
-            "titles": {name: scenario.label for name, scenario in self.scenarios.items()},
-            "blocks": self.blocks,
-            "labels": {name: variant.label for name, variant in self.variants.items()},
-            "methods": {name: variant.method for name, variant in self.variants.items()},
-            "shown": self.shown,
-            "variants": {name: self.variants_of(name) for name in self.scenarios},
-            "marks": {name: scenario.mark for name, scenario in self.scenarios.items()},
-            "searches": self.searches,
-            "scenario_searches": [(*key, search.block) for key, search in self.scenario_searches.items()],
-            "settings": {name: to_plain(scenario) for name, scenario in self.scenarios.items()},
-            "sweeps": self.sweep_files("sweep"),
-            "request_sets": self.sweep_files("request_sets"),
-            "alpha_sweeps": self.alpha_sweeps(),
-            "changes": {name: entry.label for name, entry in self.changes.items()},
-            "left_out": list(self.skipped),
-        }
+    def own_training(self, variant: str) -> bool:
+        """Whether the variant's method needs a training of its own."""
+        return isinstance(self.method(next(iter(self.scenarios)), variant), OwnTraining)
+
+    def method(self, scenario: str, variant: str) -> Method:
+        """The method of a variant in a scenario, before any search."""
+        key = scenario, variant
+        if key not in self._methods:
+            self._methods[key] = method_of(variant, self.all_variants[variant], self.scenarios[scenario])
+        return self._methods[key]
+
+    @cached_property
+    def _methods(self) -> dict[tuple[str, str], Method]:
+        return {}
+
+    def report_plan(self) -> ReportPlan:
+        """What the report is about."""
+        return ReportPlan(
+            results=self.run.results,
+            titles={name: scenario.label for name, scenario in self.scenarios.items()},
+            labels={name: variant.label for name, variant in self.variants.items()},
+            methods={name: variant.method for name, variant in self.variants.items()},
+            shown=self.shown,
+            variants={name: self.variants_of(name) for name in self.scenarios},
+            marks={name: scenario.mark for name, scenario in self.scenarios.items()},
+            jobs=self.jobs,
+            changes={name: entry.label for name, entry in self.changes.items()},
+            settings={name: to_plain(scenario) for name, scenario in self.scenarios.items()},
+            left_out=list(self.skipped),
+        )
 
     @cached_property
     def blocks(self) -> list[str]:

@@ -11,7 +11,7 @@ from sifu.config.certificate import Certificate
 from sifu.config.fields import build, to_plain
 from sifu.config.run import Variant
 from sifu.config.scenario import Scenario
-from sifu.unlearning.method import Method
+from sifu.unlearning.method import CertifiedMethod, Method
 
 
 def method_of(name: str, variant: Variant, scenario: Scenario, searched: Mapping[str, Any] | None = None) -> Method:
@@ -27,6 +27,7 @@ def method_of(name: str, variant: Variant, scenario: Scenario, searched: Mapping
 
 
 def build_method(name: str, settings: Mapping[str, Any], certificate: Certificate, path: str = "method") -> Method:
-    """A method with its hyper-parameters; one that has a certificate gets the scenario's."""
-    method: Method = build(resolve(METHODS[name]), settings, path)
-    return method.with_certificate(certificate)
+    """A method with its settings; one that promises something gets the certificate, unless its settings have one."""
+    cls: type[Method] = resolve(METHODS[name])
+    promised = {"certificate": to_plain(certificate)} if issubclass(cls, CertifiedMethod) else {}
+    return build(cls, promised | dict(settings), path)

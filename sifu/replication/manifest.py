@@ -15,12 +15,12 @@ from sifu.config.fields import build
 from sifu.config.run import Run
 from sifu.errors import ConfigError, StoreError
 from sifu.plan.load import read_yaml
+from sifu.plan.stage_spec import STAGES
 from sifu.replication.published import described
 from sifu.store.parquet import read_stamp, write_text
-from sifu.store.paths import FILES
+from sifu.store.paths import manifest_file
 from sifu.store.timing import JobTime, busy_seconds, read_job_time
 
-MANIFEST = "manifest.json"
 _JOINED = ("commit", "torch", "device")
 _OF_NO_SCENARIO = "null_space/*.parquet"
 
@@ -31,8 +31,8 @@ def write_manifest(config: Path) -> Path:
     blocks = _blocks(folder)
     if not any(block["stage"] == "unlearn" for block in blocks):
         raise StoreError(f"nothing has been unlearned under {folder}: run make CONFIG={config} first")
-    write_text(folder / MANIFEST, json.dumps(manifest(config, blocks), indent=1) + "\n")
-    return folder / MANIFEST
+    write_text(manifest_file(folder), json.dumps(manifest(config, blocks), indent=1) + "\n")
+    return manifest_file(folder)
 
 
 def manifest(config: Path, blocks: list[dict[str, Any]]) -> dict[str, Any]:
@@ -76,8 +76,8 @@ def _spells(blocks: list[dict[str, Any]]) -> dict[str, list[JobTime]]:
 
 def _blocks(folder: Path) -> list[dict[str, Any]]:
     """One entry a job of the run, in the order of the data's way: <stage>/<scenario>[/<variant>]/<block>."""
-    stages = dict.fromkeys(name.removesuffix("_variant") for name in FILES)
-    paths = [path for stage in stages for path in _tables(folder / stage, FILES[stage][0])]
+    stages = [spec for spec in STAGES.values() if spec.jobs != "once" and not spec.folder]
+    paths = [path for spec in stages for path in _tables(folder / spec.name, spec.outputs[0])]
     return [_entry(path, folder) for path in (*paths, *sorted(folder.glob(_OF_NO_SCENARIO)))]
 
 

@@ -18,7 +18,6 @@ from sifu.config.run import Run, Variant
 from sifu.config.scenario import Scenario
 from sifu.errors import ConfigError, StoreError
 from sifu.plan.load import load_suite, read_named, read_yaml
-from sifu.plan.report_plan import ReportPlan
 from sifu.report.results import Results
 from sifu.report.tables import markdown
 from sifu.stages.report import CAPTIONS
@@ -50,7 +49,7 @@ def quoted(root: Path) -> Published:
 
 def publish(config: Path, folder: Path) -> None:
     """Put what people read of a config's results into `folder`, in place of what was there. Pages come from `docs`."""
-    source = Results(ReportPlan.read(load_suite(read_yaml(config), config.parent, reports=True).report_plan()))
+    source = Results(load_suite(read_yaml(config), config.parent, reports=True).report_plan())
     found = [source.cells, source.metrics, source.alpha]
     if source.missing or not all(len(table) for table in found):
         raise StoreError(f"{source.root} is not complete: run make CONFIG={config} first")
@@ -71,7 +70,8 @@ def _tables(folder: Path) -> list[Path]:
 def _figures(source: Results) -> list[Path]:
     """The figures that have something to show in this plan."""
     plan = source.plan
-    shown = {"watermark": "watermark" in plan.marks.values(), "sigma": plan.sweeps, "request_sets": plan.request_sets}
+    shown: dict[str, object] = {"sigma": plan.jobs["sweep"], "request_sets": plan.jobs["request_sets"]}
+    shown["watermark"] = "watermark" in plan.marks.values()
     paths = sorted((source.root / "report" / "figures").glob("*.png"))
     return [path for path in paths if shown.get(path.stem, True)]
 

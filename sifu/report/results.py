@@ -1,4 +1,4 @@
-"""What a report is about, and the tables it is made of. Reads Parquet, nothing else; what is missing is remembered."""
+"""The tables that a report is made of, each read when it is asked for. What is missing is remembered."""
 
 from __future__ import annotations
 
@@ -8,121 +8,101 @@ from pathlib import Path
 
 import pandas as pd
 
-from sifu.plan.report_plan import ReportPlan
+from sifu.catalog.lookup import resolve
+from sifu.plan.report_plan import Job, ReportPlan
+from sifu.plan.stage_spec import STAGES
 from sifu.report import statistics
 from sifu.store.parquet import read_stamp, read_tables
-from sifu.store.schemas import (
-    ALPHA,
-    CELLS,
-    METRICS,
-    NULL_SPACE,
-    REQUEST_SETS,
-    SCENARIO_SEARCH,
-    SEARCH,
-    SWEEP,
-    VERIFICATION,
-)
-from sifu.store.table import Table
+from sifu.store.paths import stage_folder
 
 
 @dataclass(frozen=True)
 class Results:
-    """The tables of a plan, each read when it is asked for."""
+    """The tables of a report plan. Reads Parquet, nothing else."""
 
     plan: ReportPlan
-    missing: list[str] = field(default_factory=list)  # files that were asked for, planned, and are not there (yet)
+    missing: list[str] = field(default_factory=list)  # planned files that were asked for and do not exist (yet)
 
     @property
     def root(self) -> Path:
         return Path(self.plan.results)
 
-    @cached_property
-    def planned(self) -> dict[str, list[Path]]:
-        """The files of each kind of table that a finished run has."""
-        plan, root = self.plan, self.root
-        blocks = [Path(s) / b for s in plan.titles for b in plan.blocks]
-        cells = [(s, v, b) for s in plan.titles for v in plan.variants[s] for b in plan.blocks]
-        return {
-            "cells": [root / "unlearn" / s / v / b / "cells.parquet" for s, v, b in cells],
-            "training": [root / "train" / block / "cells.parquet" for block in blocks],
-            "metrics": [root / "verify" / block / "metrics.parquet" for block in blocks],
-            "verification": [root / "verify" / block / "verification.parquet" for block in blocks],
-            "alpha": [root / "alpha" / block / "alpha.parquet" for block in blocks]
-            + [root / "alpha_sweep" / s / c / b / "alpha.parquet" for s, c, b in plan.alpha_sweeps],
-            "trials": [root / "search" / s / v / b / "search.parquet" for s, v, b in plan.searches],
-            "scenario_trials": [
-                root / "scenario_search" / s / n / b / "scenario_search.parquet" for s, n, b in plan.scenario_searches
-            ],
-            "sweep": [root / "sweep" / s / b / "sweep.parquet" for s, b in plan.sweeps],
-            "request_sets": [root / "request_sets" / s / b / "request_sets.parquet" for s, b in plan.request_sets],
-            "null_space": [root / "null_space" / "null_space.parquet"],
-        }
+    def planned(self, name: str) -> list[Path]:
+        """The files of a table, "stage/table", that a finished run has."""
+        stage, table = name.split("/")
+        return [self._folder(stage, job) / f"{table}.parquet" for job in self.plan.jobs.get(stage, [])]
+
+    def _folder(self, stage: str, job: Job) -> Path:
+        return stage_folder(self.root, STAGES[stage].folder or stage, job.scenario, job.block, job.part)
 
     def all_missing(self) -> list[str]:
-        """Every planned file that is not there, whether it was asked for or not."""
-        return [str(path) for paths in self.planned.values() for path in paths if not path.exists()]
+        """Every planned file that does not exist, whether it was asked for or not."""
+        reported = [f"{stage}/{table}" for stage, spec in STAGES.items() for table in spec.reported]
+        paths = [path for name in reported for path in self.planned(name)]
+        return [str(path) for path in paths if not path.exists()]
 
-    def _read(self, kind: str, table: Table) -> pd.DataFrame:
-        there, known = [], set(self.missing)
-        for path in self.planned[kind]:
+    def table(self, *names: str) -> pd.DataFrame:
+        """The rows of all jobs of a table, "stage/table", or of several with the same columns."""
+        existing, known = [], set(self.missing)
+        for path in [path for name in names for path in self.planned(name)]:
             if path.exists():
-                there.append(path)
+                existing.append(path)
             elif str(path) not in known:
                 self.missing.append(str(path))
-        return read_tables(there, table)
+        stage, table = names[0].split("/")
+        return read_tables(existing, resolve(STAGES[stage].tables[table]))
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        return self._read("cells", CELLS)
+        return self.table("unlearn/cells")
 
     @cached_property
     def training(self) -> pd.DataFrame:
-        return self._read("training", CELLS)
+        return self.table("train/cells")
 
     @cached_property
     def metrics(self) -> pd.DataFrame:
-        return self._read("metrics", METRICS)
+        return self.table("verify/metrics")
 
     @cached_property
     def verification(self) -> pd.DataFrame:
-        return self._read("verification", VERIFICATION)
+        return self.table("verify/verification")
 
     @cached_property
     def alpha(self) -> pd.DataFrame:
         """Of the scenarios as they are, and of their changed federations."""
-        return self._read("alpha", ALPHA)
+        return self.table("alpha/alpha", "alpha_sweep/alpha")
 
     @cached_property
     def trials(self) -> pd.DataFrame:
-        return self._read("trials", SEARCH)
+        return self.table("search/search")
 
     @cached_property
     def scenario_trials(self) -> pd.DataFrame:
-        return self._read("scenario_trials", SCENARIO_SEARCH)
+        return self.table("scenario_search/scenario_search")
 
     @cached_property
     def sweep(self) -> pd.DataFrame:
-        return self._read("sweep", SWEEP)
+        return self.table("sweep/sweep")
 
     @cached_property
     def request_sets(self) -> pd.DataFrame:
-        return self._read("request_sets", REQUEST_SETS)
+        return self.table("request_sets/request_sets")
 
     @cached_property
     def null_space(self) -> pd.DataFrame:
-        return self._read("null_space", NULL_SPACE)
+        return self.table("null_space/null_space")
 
     @cached_property
     def stamps(self) -> list[list[str]]:
         """Where each training comes from: scenario, block, commit, code, rules, torch, device."""
+        keys = ("commit", "code_hash", "rules_version", "torch", "device")
         rows = []
-        for name in self.plan.titles:
-            for block in self.plan.blocks:
-                path = self.root / "train" / name / block / "cells.parquet"
-                if path.exists():
-                    stamp = read_stamp(path)
-                    keys = ("commit", "code_hash", "rules_version", "torch", "device")
-                    rows.append([name, block, *(stamp[key][:40] for key in keys)])
+        for job in self.plan.jobs.get("train", []):
+            path = self._folder("train", job) / "cells.parquet"
+            if path.exists():
+                stamp = read_stamp(path)
+                rows.append([job.scenario, job.block, *(stamp[key][:40] for key in keys)])
         return rows
 
     @cached_property

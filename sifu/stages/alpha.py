@@ -15,15 +15,22 @@ from sifu.core.keys import Keys
 from sifu.federation.engine import Engine
 from sifu.federation.progress import show_progress
 from sifu.federation.segment import Segment
-from sifu.stages.block import Block, open_history
+from sifu.stages.block import Block, read_lineage
+from sifu.stages.call import StageCall
 from sifu.store.parquet import write_table
 from sifu.store.schemas import ALPHA
+
+
+def command(call: StageCall) -> None:
+    """`python -m sifu alpha`."""
+    with call.at_work(call.block) as (block, folder):
+        run_alpha(block, folder, history=call.history())
 
 
 def run_alpha(block: Block, folder: Path, *, history: Path) -> None:
     """Writes `folder`/alpha.parquet for `alpha_clients` clients of each seed, drawn at random."""
     engine = block.engine()
-    segment = open_history(engine, history).segments[0]
+    segment = read_lineage(engine, history).segments[0]
     write_table(folder / "alpha.parquet", ALPHA, alpha_rows(block, engine, segment), block.stamp("alpha"))
 
 

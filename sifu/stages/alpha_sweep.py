@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+from sifu.config.fields import build
+from sifu.config.run import Change, changed_scenario
 from sifu.stages.alpha import alpha_rows
 from sifu.stages.block import Block
+from sifu.stages.call import StageCall, refuse_below_one
 from sifu.stages.train import train
 from sifu.store.parquet import write_table
 from sifu.store.schemas import ALPHA
+
+
+def command(call: StageCall) -> None:
+    """`python -m sifu alpha_sweep`."""
+    rounds = call.options.rounds
+    refuse_below_one("--rounds", rounds)
+    entry = build(Change, {"name": call.options.name, "label": "", "change": call.json("change")}, "")
+    scenario = changed_scenario(call.scenario, entry.change, rounds, "--change")
+    with call.at_work(replace(call.block, scenario=scenario), entry.name) as (block, folder):
+        run_alpha_sweep(block, entry.name, folder)
 
 
 def run_alpha_sweep(block: Block, change: str, folder: Path) -> None:

@@ -25,7 +25,7 @@ from sifu.store.parquet import read_table
 from sifu.store.paths import UNFINISHED
 from sifu.store.provenance import Provenance, provenance
 from sifu.store.schemas import PARTITION
-from sifu.unlearning.history import History
+from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Method
 
 
@@ -82,9 +82,9 @@ class Block:
         return provenance(stage, relevant_settings(stage, self.scenario, method), code, device)
 
 
-def open_history(engine: Engine, path: Path, *, first: int | None = None) -> History:
-    """The training of a block, or of the `first` of its seeds, ready to be gone back into."""
+def read_lineage(engine: Engine, path: Path, *, first: int | None = None) -> Lineage:
+    """The lineage of a block's training, or of that of its `first` seeds, from a history file."""
     segment = read_segment(path).part(slice(0, first))
     if segment.available.shape != engine.clients.size.shape:
         raise StoreError(f"{path} is the history of {tuple(segment.available.shape)} seeds and clients, not of these")
-    return History.of(engine, segment)
+    return Lineage.of(engine, segment)

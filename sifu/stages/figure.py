@@ -15,7 +15,7 @@ from sifu.store.parquet import write_text
 
 def run_figure(plan: ReportPlan, name: str, folder: Path) -> None:
     """Writes `folder`/figures/<name>.pdf, .png and .md (the caption); what is missing is said in both."""
-    module, source = import_module(FIGURES[name]), Results(plan)
+    module, source = import_module(FIGURES[name].module), Results(plan)
     drawn = module.draw(source)
     caption, title = module.CAPTION, module.TITLE if module.TITLE.endswith("?") else f"{module.TITLE}."
     if source.missing:

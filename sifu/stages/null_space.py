@@ -14,7 +14,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sifu.plan.code_hash import code_hash
+from sifu.stages.call import StageCall
 from sifu.store.parquet import write_table
+from sifu.store.paths import stage_folder
 from sifu.store.provenance import provenance
 from sifu.store.schemas import NULL_SPACE
 
@@ -23,6 +25,13 @@ Array = NDArray[np.float64]
 EXAMPLES, FEATURES = 8, 20
 STEP = 0.02
 TRAINED, FINE_TUNED = 2000, 600
+
+
+def command(call: StageCall) -> None:
+    """`python -m sifu null_space`."""
+    folder = stage_folder(call.options.results, "null_space")
+    run_null_space(folder)
+    print(f"wrote {folder / 'null_space.parquet'}")
 
 
 def run_null_space(folder: Path) -> None:

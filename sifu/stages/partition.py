@@ -14,9 +14,17 @@ from sifu.data.dataset import Images, load_images
 from sifu.data.partition import Holdings, partition_split
 from sifu.plan.code_hash import code_hash
 from sifu.plan.freshness import relevant_settings, stage_modules
+from sifu.stages.call import StageCall
 from sifu.store.parquet import write_table
 from sifu.store.provenance import provenance
 from sifu.store.schemas import PARTITION
+
+
+def command(call: StageCall) -> None:
+    """`python -m sifu partition`."""
+    with call.timed() as folder:
+        arguments = (call.options.scenario, call.scenario, call.seeds, folder)
+        run_partition(*arguments, data_root=call.data_root, download=call.options.download)
 
 
 def run_partition(

@@ -11,11 +11,12 @@ from sifu.config.scenario import Scenario
 from sifu.core.keys import Keys
 from sifu.federation.packing import Runner, run_together
 from sifu.federation.progress import show_progress
-from sifu.stages.block import Block, open_history
+from sifu.stages.block import Block, read_lineage
+from sifu.stages.call import StageCall, refuse_below_one
 from sifu.stages.rows import answer_rows, frame
 from sifu.store.parquet import write_table
 from sifu.store.schemas import REQUEST_SETS
-from sifu.unlearning.method import Method
+from sifu.unlearning.method import Method, OwnTraining
 from sifu.unlearning.request import draw_sets
 from sifu.unlearning.sequence import answer_requests, target_rule
 
@@ -30,6 +31,18 @@ class Trained(NamedTuple):
     history: Path
 
 
+def command(call: StageCall) -> None:
+    """`python -m sifu request_sets`."""
+    refuse_below_one("--count", call.options.count)
+    variants = {}
+    for name in call.options.variants:
+        method = call.method(name)
+        own = name if isinstance(method, OwnTraining) else ""
+        variants[name] = Trained(method, call.trained_for(method).scenario, call.history(own))
+    with call.at_work(call.first_seeds()) as (block, folder):
+        run_request_sets(block, call.options.count, variants, folder)
+
+
 def run_request_sets(block: Block, count: int, variants: dict[str, Trained], folder: Path) -> None:
     """Writes `folder`/request_sets.parquet: a single request of each of `count` sets of clients, to the target."""
     rows: Rows = []
@@ -42,8 +55,8 @@ def run_request_sets(block: Block, count: int, variants: dict[str, Trained], fol
 def _rows(block: Block, count: int, variants: dict[str, Trained]) -> Rows:
     """The rows of variants that start from the same training."""
     _, scenario, path = next(iter(variants.values()))
-    history = open_history(replace(block, scenario=scenario).engine(), path, first=len(block.seeds))
-    keys = Keys.of(block.seeds, history.engine.clients.images.device)
+    lineage = read_lineage(replace(block, scenario=scenario).engine(), path, first=len(block.seeds))
+    keys = Keys.of(block.seeds, lineage.engine.clients.images.device)
     sets = draw_sets(block.scenario, keys, count)
 
     def task(name: str, number: int) -> Callable[[Runner], Rows]:
@@ -51,7 +64,7 @@ def _rows(block: Block, count: int, variants: dict[str, Trained]) -> Rows:
 
         def work(run: Runner) -> Rows:  # rows, not answers: those would hold their histories until the end
             method, key = variants[name].method, {"scenario": block.name, "variant": name, "set": number}
-            (answer,) = answer_requests(method, history, [sets[number]], scenario, rule, stream, None, run)
+            (answer,) = answer_requests(method, lineage, [sets[number]], scenario, rule, stream, None, run)
             return answer_rows(answer, block.seeds, key)
 
         return work
@@ -59,4 +72,4 @@ def _rows(block: Block, count: int, variants: dict[str, Trained]) -> Rows:
     tasks = [task(name, number) for name in variants for number in range(len(sets))]
     label = f"request sets {block.name} {', '.join(variants)}"
     with show_progress(label, scenario.stop.max_rounds) as progress:
-        return [row for part in run_together(history.engine, tasks, block.pack_size(), progress) for row in part]
+        return [row for part in run_together(lineage.engine, tasks, block.pack_size(), progress) for row in part]

@@ -16,6 +16,8 @@ from sifu.store.schemas import CELLS, CURVES
 from sifu.store.table import Table
 from sifu.unlearning.sequence import Answer
 
+ORIGINAL = "original"  # name of the model before the first request, next to the unlearned weights
+
 
 @dataclass(frozen=True)
 class Cell:

@@ -10,19 +10,29 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sifu.config.fields import build
 from sifu.config.run import Variant, limited, tried_scenario
 from sifu.config.search import ScenarioSearch, setting_name, trials
 from sifu.core.types import Status
 from sifu.federation.segment import Segment, count_work
 from sifu.plan.variants import method_of
 from sifu.stages.block import Block
+from sifu.stages.call import StageCall
+from sifu.stages.choice import best_trial
 from sifu.stages.rows import frame
-from sifu.stages.search import answer_first, best_trial, last_accuracy
+from sifu.stages.search import answer_first, last_accuracy
 from sifu.stages.train import train
 from sifu.store.parquet import write_table
 from sifu.store.schemas import SCENARIO_SEARCH
-from sifu.unlearning.history import History
+from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.sequence import Answer
+
+
+def command(call: StageCall) -> None:
+    """`python -m sifu scenario_search`."""
+    search = build(ScenarioSearch, call.json("search"), "--search")
+    with call.at_work(call.block, search.name) as (block, folder):
+        run_scenario_search(block, call.variant(search.variant), search, folder)
 
 
 def run_scenario_search(block: Block, variant: Variant, search: ScenarioSearch, folder: Path) -> None:
@@ -45,7 +55,7 @@ def _trial(block: Block, variant: Variant, search: ScenarioSearch) -> list[dict[
     engine, scenario = block.engine(), block.scenario
     method = method_of(search.variant, variant, scenario)
     trained = train(engine, scenario, block.seeds, f"{block.name}, {search.name} search")
-    answer = answer_first(method, History.of(engine, trained), scenario, block.seeds)
+    answer = answer_first(method, Lineage.of(engine, trained), scenario, block.seeds)
     steps = count_work(trained, scenario.federation.local_steps).client_steps + answer.work.client_steps
     accuracy = last_accuracy(engine, answer.unlearned.segment)
     return [

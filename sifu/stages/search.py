@@ -7,30 +7,42 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from sifu.config.run import limited
 from sifu.config.scenario import Scenario
 from sifu.config.search import Search, setting_name, trials
 from sifu.core.keys import Keys
-from sifu.core.types import Status
-from sifu.errors import StoreError
+from sifu.errors import ConfigError
 from sifu.federation.engine import Engine
 from sifu.federation.evaluation import share
 from sifu.federation.packing import Runner, run_together
 from sifu.federation.progress import show_progress
 from sifu.federation.segment import Segment, Work, count_work
-from sifu.stages.block import Block, open_history
+from sifu.plan.variants import method_of
+from sifu.stages.block import Block, read_lineage
+from sifu.stages.call import StageCall
+from sifu.stages.choice import best_trial
 from sifu.stages.rows import frame
 from sifu.stages.train import train
-from sifu.store.parquet import read_table, write_table
+from sifu.store.parquet import write_table
 from sifu.store.schemas import SEARCH
-from sifu.unlearning.history import History
+from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Method, OwnTraining
 from sifu.unlearning.request import draw_requests
 from sifu.unlearning.sequence import Answer, answer_requests, target_rule
 
 Rows = list[dict[str, Any]]
+
+
+def command(call: StageCall) -> None:
+    """`python -m sifu search`."""
+    name = call.options.variant
+    variant = call.variant(name)
+    if variant.search is None:
+        raise ConfigError("--variant", name, "a variant with a `search` in variants.yaml")
+    tried = trials(variant.search.grid).items()
+    methods = {text: method_of(name, variant, call.scenario, values) for text, values in tried}
+    with call.at_work(call.block, name) as (block, folder):
+        run_search(block, name, variant.search, methods, folder, history=call.history())
 
 
 def run_search(
@@ -44,7 +56,7 @@ def run_search(
     if all(isinstance(method, OwnTraining) for method in methods.values()):
         found = [_trained(engine, block, method, search, text) for text, method in methods.items()]
     else:
-        found = _answered(open_history(engine, history), block, list(methods.values()), search, variant)
+        found = _answered(read_lineage(engine, history), block, list(methods.values()), search, variant)
     tried = zip(methods, found, strict=True)
     rows = [{"place": n, "value": text} | row for n, (text, part) in enumerate(tried) for row in part]
     table = frame(SEARCH, rows).assign(scenario=block.name, variant=variant, setting=setting_name(search.grid))
@@ -61,29 +73,29 @@ def _trained(engine: Engine, block: Block, method: Method, search: Search, text:
     return _rows(engine, block.seeds, segment, count_work(segment, scenario.federation.local_steps))
 
 
-def _answered(history: History, block: Block, methods: list[Method], search: Search, variant: str) -> list[Rows]:
+def _answered(lineage: Lineage, block: Block, methods: list[Method], search: Search, variant: str) -> list[Rows]:
     """All values of a method that starts from the scenario's training: the answers to the first request."""
     scenario = limited(block.scenario, search.rounds)
 
     def task(method: Method) -> Callable[[Runner], Rows]:
         def work(run: Runner) -> Rows:  # rows, not answers: those would hold their histories until the end
-            answer = answer_first(method, history, scenario, block.seeds, run)
-            return _rows(history.engine, block.seeds, answer.unlearned.segment, answer.work)
+            answer = answer_first(method, lineage, scenario, block.seeds, run)
+            return _rows(lineage.engine, block.seeds, answer.unlearned.segment, answer.work)
 
         return work
 
     name = f"search {block.name} {variant}, {len(methods)} values"
     with show_progress(name, scenario.stop.max_rounds) as progress:
-        return run_together(history.engine, [task(method) for method in methods], block.pack_size(), progress)
+        return run_together(lineage.engine, [task(method) for method in methods], block.pack_size(), progress)
 
 
 def answer_first(
-    method: Method, history: History, scenario: Scenario, seeds: range, run: Runner | None = None
+    method: Method, lineage: Lineage, scenario: Scenario, seeds: range, run: Runner | None = None
 ) -> Answer:
     """The method's answer to the first request, to the target."""
-    keys = Keys.of(seeds, history.engine.clients.images.device)
-    leavers, rule = draw_requests(scenario, keys)[:1], target_rule(scenario)
-    (answer,) = answer_requests(method, history, leavers, scenario, rule, keys.fold("unlearn"), None, run)
+    keys = Keys.of(seeds, lineage.engine.clients.images.device)
+    forget, rule = draw_requests(scenario, keys)[:1], target_rule(scenario)
+    (answer,) = answer_requests(method, lineage, forget, scenario, rule, keys.fold("unlearn"), None, run)
     return answer
 
 
@@ -108,25 +120,3 @@ def _rows(engine: Engine, seeds: range, segment: Segment, work: Work) -> Rows:
         }
         for i, seed in enumerate(seeds)
     ]
-
-
-def chosen_values(path: Path, search: Search) -> dict[str, Any]:
-    """The values of the settings that a search found."""
-    table = read_table(path, SEARCH)
-    found, tried = table.loc[table["chosen"], "value"].unique(), trials(search.grid)
-    if len(found) != 1 or found[0] not in tried:
-        raise StoreError(f"{path} does not say which one of the values {'; '.join(tried)} was chosen")
-    return tried[found[0]]
-
-
-def best_trial(table: pd.DataFrame) -> int:
-    """The `place` of the trial that diverges on no seed, reaches the target on most, in the fewest client steps, most
-    accurately; of two that are alike in all of this, the first.
-    """
-    place = table["place"]
-    lost = (table["status"] == Status.DIVERGED.value).groupby(place).any()
-    done = (table["status"] == Status.DONE.value).groupby(place).sum()
-    means = table.groupby("place")[["client_steps", "accuracy"]].mean()
-    steps = means["client_steps"].where(done > 0, 0.0)  # where none got there, steps say nothing
-    order = pd.DataFrame({"lost": lost, "done": -done, "steps": steps, "accuracy": -means["accuracy"]})
-    return int(order.sort_values([*order.columns, "place"]).index[0])

@@ -3,33 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sifu.config.run import limited
 from sifu.core.keys import Keys
+from sifu.errors import ConfigError
 from sifu.federation.packing import Runner, run_together
 from sifu.federation.progress import show_progress
-from sifu.stages.block import Block, open_history
+from sifu.plan.variants import method_of
+from sifu.stages.block import Block, read_lineage
+from sifu.stages.call import StageCall, refuse_below_one
 from sifu.stages.rows import answer_rows, frame
 from sifu.store.parquet import write_table
 from sifu.store.schemas import SWEEP
-from sifu.unlearning.method import Method
+from sifu.unlearning.method import Method, OwnTraining
 from sifu.unlearning.request import draw_requests
 from sifu.unlearning.sequence import answer_requests, target_rule
 
 Rows = list[dict[str, Any]]
 
 
+def command(call: StageCall) -> None:
+    """`python -m sifu sweep`."""
+    name, rounds = call.options.variant, call.options.rounds
+    refuse_below_one("--rounds", rounds)
+    block, variant = call.first_seeds(), call.variant(name)
+    block = replace(block, scenario=limited(block.scenario, rounds))
+    methods = {}
+    for sigma in call.options.sigmas:
+        changed = replace(variant, certificate=(variant.certificate or {}) | {"sigma": sigma})
+        methods[sigma] = method_of(name, changed, block.scenario)
+    if any(isinstance(method, OwnTraining) for method in methods.values()):
+        raise ConfigError("--variant", name, "a variant that starts from the scenario's own training")
+    with call.at_work(block) as (block, folder):
+        run_sweep(block, name, methods, folder, history=call.history())
+
+
 def run_sweep(block: Block, variant: str, methods: Mapping[float, Method], folder: Path, *, history: Path) -> None:
     """Writes `folder`/sweep.parquet: all requests, to the target, with the variant's method under each sigma."""
-    trained = open_history(block.engine(), history, first=len(block.seeds))
+    trained = read_lineage(block.engine(), history, first=len(block.seeds))
     keys = Keys.of(block.seeds, trained.engine.clients.images.device)
-    leavers = draw_requests(block.scenario, keys)
+    forget = draw_requests(block.scenario, keys)
     rule, stream = target_rule(block.scenario), keys.fold("unlearn")
 
     def task(sigma: float, method: Method) -> Callable[[Runner], Rows]:
         def work(run: Runner) -> Rows:  # rows, not answers: those would hold their histories until the end
-            answers = answer_requests(method, trained, leavers, block.scenario, rule, stream, None, run)
+            answers = answer_requests(method, trained, forget, block.scenario, rule, stream, None, run)
             key = {"scenario": block.name, "variant": variant, "sigma": sigma}
             return [row for a in answers for row in answer_rows(a, block.seeds, key | {"request": a.request.number})]
 

@@ -12,18 +12,34 @@ from sifu.certificate.rules import round_factor
 from sifu.certificate.sensitivity import client_increments, single_client_psi
 from sifu.config.scenario import Scenario
 from sifu.core.keys import Keys
+from sifu.errors import ConfigError
 from sifu.federation.engine import Engine
 from sifu.federation.progress import show_progress
 from sifu.federation.segment import Segment, count_work
 from sifu.federation.segment_file import write_segment
 from sifu.federation.stop import Stop
 from sifu.stages.block import Block
+from sifu.stages.call import StageCall
 from sifu.stages.rows import Cell, cell_rows, curve_rows
 from sifu.store.parquet import write_table
 from sifu.store.schemas import CELLS, CURVES, SENSITIVITY
-from sifu.unlearning.method import Method
+from sifu.unlearning.method import Method, OwnTraining
 
 VARIANT = "train"  # its rows stand beside those of the methods
+
+
+def command(call: StageCall) -> None:
+    """`python -m sifu train`, for all variants or for one."""
+    name = call.options.variant
+    if name is None:
+        with call.at_work(call.block) as (block, folder):
+            run_train(block, folder)
+        return
+    method = call.method(name)
+    if not isinstance(method, OwnTraining):
+        raise ConfigError("--variant", name, "a variant whose method has a training of its own")
+    with call.at_work(call.trained_for(method), name) as (block, folder):
+        run_train(block, folder, variant=name, method=method)
 
 
 def run_train(block: Block, folder: Path, *, variant: str = VARIANT, method: Method | None = None) -> None:

@@ -16,16 +16,27 @@ from sifu.core.types import Status
 from sifu.errors import MethodRefused
 from sifu.federation.progress import show_progress
 from sifu.federation.segment import Work
-from sifu.stages.block import Block, open_history
-from sifu.stages.rows import Cell, cell_rows, curve_rows, frame
+from sifu.stages.block import Block, read_lineage
+from sifu.stages.call import StageCall
+from sifu.stages.rows import ORIGINAL, Cell, cell_rows, curve_rows, frame
 from sifu.store.parquet import read_table, write_table
 from sifu.store.paths import stop_name
 from sifu.store.schemas import CELLS, CURVES
 from sifu.store.tensors import write_weights
-from sifu.unlearning.history import History
-from sifu.unlearning.method import Footprint, Method
+from sifu.unlearning.lineage import Lineage
+from sifu.unlearning.method import Footprint, Method, OwnTraining
 from sifu.unlearning.request import draw_requests
 from sifu.unlearning.sequence import Answer, StopRule, answer_requests, budget_rule, target_rule
+
+
+def command(call: StageCall) -> None:
+    """`python -m sifu unlearn`."""
+    name = call.options.variant
+    method = call.method(name)
+    history = call.history(name if isinstance(method, OwnTraining) else "")
+    with call.at_work(call.trained_for(method), name) as (block, folder):
+        training = call.folder(stage="train") / "cells.parquet"
+        run_unlearn(block, name, method, folder, history=history, training=training)
 
 
 def run_unlearn(block: Block, variant: str, method: Method, folder: Path, *, history: Path, training: Path) -> None:
@@ -34,11 +45,11 @@ def run_unlearn(block: Block, variant: str, method: Method, folder: Path, *, his
     `training` holds the cells of the training that budgets are shares of: the same for all variants, also for one with
     a `history` of its own.
     """
-    trained = open_history(block.engine(), history)
+    trained = read_lineage(block.engine(), history)
     counted = read_table(training, CELLS).set_index("seed")["client_steps"]
     steps = torch.tensor([int(counted[seed]) for seed in block.seeds])
     cells, curves = [], []
-    weights: dict[str, Tensor] = {}
+    weights: dict[str, Tensor] = {ORIGINAL: trained.current.cpu()}
     for share in (None, *block.scenario.budgets):
         cell = Cell(block.name, variant, stop_name(share), block.seeds, 0)
         rule = target_rule(block.scenario) if share is None else budget_rule(block.scenario, share, steps)
@@ -55,27 +66,27 @@ def run_unlearn(block: Block, variant: str, method: Method, folder: Path, *, his
 Rows = tuple[pd.DataFrame, pd.DataFrame, dict[str, Tensor]]  # cells, curves, weights of one request
 
 
-def _sequence(method: Method, history: History, scenario: Scenario, rule: StopRule, cell: Cell) -> list[Rows]:
+def _sequence(method: Method, lineage: Lineage, scenario: Scenario, rule: StopRule, cell: Cell) -> list[Rows]:
     """All requests under one stop rule."""
     start = time.monotonic()
-    keys = Keys.of(cell.seeds, history.engine.clients.images.device)
-    leavers = draw_requests(scenario, keys)
+    keys = Keys.of(cell.seeds, lineage.engine.clients.images.device)
+    forget = draw_requests(scenario, keys)
     name = f"unlearn {cell.scenario} {cell.variant} {cell.stop}"
     try:
         with show_progress(name, scenario.stop.max_rounds) as progress:
-            answers = answer_requests(method, history, leavers, scenario, rule, keys.fold("unlearn"), progress)
+            answers = answer_requests(method, lineage, forget, scenario, rule, keys.fold("unlearn"), progress)
     except MethodRefused as reason:
         print(f"{cell.variant} is refused in {cell.scenario}: {reason}", file=sys.stderr)
-        return [_refused(cell, number) for number in range(1, len(leavers) + 1)]
+        return [_refused(cell, number) for number in range(1, len(forget) + 1)]
     rounds = [answer.work.rounds.tolist() for answer in answers]
     seconds = time.monotonic() - start
     print(f"{name}: rounds {rounds}, {seconds:.0f} s", file=sys.stderr)
-    footprint = _footprint(history, scenario)
+    footprint = _footprint(lineage, scenario)
     return [_rows(answer, method.server_floats(footprint), cell) for answer in answers]
 
 
-def _footprint(history: History, scenario: Scenario) -> Footprint:
-    segment = history.segments[0]
+def _footprint(lineage: Lineage, scenario: Scenario) -> Footprint:
+    segment = lineage.segments[0]
     return Footprint(
         scenario.partition.num_clients,
         segment.start.shape[1],
@@ -96,22 +107,21 @@ def _rows(answer: Answer, server_floats: Tensor, cell: Cell) -> Rows:
 
 def _certificate(answer: Answer) -> dict[str, Tensor]:
     """What is promised and what holds; nothing where nothing is promised."""
-    claim, request = answer.unlearned.claim, answer.request
-    if claim is None or answer.actual is None:
+    promise, request = answer.unlearned.promise, answer.request
+    if promise is None or answer.actual is None:
         return {}
-    sigma = claim.sigma.double()
-    leaving = request.forget.sum(1)
+    sigma = promise.sigma.double()
     columns = {
         "sigma": sigma,
-        "psi": claim.psi,
-        "psi_star": claim.psi_star,
+        "psi": promise.psi,
+        "psi_star": promise.psi_star,
         "strict_psi": answer.strict_psi,
-        "claimed_epsilon": torch.full_like(sigma, claim.epsilon),
-        "claimed_delta": torch.full_like(sigma, claim.delta),
+        "claimed_epsilon": torch.full_like(sigma, promise.epsilon),
+        "claimed_delta": torch.full_like(sigma, promise.delta),
         "actual_epsilon": answer.actual[0],
         "actual_delta": answer.actual[1],
-        "covers": leaving if claim.covers is None else claim.covers,
-        "group": answer.left,
+        "covers": request.size if promise.covers is None else promise.covers,
+        "group": answer.num_forgotten,
     }
     if answer.spent is not None:
         columns |= {"spent_epsilon": answer.spent.epsilon, "group_epsilon": answer.spent.group_epsilon}

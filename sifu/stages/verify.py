@@ -7,62 +7,112 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pandas as pd
 import torch
 from torch import Tensor
 
 from sifu.catalog.lookup import resolve
 from sifu.catalog.metrics import METRICS
 from sifu.config.partition import Backdoor
+from sifu.core.keys import Keys
 from sifu.core.types import Clients
 from sifu.data.clients import load_checks, normalise
 from sifu.data.dataset import load_images
 from sifu.federation.engine import Engine
 from sifu.federation.evaluation import Evaluator
 from sifu.metrics.deletion_test import rate_limit, threshold, type_1, type_2
-from sifu.metrics.metric import Metric, Models, Values
+from sifu.metrics.metric import Metric, Models, PerExample, Values
 from sifu.stages.block import Block
-from sifu.stages.rows import Cell, frame
+from sifu.stages.call import StageCall
+from sifu.stages.rows import ORIGINAL, Cell, frame
 from sifu.store.parquet import read_table, write_table
+from sifu.store.schemas import EXAMPLES, PARTITION, VERIFICATION
 from sifu.store.schemas import METRICS as METRICS_TABLE
-from sifu.store.schemas import PARTITION, VERIFICATION
 from sifu.store.tensors import read_weights
 
 REFERENCE = "scratch"
 
 
+def command(call: StageCall) -> None:
+    """`python -m sifu verify`."""
+    variants = {name: call.folder(name, "unlearn") / "weights.safetensors" for name in call.options.variants}
+    with call.at_work(call.block) as (block, folder):
+        run_verify(block, folder, variants=variants)
+
+
 def run_verify(block: Block, folder: Path, *, variants: dict[str, Path]) -> None:
-    """Writes `folder`/metrics.parquet and verification.parquet; `variants` names the weights of each variant."""
-    engine = block.engine()
-    rows = _metrics(block, engine, variants)
-    write_table(folder / "metrics.parquet", METRICS_TABLE, frame(METRICS_TABLE, rows), block.stamp("verify"))
-    found = _verification(block, engine, variants)
-    write_table(folder / "verification.parquet", VERIFICATION, frame(VERIFICATION, found), block.stamp("verify"))
+    """Writes metrics, examples and verification to `folder`; `variants` names the weights of each variant."""
+    engine, stamp = block.engine(), block.stamp("verify")
+    rows, example_rows = _metrics(block, engine, variants)
+    write_table(folder / "metrics.parquet", METRICS_TABLE, frame(METRICS_TABLE, rows), stamp)
+    examples = pd.concat(example_rows) if example_rows else frame(EXAMPLES, [])
+    write_table(folder / "examples.parquet", EXAMPLES, examples, stamp)
+    verified = _verification(block, engine, variants)
+    write_table(folder / "verification.parquet", VERIFICATION, frame(VERIFICATION, verified), stamp)
 
 
-def _metrics(block: Block, engine: Engine, variants: dict[str, Path]) -> list[dict[str, Any]]:
-    """Every metric of every cell. Scratch comes first: of all models only its own are kept, to compare with."""
+Rows = list[dict[str, Any]]
+
+
+def _metrics(block: Block, engine: Engine, variants: dict[str, Path]) -> tuple[Rows, list[pd.DataFrame]]:
+    """Every metric of every cell, and values per example. Scratch comes first: only its models are kept to compare."""
     metrics: dict[str, Metric] = {name: resolve(target) for name, target in METRICS.items()}
     test = _test_clients(block, engine)
     scratch: dict[Cell, Models] = {}
-    rows: list[dict[str, Any]] = []
+    rows: Rows = []
+    examples: list[pd.DataFrame] = []
     for variant in sorted(variants, key=lambda name: name != REFERENCE):
-        answers = [(cell, _models(engine, test, *rest)) for cell, *rest in _answers(block, variant, variants[variant])]
+        answers = [
+            (answer.cell, _models(block, engine, test, answer))
+            for answer in _answers(block, variant, variants[variant])
+        ]
         if variant == REFERENCE:
             scratch = dict(answers)
         for cell, models in answers:
-            compared = _beside_scratch(cell, models, scratch)
-            rows += [row for name, metric in metrics.items() for row in _rows(cell, name, metric(compared))]
+            compared = _with_scratch(cell, models, scratch)
+            for name, metric in metrics.items():
+                values = metric(compared)
+                rows += _metric_rows(cell, name, values, compared)
+                examples += _example_rows(cell, name, values, compared)
+    return rows, examples
+
+
+def _models(block: Block, engine: Engine, test: Clients | None, answer: Unlearned) -> Models:
+    weights = answer.weights
+    correct = _correct(engine, engine.evaluator, weights, torch.arange(len(weights)))
+    models = Models(engine, weights, correct, answer.forget, answer.forgotten, _on_test(engine, test, weights))
+    return replace(models, original=answer.original, keys=Keys.of(block.seeds).fold("metric"), test=test)
+
+
+def _with_scratch(cell: Cell, models: Models, scratch: dict[Cell, Models]) -> Models:
+    to_target, same_stop = (scratch.get(replace(cell, variant=REFERENCE, stop=stop)) for stop in ("target", cell.stop))
+    return replace(models, scratch=to_target, scratch_same_stop=same_stop)
+
+
+def _metric_rows(cell: Cell, metric: str, values: Values, models: Models) -> Rows:
+    """One row a seed and subset; of a value per example the mean."""
+    rows = []
+    for subset, value in values.items():
+        numbers = models.mean(subset, value) if isinstance(value, PerExample) else value
+        rows += [
+            cell.key(seed) | {"metric": metric, "subset": subset, "value": numbers[i].item()}
+            for i, seed in enumerate(cell.seeds)
+        ]
     return rows
 
 
-def _models(engine: Engine, test: Clients | None, weights: Tensor, forget: Tensor, forgotten: Tensor) -> Models:
-    correct = _correct(engine, engine.evaluator, weights, torch.arange(len(weights)))
-    return Models(engine, weights, correct, forget, forgotten, _on_test(engine, test, weights))
-
-
-def _beside_scratch(cell: Cell, models: Models, scratch: dict[Cell, Models]) -> Models:
-    to_target, same_stop = (scratch.get(replace(cell, variant=REFERENCE, stop=stop)) for stop in ("target", cell.stop))
-    return replace(models, scratch=to_target, scratch_same_stop=same_stop)
+def _example_rows(cell: Cell, metric: str, values: Values, models: Models) -> list[pd.DataFrame]:
+    """One row an example, of the metrics that have a value for each."""
+    frames = []
+    for subset, value in values.items():
+        if isinstance(value, PerExample):
+            row, client, place = models.examples(subset).nonzero(as_tuple=True)
+            columns = {"client": client, "place": place, "value": value.values[row, client, place].float()}
+            numbers = {name: column.numpy() for name, column in columns.items()}
+            frames.append(
+                pd.DataFrame(cell.key(row.numpy() + cell.seeds[0]) | {"metric": metric, "subset": subset} | numbers)
+            )
+    return frames
 
 
 class Check(NamedTuple):
@@ -86,7 +136,7 @@ def _verification(block: Block, engine: Engine, variants: dict[str, Path]) -> li
     found: dict[Cell, Check] = {}
     for variant, path in variants.items():
         left_at = None
-        for cell, weights, forget, forgotten in _answers(block, variant, path):
+        for cell, weights, forget, forgotten, _ in _answers(block, variant, path):
             if left_at is None or cell.request == 1:
                 left_at = torch.zeros_like(forget, dtype=torch.int64)
             left_at = left_at.masked_fill(forget, cell.request)
@@ -123,21 +173,28 @@ def _correct(engine: Engine, evaluator: Evaluator, weights: Tensor, rows: Tensor
     return correct.where(weights.isfinite().all(1)[:, None], 0)
 
 
-def _answers(block: Block, variant: str, path: Path) -> Iterator[tuple[Cell, Tensor, Tensor, Tensor]]:
-    """For each stop rule and request: the weights, who left now, who has left so far."""
+class Unlearned(NamedTuple):
+    """The models of one cell, and whom they have forgotten."""
+
+    cell: Cell
+    weights: Tensor  # [S, P]
+    forget: Tensor  # [S, C] the clients of this request
+    forgotten: Tensor  # [S, C] all clients forgotten so far
+    original: Tensor | None  # [S, P] the model before the first request
+
+
+def _answers(block: Block, variant: str, path: Path) -> Iterator[Unlearned]:
+    """The answers of a variant, request by request under each stop rule."""
     tensors = read_weights(path)
+    original = tensors.pop(ORIGINAL, None)
     stops = sorted({key.split("/")[0] for key in tensors})
     for stop in stops:
         forgotten = None
         for number in range(1, sum(key.startswith(f"{stop}/") for key in tensors) // 2 + 1):
             forget = tensors[f"{stop}/{number}/forget"]
             forgotten = forget if forgotten is None else forgotten | forget
-            yield (
-                Cell(block.name, variant, stop, block.seeds, number),
-                tensors[f"{stop}/{number}/weights"],
-                forget,
-                forgotten,
-            )
+            cell = Cell(block.name, variant, stop, block.seeds, number)
+            yield Unlearned(cell, tensors[f"{stop}/{number}/weights"], forget, forgotten, original)
 
 
 def _test_clients(block: Block, engine: Engine) -> Clients | None:
@@ -160,11 +217,3 @@ def _on_test(engine: Engine, test: Clients | None, weights: Tensor) -> Tensor | 
     same = torch.zeros(len(weights), dtype=torch.int64)  # all seeds see the same data
     correct = _correct(engine, Evaluator(engine.model, test, engine.workers), weights, same)
     return correct.sum(1).double() / int(test.size.sum())
-
-
-def _rows(cell: Cell, metric: str, values: Values) -> list[dict[str, Any]]:
-    return [
-        cell.key(seed) | {"metric": metric, "subset": subset, "value": value[i].item()}
-        for subset, value in values.items()
-        for i, seed in enumerate(cell.seeds)
-    ]

@@ -1,52 +1,41 @@
-"""Where results lie: results/<stage>/<scenario>[/<variant>]/<block>/<table>; Snakefile and command line ask here."""
+"""Where results lie. Every path under the results folder is made here.
+
+results/<stage>/<scenario>[/<part>]/<block>/<file>    a stage's files; a part is a variant, a change or a search
+results/report/{tables,figures}/, results/report/report.html    what people read
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-FILES = {
-    "partition": ("partition.parquet",),
-    "search": ("search.parquet",),
-    "scenario_search": ("scenario_search.parquet",),
-    "train": ("cells.parquet", "curves.parquet", "sensitivity.parquet", "history.safetensors"),
-    "train_variant": ("cells.parquet", "curves.parquet", "history.safetensors"),
-    "unlearn": ("cells.parquet", "curves.parquet", "weights.safetensors"),
-    "sweep": ("sweep.parquet",),
-    "request_sets": ("request_sets.parquet",),
-    "verify": ("metrics.parquet", "verification.parquet"),
-    "alpha": ("alpha.parquet",),
-    "alpha_sweep": ("alpha.parquet",),
-}
-
-UNFINISHED = ".unfinished"  # in a stage's folder: trainings to go on with, should it be cut off
-LOCK = ".lock"  # beside it: an empty file, locked by the process that is at work there
-
-_TABLES = (
-    "statistics.parquet",
-    "statistics.csv",
-    "bounds.parquet",
-    *(
-        f"{name}.{kind}"
-        for name in (
-            "headline",
-            "budgets",
-            "certificates",
-            "bounds",
-            "search",
-            "scenario_search",
-            "settings",
-            "verification",
-            "methods",
-        )
-        for kind in ("csv", "md", "tex")
-    ),
-)
-REPORT_FILES = tuple(f"tables/{name}" for name in _TABLES)
-FIGURE_KINDS = ("pdf", "png", "md")
+UNFINISHED = ".unfinished"  # in a stage's folder: checkpoints, should it be cut off
+LOCK = ".lock"  # in a stage's folder: an empty file, locked by the process that works there
+FIGURE_KINDS = ("pdf", "png", "md")  # md: the caption
 
 
-def stage_folder(results: str, stage: str, scenario: str, block: str, variant: str = "") -> Path:
-    return Path(results) / stage / scenario / variant / block
+def stage_folder(results: str | Path, stage: str, scenario: str = "", block: str = "", part: str = "") -> Path:
+    return Path(results) / stage / scenario / part / block
+
+
+def report_folder(results: str | Path) -> Path:
+    return Path(results) / "report"
+
+
+def report_table(results: str | Path, file: str) -> Path:
+    """A table that people read, such as headline.md."""
+    return report_folder(results) / "tables" / file
+
+
+def figure_file(results: str | Path, name: str, kind: str) -> Path:
+    return report_folder(results) / "figures" / f"{name}.{kind}"
+
+
+def report_page(results: str | Path) -> Path:
+    return report_folder(results) / "report.html"
+
+
+def manifest_file(results: str | Path) -> Path:
+    return Path(results) / "manifest.json"
 
 
 def stop_name(share: float | None) -> str:

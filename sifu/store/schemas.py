@@ -193,6 +193,20 @@ METRICS = Table(
     ),
 )
 
+EXAMPLES = Table(
+    "examples",
+    "metrics that have a value for each example; empty where no metric has",
+    (*_CELL_KEY, "metric", "subset", "client", "place"),
+    (
+        *_CELL,
+        Column("metric", _TEXT, "see the metrics of the table `metrics`"),
+        Column("subset", _TEXT, "retain | forget | forgotten | test"),
+        Column("client", _INT, "number of the client, from 0; of the test set the number of a chunk"),
+        Column("place", _INT, "number of the example at its client, or in its chunk, from 0"),
+        Column("value", _SHORT, "the metric's value"),
+    ),
+)
+
 VERIFICATION = Table(
     "verification",
     "did it delete my data? what each forgotten client finds with its trigger (scenarios with a backdoor)",
@@ -295,6 +309,7 @@ TABLES = (
     SWEEP,
     REQUEST_SETS,
     METRICS,
+    EXAMPLES,
     VERIFICATION,
     ALPHA,
     NULL_SPACE,

@@ -6,9 +6,10 @@ from enum import StrEnum
 
 
 class Kept(StrEnum):
+    START = "initial model"  # theta^0, which the training began with
     MODELS = "models"  # the global model of any round
     COHORTS = "cohorts"  # who took part in which round
-    SCALARS = "scalars"  # how far each client was from the average
-    NORMS = "norms"  # how far each client moved, in all and layer by layer
+    SCALARS = "scalars"  # each client's distance to the average, round by round
+    NORMS = "norms"  # the length of each client's update, in all and layer by layer
     FIRST_ROUND = "first round"  # the updates of the training's first round
     UPDATES = "updates"  # every client's update

@@ -1,51 +1,55 @@
 """The interface of an unlearning method.
 
-A method is a frozen settings class whose fields are its hyper-parameters, in one file, with one line in METHODS. It is
-called once for all seeds, with everything as arrays over S: it never loops over seeds, never mixes values of two seeds,
-never sees a later request, and never reports its own cost. The contract tests run over the registry.
+A method is one class in one file of sifu/methods, with one line in sifu/catalog/methods.py. Its fields are its
+settings. It is called once for all seeds, with everything as arrays over S: it never loops over seeds, never mixes
+values of two seeds, never sees a later request, and never reports its own cost. Being registered is being tested: the
+contract tests run over the catalog.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, dataclass_transform, runtime_checkable
 
-if TYPE_CHECKING:
+from sifu.config.certificate import Certificate
+from sifu.config.fields import setting, settings
+from sifu.unlearning.kept import Kept
+
+if TYPE_CHECKING:  # nothing heavy: methods are imported while the Snakefile is parsed
     from torch import Tensor
 
-    from sifu.config.certificate import Certificate
     from sifu.config.scenario import Scenario
     from sifu.core.keys import Keys
     from sifu.federation.segment import Segment
-    from sifu.unlearning.history import History, Node
-    from sifu.unlearning.kept import Kept
+    from sifu.unlearning.history import History
+    from sifu.unlearning.lineage import Node
     from sifu.unlearning.request import Request
     from sifu.unlearning.server import Server
 
 
 class Assumptions(NamedTuple):
-    """What a method works with and promises: the columns of the paper's Table 1."""
+    """What a method works with and promises: the columns of the paper's Table 1. Give them by keyword."""
 
-    fedavg: bool  # works with FedAvg as it is; a method that does not has a `training` of its own
-    convex: bool  # a theorem for convex losses
-    non_convex: bool  # a theorem beyond them
-    server_data: bool  # needs data at the server
-    forgotten_data: bool  # needs the data of those who leave
-    stores: str  # what the server keeps for it, in words
-    reference: str  # where it is from
+    fedavg: bool = True  # works with FedAvg as it is; a method that does not has a `training` of its own
+    convex: bool = False  # a theorem for convex losses
+    non_convex: bool = False  # a theorem beyond them
+    server_data: bool = False  # needs data at the server
+    forgotten_data: bool = False  # needs the data of the clients to forget
+    stores: str = "nothing"  # what the server keeps for it, in words
+    reference: str = ""  # where it is from
 
 
 @dataclass(frozen=True)
-class Claim:
-    """The certificate that a method gives for a request. All [S] but the two promises."""
+class Promise:
+    """The certificate that a method gives for a request. All [S] but epsilon and delta."""
 
     epsilon: float
     delta: float
-    sigma: Tensor  # noise on each weight
+    sigma: Tensor  # standard deviation of the noise on each weight
     psi: Tensor | None = None  # sensitivity of the model that was perturbed, as the method counts it
     psi_star: Tensor | None = None  # sensitivity that the noise can hide
-    covers: Tensor | None = None  # how many clients it is a promise to, together; None: all who leave now
-    noise: Literal["start", "end", "rounds"] = "start"  # added before recovery, after it, or in every round there was
+    covers: Tensor | None = None  # clients that it is a promise to, together; None: all of the request
+    noise: Literal["start", "end", "rounds"] = "start"  # added before recovery, after it, or in every round
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class Unlearned:
 
     segment: Segment
     node: Node
-    claim: Claim | None = None
+    promise: Promise | None = None
     published: Tensor | None = None  # [S, P] the model that is given out, where the branch's last one stays secret
 
     @property
@@ -63,21 +67,8 @@ class Unlearned:
         return self.segment.final if self.published is None else self.published.cpu()
 
 
-def exact_claim(request: Request) -> Claim:
-    """The certificate of a method whose result does not depend on the leavers at all."""
-    zero = request.forget.sum(1).double() * 0  # [S]
-    return Claim(0.0, 0.0, sigma=zero, psi=zero, psi_star=zero)
-
-
-def covered(certificate: Certificate, request: Request) -> Tensor | None:
-    """How many clients a sensitivity counted by these rules is about: the worst of them alone, or all together. [S]"""
-    from sifu.certificate.rules import rules_of
-
-    return request.forget.sum(1) * 0 + 1 if rules_of(certificate).sets == "max" else None
-
-
 class Footprint(NamedTuple):
-    """The size of a training, for what a server must have stored."""
+    """The size of a training, from which the server's storage follows."""
 
     num_clients: int
     num_weights: int
@@ -85,40 +76,70 @@ class Footprint(NamedTuple):
     rounds: Tensor  # [S]
     num_layers: int = 1
 
-    @property
-    def updates(self) -> Tensor:
-        """Floats of every client's update of every round. [S]"""
-        return self.rounds * self.cohort * self.num_weights
+    def floats(self, kept: Kept) -> Tensor:
+        """How many floats one kind of memory takes. [S]"""
+        one = self.rounds.new_ones(self.rounds.shape)
+        checkpoints = self.rounds.clamp(max=self.num_clients)  # a model for each client: its own last usable one
+        each = {
+            Kept.START: one * self.num_weights,
+            Kept.MODELS: checkpoints * self.num_weights,
+            Kept.COHORTS: self.rounds * self.cohort,
+            Kept.SCALARS: self.rounds * self.num_clients,
+            Kept.NORMS: self.rounds * self.cohort,
+            Kept.FIRST_ROUND: one * self.cohort * self.num_weights,
+            Kept.UPDATES: self.rounds * self.cohort * self.num_weights,
+        }
+        return each[kept]
 
 
-class Method(Protocol):
-    """An unlearning method."""
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(setting,))
+class Method:
+    """An unlearning method. A subclass names itself, says what it assumes, and answers requests in `unlearn`."""
 
-    name: ClassVar[str]  # key in METHODS, value in tables
-    assumptions: ClassVar[Assumptions]
+    name: ClassVar[str] = ""  # its key in METHODS
+    assumptions: ClassVar[Assumptions] = Assumptions()
+
+    def __init_subclass__(cls) -> None:
+        settings(cls)  # fields are settings: checked, documented, frozen
 
     @property
     def keeps(self) -> frozenset[Kept]:
-        """What it reads of the past."""
-        ...
+        """What it reads of the past; reading anything else is refused."""
+        return frozenset()
 
-    def with_certificate(self, certificate: Certificate) -> Method:
-        """The method with this certificate, or itself where it gives none."""
-        ...
-
-    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
-        """Answer one request of every seed."""
-        ...
+    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned | Segment:
+        """Answer one request of every seed. A bare segment means: trained on from the current model."""
+        raise NotImplementedError(f"method {self.name} has no `unlearn`")
 
     def server_floats(self, footprint: Footprint) -> Tensor:
-        """How many floats a server must have stored for it. [S]"""
-        ...
+        """How many floats a server must have stored for it: the sum over `keeps`. [S]"""
+        nothing = footprint.rounds.new_zeros(footprint.rounds.shape)
+        return sum((footprint.floats(kept) for kept in sorted(self.keeps)), nothing)
+
+
+class CertifiedMethod(Method):
+    """A method that promises (epsilon, delta); the scenario's certificate is put in when it is built."""
+
+    certificate: Certificate = setting("the certificate; by default the scenario's")
 
 
 @runtime_checkable
 class OwnTraining(Protocol):
-    """A method that must have been there from the start: the federation is trained for it alone."""
+    """A method that must be there from the start: the federation is trained for it alone."""
 
     def training(self, scenario: Scenario) -> Scenario:
         """The scenario as it is trained, and recovered, for this method."""
         ...
+
+
+def exact_promise(request: Request) -> Promise:
+    """The certificate of a method whose result does not depend on the forgotten clients at all."""
+    zero = request.size.double().new_zeros(request.size.shape)  # [S]
+    return Promise(0.0, 0.0, sigma=zero, psi=zero, psi_star=zero)
+
+
+def covered(certificate: Certificate, request: Request) -> Tensor | None:
+    """How many clients a sensitivity counted by these rules is about: the worst one alone, or all together. [S]"""
+    from sifu.certificate.rules import rules_of
+
+    return request.size.new_ones(request.size.shape) if rules_of(certificate).sets == "max" else None

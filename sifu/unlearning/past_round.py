@@ -1,4 +1,4 @@
-"""A round that has been, for every seed at once."""
+"""A past round, for every seed at once, and training it again."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from sifu.federation.segment import Segment
 
 
 @dataclass(frozen=True)
-class Past:
-    """Who took part in a round of the lineage, how far each moved, and the stream of its draws.
+class PastRound:
+    """Who took part in a round of the lineage, how far each client moved, and the key of its random draws.
 
-    Nobody (-1) took part where a seed's lineage does not have the round.
+    The cohort is empty (-1) where a seed's lineage does not have the round.
     """
 
     branch: int
@@ -29,24 +29,24 @@ class Past:
     happened: Tensor  # [S] bool: which seeds' lineages have it
 
     @staticmethod
-    def of(segment: Segment, branch: int, number: int, kept: Tensor) -> Past:
+    def of(segment: Segment, branch: int, number: int, kept: Tensor) -> PastRound:
         """Round `number` of a segment, for the seeds that have kept more rounds than that."""
         trace, happened = segment.trace, kept > number
         cohort = trace.cohort[:, number].where(happened[:, None], -1)
-        norms = trace.update_norm[:, number], trace.layer_norm[:, number]
-        return Past(branch, number, cohort, *norms, segment.key_state, happened)
+        norms = trace.update_norm[:, number].clone(), trace.layer_norm[:, number].clone()
+        return PastRound(branch, number, cohort, *norms, segment.key_state, happened)
 
     @staticmethod
-    def last(segment: Segment, kept: Tensor) -> Past:
+    def last(segment: Segment, kept: Tensor) -> PastRound:
         """The last round of a segment that each seed has kept: `kept` [S] are how many."""
         trace, happened = segment.trace, kept > 0
         number, seeds = (kept - 1).clamp(min=0), torch.arange(len(kept))
         cohort = trace.cohort[seeds, number].where(happened[:, None], -1)
         norms = trace.update_norm[seeds, number], trace.layer_norm[seeds, number]
-        return Past(0, number, cohort, *norms, segment.key_state, happened)
+        return PastRound(0, number, cohort, *norms, segment.key_state, happened)
 
-    def only(self, allowed: Tensor) -> Past:
-        """The same round with the clients `allowed` [S, C] alone; they keep their order, nobody stands last."""
+    def only(self, allowed: Tensor) -> PastRound:
+        """The same round with the clients `allowed` [S, C] alone; they keep their order, empty places come last."""
         stays = allowed.gather(1, self.cohort.clamp(min=0)) & (self.cohort >= 0)  # [S, m]
         order = torch.argsort((~stays).long(), dim=1, stable=True)
         cohort = self.cohort.masked_fill(~stays, -1).gather(1, order)
@@ -54,8 +54,8 @@ class Past:
         norm, layer_norm = self.norm.gather(1, order), self.layer_norm.gather(1, layers)
         return replace(self, cohort=cohort, norm=norm, layer_norm=layer_norm)
 
-    def hide(self, clients: Tensor) -> Past:
-        """The same round with nobody in the places of `clients` [S, C]."""
+    def hide(self, clients: Tensor) -> PastRound:
+        """The same round with the places of `clients` [S, C] left empty."""
         hidden = clients.gather(1, self.cohort.clamp(min=0)) & (self.cohort >= 0)
         return replace(self, cohort=self.cohort.masked_fill(hidden, -1))
 
@@ -70,19 +70,19 @@ class Past:
         return torch.nonzero(self.visits > 0).flatten()
 
 
-def train_again(engine: Engine, weights: Tensor, past: Past, local_steps: int | None = None) -> Round:
-    """The clients of a round of the past train once more, from `weights` [S, P], with the batches of then.
+def train_again(engine: Engine, weights: Tensor, past: PastRound, local_steps: int | None = None) -> Round:
+    """The clients of a past round train again, from `weights` [S, P], with the batches that they had in it.
 
-    A seed where nobody took part stands still, and costs nothing.
+    A seed in which no client took part keeps its weights and costs nothing.
     """
     rows, numbers = past.rows, torch.zeros(len(weights), dtype=torch.int64) + past.number
     parts = (rows, numbers[rows], past.cohort[rows], past.key_state[rows])
     at, numbers, cohort, state = (part.to(weights.device) for part in parts)
     if len(rows) == len(weights):
         return engine.train_cohort(weights, at, numbers, cohort, Keys(state), local_steps)
-    whole = past.cohort.to(weights.device)
-    local, average = weights.unsqueeze(1).repeat(1, whole.shape[1], 1), weights.clone()  # [S, m, P], [S, P]
+    everyone = past.cohort.to(weights.device)
+    local, average = weights.unsqueeze(1).repeat(1, everyone.shape[1], 1), weights.clone()  # [S, m, P], [S, P]
     if len(rows):
         result = engine.train_cohort(weights[at], at, numbers, cohort, Keys(state), local_steps)
         local[at], average[at] = result.local, result.weights
-    return Round(whole, local, average)
+    return Round(everyone, local, average)

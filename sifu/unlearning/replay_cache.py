@@ -1,4 +1,4 @@
-"""What clients sent in rounds of the past, and sums of it, kept for the next walk as long as there is room."""
+"""Past rounds that were replayed, and sums of their updates, kept for the next replay as long as there is room."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from torch import Tensor
 from sifu.federation.rounds import Round
 from sifu.federation.segment import Segment
 
-_ROOM = 2**30  # bytes: a short training of a small model fits, and is then trained once more only once
+_ROOM = 2**30  # bytes: a short training of a small model fits, and is replayed only once
 
 
-class Sent:
-    """Rounds that have been trained once more, by segment and number."""
+class ReplayCache:
+    """Replayed rounds by segment and number, up to `room` bytes."""
 
     def __init__(self, room: int = _ROOM) -> None:
         self._left = room
@@ -22,7 +22,7 @@ class Sent:
         self._sums: dict[tuple[int, Hashable], tuple[Segment, Tensor]] = {}
 
     def round(self, segment: Segment, number: int, cohort: Tensor, train: Callable[[], Round]) -> Round:
-        """Round `number` of `segment` with the clients `cohort` [S, m]; `train` does it where it is not at hand."""
+        """Round `number` of `segment` with the clients `cohort` [S, m]; `train` does it where it is not cached."""
         key = id(segment), number
         if key in self._rounds:
             _, same, known = self._rounds[key]
@@ -36,7 +36,7 @@ class Sent:
         return result
 
     def total(self, segment: Segment, which: Hashable, add_up: Callable[[], Tensor]) -> Tensor:
-        """A sum over `segment`, and `which` one; `add_up` makes it where it is not at hand.
+        """A sum over `segment`, and `which` one; `add_up` makes it where it is not cached.
 
         There is room for all: a sum is a model for each seed, and there are as few as requests.
         """

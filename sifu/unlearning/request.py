@@ -1,4 +1,4 @@
-"""Requests: who asks to be forgotten, and who is left."""
+"""Requests: which clients ask to be forgotten, and which remain."""
 
 from __future__ import annotations
 
@@ -19,20 +19,29 @@ class Request:
     """One request of every seed."""
 
     number: int  # from 1
-    forget: Tensor  # [S, C] bool: who leaves now
-    remain: Tensor  # [S, C] bool: who is still there afterwards
+    forget: Tensor  # [S, C] bool: the clients to forget
+    remain: Tensor  # [S, C] bool: the clients that remain afterwards
+
+    @property
+    def size(self) -> Tensor:
+        """How many clients are to be forgotten. [S]"""
+        return self.forget.sum(1)
+
+    def copy(self) -> Request:
+        """The same request in memory of its own: what a method does to it changes nothing else."""
+        return Request(self.number, self.forget.clone(), self.remain.clone())
 
     @staticmethod
     def of(number: int, forget: Tensor, available: Tensor) -> Request:
-        """Request `number` of the clients `forget` [S, C], when `available` [S, C] are still there."""
+        """Request `number` to forget the clients `forget` [S, C] of those `available` [S, C]."""
         if not bool(forget.any(1).all()):
-            raise SifuError(f"request {number} is empty: at least one client must leave")
-        gone = torch.nonzero((forget & ~available).any(0)).flatten().tolist()
-        if gone:
-            raise SifuError(f"request {number} names clients that have already left: {gone}")
+            raise SifuError(f"request {number} is empty: at least one client must be forgotten")
+        again = torch.nonzero((forget & ~available).any(0)).flatten().tolist()
+        if again:
+            raise SifuError(f"request {number} names clients that were forgotten before: {again}")
         remain = available & ~forget
         if not bool(remain.any(1).all()):
-            raise SifuError(f"request {number} leaves nobody: at least one client must remain")
+            raise SifuError(f"request {number} leaves no client: at least one must remain")
         return Request(number, forget, remain)
 
 
@@ -49,8 +58,8 @@ def client_mask(clients: tuple[int, ...] | list[int], num_clients: int) -> Tenso
 
 
 def draw_sets(scenario: Scenario, keys: Keys, count: int) -> list[Tensor]:
-    """`count` sets of clients that might leave: each class in turn where clients hold one, else random draws of the
-    first request's size. [S, C] bool each
+    """`count` sets of clients that might be forgotten: each class in turn where clients hold one class, else random
+    sets of the first request's size. [S, C] bool each
     """
     num_clients, num_seeds = scenario.partition.num_clients, len(keys.state)
     if isinstance(scenario.partition, OneClass):
@@ -66,7 +75,7 @@ def draw_sets(scenario: Scenario, keys: Keys, count: int) -> list[Tensor]:
 
 
 def draw_requests(scenario: Scenario, keys: Keys) -> list[Tensor]:
-    """The leavers of each request of a scenario, for every seed. [S, C] bool each"""
+    """The clients to forget at each request of a scenario, for every seed. [S, C] bool each"""
     num_clients, num_seeds = scenario.partition.num_clients, len(keys.state)
     lists = request_lists(scenario)
     if lists is not None:

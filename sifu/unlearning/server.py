@@ -1,8 +1,8 @@
-"""What an unlearning method can have done: training of the clients that remain, counted, until the stop rule."""
+"""The server as a method sees it: it trains the remaining clients, counts the cost, and ends by the stop rule."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import torch
 from torch import Tensor
@@ -17,65 +17,83 @@ from sifu.federation.rounds import Round
 from sifu.federation.segment import Segment, Work
 from sifu.federation.stop import Stop
 from sifu.federation.training import Progress
-from sifu.unlearning.past_round import Past, train_again
+from sifu.unlearning.past_round import PastRound, train_again
 from sifu.unlearning.request import Request
 
 
-@dataclass(frozen=True)
 class Server:
-    """The engine as a method sees it: it cannot choose who is gone, when it is done, or what it costs."""
+    """All training goes through here. A method cannot choose who takes part, when it is done, or what it costs."""
 
-    engine: Engine
-    request: Request
-    stop: Stop
-    scenario: Scenario
-    progress: Progress | None = None
-    runner: Runner | None = None  # None: the engine's own
-    _asked: list[Work] = field(default_factory=list)  # one entry: all that was asked so far
-
-    def round_factor(self, certificate: Certificate) -> float:
-        """B^K by a method's own certificate: what a round does to a distance that is there already."""
-        return round_factor(certificate, self.engine.federation)
+    def __init__(
+        self,
+        engine: Engine,
+        request: Request,
+        stop: Stop,
+        scenario: Scenario,
+        progress: Progress | None = None,
+        runner: Runner | None = None,  # None: the engine's own
+    ) -> None:
+        self._engine, self._request, self._stop, self._progress = engine, request, stop, progress
+        self._run = runner or engine.run
+        self.scenario = scenario
+        nothing = torch.zeros(len(request.remain), dtype=torch.int64)
+        self._spent = Work(nothing, nothing, nothing)
 
     @property
     def spent(self) -> Work:
-        """What has been asked of clients outside of recovery."""
-        nothing = torch.zeros(len(self.request.remain), dtype=torch.int64)
-        return self._asked[0] if self._asked else Work(nothing, nothing, nothing)
-
-    def ask_again(self, weights: Tensor, past: Past, local_steps: int) -> tuple[Past, Round]:
-        """Those who took part in a round of the past and remain train once more from `weights` [S, P], `local_steps`
-        each, with the batches of then. A seed whose budget has no room for it, or where nobody remains, is left out.
-        """
-        past = past.only(self.request.remain)
-        affords = self.stop.affords(self.spent.client_steps, past.visits * local_steps)  # [S]
-        past = past.only(affords[:, None].expand_as(self.request.remain))
-        came = past.visits
-        self._asked[:] = [self.spent + Work.of((came > 0).long(), came, local_steps, weights.shape[1])]
-        return past, train_again(self.engine, weights, past, local_steps)
-
-    def average(self, weights: Tensor, local: Tensor, past: Past) -> Tensor:
-        """FedAvg's mean of clients' weights `local` [S, m, P]; `weights` [S, P] where nobody took part."""
-        return self.engine.weighted_mean(weights, local, past.cohort.to(weights.device))
+        """What clients were asked for outside of recovery."""
+        return self._spent
 
     def recover(self, start: Tensor, keys: Keys, at_most: Tensor | None = None) -> Segment:
-        """FedAvg on the remaining clients from `start` [S, P], for `at_most` [S] rounds if a method wants no more."""
-        stop = self.stop.after(self.spent.client_steps)
+        """FedAvg on the remaining clients from `start` [S, P], for `at_most` [S] rounds if that is given."""
+        stop = self._stop.after(self._spent.client_steps)
         if at_most is not None:
             stop = Stop(stop.target, stop.min_rounds, stop.max_rounds.minimum(at_most))
-        return self._run(start, keys, stop)
+        return self._train(start, keys, stop)
 
     def hold(self, start: Tensor, keys: Keys) -> Segment:
-        """The model as it is, without a single round; `done` where it meets the target as it is."""
-        return self._run(start, keys, Stop(self.stop.target, 0, torch.zeros_like(self.stop.max_rounds)))
+        """The model as it is, without a single round; `done` where it meets the target."""
+        return self._train(start, keys, Stop(self._stop.target, 0, torch.zeros_like(self._stop.max_rounds)))
 
-    def _run(self, start: Tensor, keys: Keys, stop: Stop) -> Segment:
-        run = self.runner or self.engine.run
-        return run(
+    def _train(self, start: Tensor, keys: Keys, stop: Stop) -> Segment:
+        return self._run(
             start,
-            self.request.remain.to(start.device),
+            self._request.remain.to(start.device),
             keys.fold("recovery"),
             stop,
             snapshot_every=self.scenario.snapshot_every,
-            progress=self.progress,
+            progress=self._progress,
         )
+
+    def ask_again(self, weights: Tensor, past: PastRound, local_steps: int) -> tuple[PastRound, Round]:
+        """The remaining clients of a past round train again from `weights` [S, P], `local_steps` steps each, with the
+        batches that they had in it. Seeds without budget for it, or without such clients, are left out.
+        """
+        past = past.only(self._request.remain)
+        affords = self._stop.affords(self._spent.client_steps, past.visits * local_steps)  # [S]
+        past = past.only(affords[:, None].expand_as(self._request.remain))
+        visits = past.visits
+        self._spent = self._spent + Work.of((visits > 0).long(), visits, local_steps, weights.shape[1])
+        return past, train_again(self._engine, weights, past, local_steps)
+
+    def average(self, weights: Tensor, local: Tensor, past: PastRound) -> Tensor:
+        """FedAvg's mean of clients' weights `local` [S, m, P]; `weights` [S, P] where no client took part."""
+        return self._engine.weighted_mean(weights, local, past.cohort.to(weights.device))
+
+    def layers(self, weights: Tensor) -> list[SimpleNamespace]:
+        """The layers of models [..., P], first to last: `layers(w)[0].weight` is a view [..., out, in]; writing to it
+        changes `weights`.
+        """
+        return self._engine.model.layers(weights)
+
+    def layer_norms(self, rows: Tensor) -> Tensor:
+        """The length of each layer's weight and bias in each row. [..., P] -> [..., parameters]"""
+        return self._engine.model.layer_norms(rows)
+
+    def spread_layers(self, values: Tensor) -> Tensor:
+        """A value for each weight and bias of the layers, given to each number in it. [..., parameters] -> [..., P]"""
+        return self._engine.model.spread_layers(values)
+
+    def round_factor(self, certificate: Certificate) -> float:
+        """B^K of a certificate: the factor of a round on a distance between two models."""
+        return round_factor(certificate, self.scenario.federation)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,22 +14,22 @@ from torch import Tensor
 from sifu.core.keys import Keys
 from sifu.core.types import Clients, Status
 from sifu.errors import SifuError
-from sifu.unlearning.history import History
+from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Footprint, Method
 from tests.contract.world import World, masks
 
 DOES_NOTHING = {"original"}  # the one method that may give back the model as it is
 
 
-def finals(world: World, method: Method, leavers: list[Tensor] | None = None) -> list[Tensor]:
-    return [answer.unlearned.weights for answer in world.answer(method, leavers)]
+def finals(world: World, method: Method, forget: list[Tensor] | None = None) -> list[Tensor]:
+    return [answer.unlearned.weights for answer in world.answer(method, forget)]
 
 
 def check_shape(method: Method) -> None:
     world = World.fit(method)
     for answer in world.answer(method):
         final = answer.unlearned.weights
-        assert final.shape == world.history.start.shape, "give back one row of weights for each seed, [S, P]"
+        assert final.shape == world.lineage.start.shape, "give back one row of weights for each seed, [S, P]"
         assert final.isfinite().all(), "the weights must stay finite on a harmless problem"
         taking_part = answer.unlearned.segment.available
         assert not (taking_part & ~answer.request.remain).any(), "train the remaining clients only: use server.recover"
@@ -41,7 +44,7 @@ def check_deterministic(method: Method) -> None:
 
 def check_seed_by_seed(method: Method) -> None:
     world = World.fit(method)
-    together, clients = finals(world, method), world.history.engine.clients
+    together, clients = finals(world, method), world.lineage.engine.clients
     for s in world.seeds:
         own = Clients(clients.images[s : s + 1], clients.labels[s : s + 1], clients.size[s : s + 1])
         alone = finals(World.fit(method, own, range(s, s + 1)), method)
@@ -53,7 +56,7 @@ def check_seed_by_seed(method: Method) -> None:
 
 def check_padded_client(method: Method) -> None:
     world = World.fit(method)
-    clients = world.history.engine.clients
+    clients = world.lineage.engine.clients
     images, labels, size = (
         torch.cat([part, part[:, :1]], dim=1) for part in (clients.images, clients.labels, clients.size)
     )
@@ -67,19 +70,19 @@ def check_padded_client(method: Method) -> None:
 
 
 def check_forgotten_data(method: Method) -> None:
-    """Other data of the leavers, even none that is a number, must not be noticed."""
+    """Other data of the forgotten clients, even none that is a number, must not be noticed."""
     if method.assumptions.forgotten_data:
         return
     world = World.fit(method)
-    leavers = masks(world.history.engine.clients.num_clients, len(world.seeds))[:1]
-    (expected,) = finals(world, method, leavers)
+    forget = masks(world.lineage.engine.clients.num_clients, len(world.seeds))[:1]
+    (expected,) = finals(world, method, forget)
     for value in (torch.nan, 0.5):
-        images = world.history.engine.clients.images.clone()
-        images[leavers[0]] = value
-        (answer,) = world.with_images(images).answer(method, leavers)
+        images = world.lineage.engine.clients.images.clone()
+        images[forget[0]] = value
+        (answer,) = world.with_images(images).answer(method, forget)
         segment = answer.unlearned.segment
         assert Status.DIVERGED not in segment.status and torch.equal(answer.unlearned.weights, expected), (  # noqa: PT018
-            "the data of those who left are still read: train with server.recover, or set assumptions.forgotten_data"
+            "the data of forgotten clients are still read: train with server.recover, or set assumptions.forgotten_data"
         )
 
 
@@ -87,7 +90,7 @@ def check_not_a_no_op(method: Method) -> None:
     if method.name in DOES_NOTHING:
         return
     world = World.fit(method)
-    before = world.history.current
+    before = world.lineage.current
     for number, after in enumerate(finals(world, method), start=1):
         assert (after != before).any(1).all(), (
             f"the model of some seed came back unchanged from request {number}: give back the segment that was trained"
@@ -107,15 +110,15 @@ def check_sequence(method: Method) -> None:
 
 def check_refusals(method: Method) -> None:
     world = World.fit(method)
-    num_clients = world.history.engine.clients.num_clients
+    num_clients = world.lineage.engine.clients.num_clients
     one, *_ = masks(num_clients, len(world.seeds))
-    for leavers, words in (
+    for forget, words in (
         ([torch.zeros_like(one)], "is empty"),
-        ([one, one], "already left"),
-        ([torch.ones_like(one)], "leaves nobody"),
+        ([one, one], "forgotten before"),
+        ([torch.ones_like(one)], "leaves no client"),
     ):
         with pytest.raises(SifuError, match=words):
-            world.answer(method, leavers)
+            world.answer(method, forget)
 
 
 def check_declared_reads(method: Method) -> None:
@@ -126,28 +129,28 @@ def check_declared_reads(method: Method) -> None:
         raise AssertionError(str(error)) from None
 
 
-def check_claim(method: Method) -> None:
+def check_promise(method: Method) -> None:
     """A certificate is about noise, and it must be where it is said to be: on the model of the past that the new branch
     starts at, on the model that is given out, or in every round that there was.
     """
     world = World.fit(method)
-    history = world.history
+    lineage = world.lineage
     for answer in world.answer(method):
-        claim, node, segment = answer.unlearned.claim, answer.unlearned.node, answer.unlearned.segment
-        if claim is not None:
-            at = history.start if bool((node.branch < 0).all()) else history.at(node.round, node.branch)
+        promise, node, segment = answer.unlearned.promise, answer.unlearned.node, answer.unlearned.segment
+        if promise is not None:
+            at = lineage.start if bool((node.branch < 0).all()) else lineage.at(node.round, node.branch)
             found = {
                 "start": _noise(segment.start - at),
                 "end": _noise(answer.unlearned.weights - segment.final),
-                "rounds": _noise_of_a_round(history),
+                "rounds": _noise_of_a_round(lineage),
             }
-            assert torch.allclose(found[claim.noise], claim.sigma.double(), rtol=0.05, atol=1e-7), (
-                f"there is not the noise of the sigma that is claimed at the {claim.noise} (start: on the node that is "
-                "claimed, where the branch starts)"
+            assert torch.allclose(found[promise.noise], promise.sigma.double(), rtol=0.05, atol=1e-7), (
+                f"there is not the noise of the promised sigma at the {promise.noise} (start: on the node that is "
+                "given back, where the branch starts)"
             )
-            if claim.noise != "start":
-                assert torch.equal(segment.start, at), "the branch does not start at the node that is claimed"
-        history = history.grow(node, segment)
+            if promise.noise != "start":
+                assert torch.equal(segment.start, at), "the branch does not start at the node that is given back"
+        lineage = lineage.grow(node, segment)
 
 
 def check_cost(method: Method) -> None:
@@ -159,9 +162,18 @@ def check_cost(method: Method) -> None:
     assert not stored.is_floating_point(), "server_floats counts: whole numbers"
 
 
-def _noise_of_a_round(history: History) -> Tensor:
+def check_interface(method: Method) -> None:
+    """A method trains through the server alone: what is private there, such as the engine, is not its business."""
+    tree = ast.parse(Path(inspect.getfile(type(method))).read_text())
+    reads = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)]
+    private = {f"{read.value.id}.{read.attr}" for read in reads if read.attr.startswith("_")}  # type: ignore[attr-defined]
+    private = {name for name in private if not name.startswith("self.")}
+    assert not private, f"private parts are read ({', '.join(sorted(private))}): use what history and server offer"
+
+
+def _noise_of_a_round(lineage: Lineage) -> Tensor:
     """What noise adds to each weight in the training's first round: the round with it, less the same without. [S]"""
-    engine, segment = history.engine, history.whole[0]
+    engine, segment = lineage.engine, lineage.segments[0]
     privacy = engine.federation.privacy
     if privacy is None:
         return torch.zeros(len(segment.start), dtype=torch.float64)
@@ -187,6 +199,7 @@ CHECKS = (
     check_sequence,
     check_refusals,
     check_declared_reads,
-    check_claim,
+    check_promise,
     check_cost,
+    check_interface,
 )

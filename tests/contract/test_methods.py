@@ -23,7 +23,7 @@ def test_contract(name: str, check: Callable[[Method], None]) -> None:
     check(build_method(name, {}, SCENARIO.certificate))
 
 
-@pytest.mark.parametrize("check", [checks.check_seed_by_seed, checks.check_padded_client, checks.check_claim])
+@pytest.mark.parametrize("check", [checks.check_seed_by_seed, checks.check_padded_client, checks.check_promise])
 @pytest.mark.parametrize("changes", [{"preset": "released"}, {"preset": "strict"}, {"sets": "exact"}])
 @pytest.mark.parametrize("name", ["sifu", "last", "descent_to_delete"])
 def test_contract_under_every_rule(name: str, changes: dict[str, str], check: Callable[[Method], None]) -> None:

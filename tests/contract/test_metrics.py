@@ -25,13 +25,13 @@ def world() -> World:
 def models() -> Models:
     """The trained models after two requests, with other models beside them as what scratch gave."""
     forget, later, *_ = masks(7, 3)
-    weights = world().history.current
+    weights = world().lineage.current
     own, other = (_seen(start, later, forget | later) for start in (weights, weights.flip(1)))
     return replace(own, scratch=other, scratch_same_stop=other)
 
 
 def _seen(weights: torch.Tensor, forget: torch.Tensor, forgotten: torch.Tensor) -> Models:
-    engine = world().history.engine
+    engine = world().lineage.engine
     correct = engine.evaluator.correct(weights, torch.arange(len(weights)))
     return Models(engine, weights, correct, forget, forgotten, torch.tensor([0.5, 0.6, 0.7], dtype=torch.float64))
 

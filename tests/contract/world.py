@@ -17,23 +17,27 @@ from sifu.federation.engine import Engine
 from sifu.federation.stop import Stop
 from sifu.hardware.workers import Workers
 from sifu.models.flat import build_model
+from sifu.unlearning.answer_check import checked_answer
 from sifu.unlearning.history import History
-from sifu.unlearning.method import Method, OwnTraining
+from sifu.unlearning.lineage import Lineage
+from sifu.unlearning.method import Method, OwnTraining, Unlearned
+from sifu.unlearning.request import Request
 from sifu.unlearning.sequence import Answer, answer_requests
+from sifu.unlearning.server import Server
 from tests.conftest import tiny_clients
-from tests.unit.test_config import GOOD
+from tests.unit.plan.test_load import GOOD
 
 SIZES = (8, 5, 6, 8, 7, 4, 8)
-LEAVERS = ((1,), (0, 3), (5,))  # of three requests; 2, 4 and 6 stay
+FORGET = ((1,), (0, 3), (5,))  # of three requests; 2, 4 and 6 remain
 SCENARIO: Scenario = build(
     Scenario,
     GOOD
     | {
         "partition": {"kind": "iid", "num_clients": len(SIZES), "examples": 4},
         "federation": {"clients_per_round": 3, "local_steps": 2, "batch_size": 4, "client_lr": 0.02},
-        "requests": {"kind": "listed", "clients": [list(clients) for clients in LEAVERS]},
+        "requests": {"kind": "listed", "clients": [list(clients) for clients in FORGET]},
         "certificate": {"sigma": 0.02},
-        "snapshot_every": 1,  # every model is kept: nothing has to be replayed with the data of those who left
+        "snapshot_every": 1,  # every model is kept: nothing has to be replayed with the data of forgotten clients
     },
     "world",
 )
@@ -71,7 +75,7 @@ def scenario_for(method: Method) -> Scenario:
 
 def masks(num_clients: int, num_seeds: int) -> list[Tensor]:
     found = []
-    for clients in LEAVERS:
+    for clients in FORGET:
         mask = torch.zeros(num_seeds, num_clients, dtype=torch.bool)
         mask[:, list(clients)] = True
         found.append(mask)
@@ -82,7 +86,7 @@ def masks(num_clients: int, num_seeds: int) -> list[Tensor]:
 class World:
     """A federation, its training, and the requests that it receives."""
 
-    history: History
+    lineage: Lineage
     seeds: range
     scenario: Scenario = SCENARIO
 
@@ -107,7 +111,7 @@ class World:
         everyone = torch.ones_like(clients.size, dtype=torch.bool) if available is None else available
         stop = Stop(None, 0, torch.full((len(seeds),), 8))
         segment = engine.run(model.init(keys), everyone, keys.fold("train"), stop, snapshot_every=1)
-        return World(History.of(engine, segment), seeds, scenario)
+        return World(Lineage.of(engine, segment), seeds, scenario)
 
     @staticmethod
     def fit(
@@ -116,16 +120,21 @@ class World:
         """A world that the method works in."""
         return World.make(clients, seeds, available, scenario=scenario_for(method))
 
-    def answer(self, method: Method, leavers: list[Tensor] | None = None, rounds: int = 4) -> list[Answer]:
+    def answer(self, method: Method, forget: list[Tensor] | None = None, rounds: int = 4) -> list[Answer]:
         """The method's answers to all requests, `rounds` rounds of recovery each."""
-        engine = self.history.engine
-        leavers = leavers if leavers is not None else masks(engine.clients.num_clients, len(self.seeds))
+        engine = self.lineage.engine
+        forget = forget if forget is not None else masks(engine.clients.num_clients, len(self.seeds))
         keys = Keys.of(self.seeds, engine.clients.images.device).fold("unlearn")
         stop = Stop(None, 0, torch.full((len(self.seeds),), rounds))
-        return answer_requests(method, self.history, leavers, self.scenario, lambda request: stop, keys)
+        return answer_requests(method, self.lineage, forget, self.scenario, lambda request: stop, keys)
 
     def with_images(self, images: Tensor) -> World:
         """The same past, other images from now on."""
-        engine = self.history.engine
+        engine = self.lineage.engine
         changed = replace(engine, clients=replace(engine.clients, images=images))
-        return replace(self, history=replace(self.history, engine=changed))
+        return replace(self, lineage=replace(self.lineage, engine=changed))
+
+
+def unlearn(method: Method, lineage: Lineage, request: Request, server: Server, keys: Keys) -> Unlearned:
+    """A method's answer to one request, as the sequence of requests asks for it."""
+    return checked_answer(method, method.unlearn(History(lineage, method.keeps), request, server, keys), lineage)

@@ -9,7 +9,7 @@ import pytest
 
 from sifu.catalog.figures import FIGURES
 from sifu.plan.load import load_variant
-from sifu.stages.search import chosen_values
+from sifu.stages.choice import chosen_values
 from sifu.store.parquet import read_stamp, read_table
 from sifu.store.paths import FIGURE_KINDS, FILES, REPORT_FILES
 from sifu.store.schemas import CELLS, SCENARIO_SEARCH

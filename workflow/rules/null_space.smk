@@ -1,9 +1,9 @@
 rule null_space:
     output:
-        str(Path(RUN.results) / "null_space" / "null_space.parquet"),
+        TARGETS.outputs("null_space"),
     log:
-        str(Path(RUN.results) / "null_space" / "log.txt"),
+        TARGETS.log("null_space"),
     params:
-        code=code_hash("sifu.stages.null_space"),
+        code=TARGETS.code("null_space"),
     shell:
-        "{PY:q} -m sifu null-space --results {RUN.results:q}" + LOGGED
+        "{PY:q} -m sifu null_space --results {RUN.results:q}" + LOGGED

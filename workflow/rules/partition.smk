@@ -1,12 +1,13 @@
 rule partition:
     input:
-        data=dataset_files,
+        unpack(TARGETS.inputs("partition")),
     output:
-        stage_path("partition", "partition.parquet"),
+        TARGETS.outputs("partition"),
     log:
-        stage_path("partition", "log.txt"),
+        TARGETS.log("partition"),
     params:
-        settings=stage_settings("partition"),
-        code=stage_code("partition"),
+        options=TARGETS.options("partition"),
+        settings=TARGETS.settings("partition"),
+        code=TARGETS.code("partition"),
     shell:
-        "{PY:q} -m sifu partition {DOWNLOAD} " + BLOCK_OPTIONS + LOGGED
+        "{PY:q} -m sifu partition" + BLOCK + LOGGED

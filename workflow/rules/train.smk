@@ -1,37 +1,41 @@
 rule train:
     input:
-        partition=stage_path("partition", "partition.parquet"),
-        data=dataset_files,
+        unpack(TARGETS.inputs("train")),
     output:
-        [stage_path("train", file) for file in paths.FILES["train"]],
+        TARGETS.outputs("train"),
     log:
-        stage_path("train", "log.txt"),
+        TARGETS.log("train"),
     benchmark:
-        stage_path("train", "benchmark.tsv")
+        TARGETS.path("train", "benchmark.tsv")
     priority: 20  # most others wait for it
     threads: RUN.threads
     resources:
-        gpu=USES_GPU,
+        gpu=GPU,
     params:
-        variant=variant_option,
-        settings=stage_settings("train"),
-        code=stage_code("train"),
+        options=TARGETS.options("train"),
+        settings=TARGETS.settings("train"),
+        code=TARGETS.code("train"),
     shell:
-        "{PY:q} -m sifu train {params.variant} " + BLOCK_OPTIONS + DEVICE_OPTIONS
+        "{PY:q} -m sifu train" + BLOCK + DEVICE + LOGGED
 
 
-# a method that must have been there from the start: its federation is trained for it alone
-use rule train as train_variant with:
+# a method that must be there from the start: its federation is trained for it alone
+rule train_variant:
     input:
-        partition=stage_path("partition", "partition.parquet"),
-        search=search_file,
-        data=dataset_files,
+        unpack(TARGETS.inputs("train_variant")),
     output:
-        [
-            stage_path("train", file, "{variant}")
-            for file in paths.FILES["train_variant"]
-        ],
+        TARGETS.outputs("train_variant"),
     log:
-        stage_path("train", "log.txt", "{variant}"),
+        TARGETS.log("train_variant"),
     benchmark:
-        stage_path("train", "benchmark.tsv", "{variant}")
+        TARGETS.path("train_variant", "benchmark.tsv")
+    priority: 20
+    threads: RUN.threads
+    resources:
+        gpu=GPU,
+    params:
+        options=TARGETS.options("train_variant"),
+        settings=TARGETS.settings("train_variant"),
+        code=TARGETS.code("train_variant"),
+    shell:
+        "{PY:q} -m sifu train" + BLOCK + DEVICE + LOGGED

@@ -1,23 +1,18 @@
 rule unlearn:
     input:
-        partition=stage_path("partition", "partition.parquet"),
-        training=stage_path("train", "cells.parquet"),
-        history=history_file,
-        search=search_file,
-        data=dataset_files,
+        unpack(TARGETS.inputs("unlearn")),
     output:
-        [stage_path("unlearn", file, "{variant}") for file in paths.FILES["unlearn"]],
+        TARGETS.outputs("unlearn"),
     log:
-        stage_path("unlearn", "log.txt", "{variant}"),
+        TARGETS.log("unlearn"),
     benchmark:
-        stage_path("unlearn", "benchmark.tsv", "{variant}")
+        TARGETS.path("unlearn", "benchmark.tsv")
     threads: RUN.threads
     resources:
-        gpu=USES_GPU,
+        gpu=GPU,
     params:
-        settings=stage_settings("unlearn"),
-        code=stage_code("unlearn"),
+        options=TARGETS.options("unlearn"),
+        settings=TARGETS.settings("unlearn"),
+        code=TARGETS.code("unlearn"),
     shell:
-        "{PY:q} -m sifu unlearn --variant {wildcards.variant} "
-        + BLOCK_OPTIONS
-        + DEVICE_OPTIONS
+        "{PY:q} -m sifu unlearn" + BLOCK + DEVICE + LOGGED

@@ -1,20 +1,16 @@
 rule verify:
     input:
-        partition=stage_path("partition", "partition.parquet"),
-        weights=variant_files,
-        data=dataset_files,
+        unpack(TARGETS.inputs("verify")),
     output:
-        [stage_path("verify", file) for file in paths.FILES["verify"]],
+        TARGETS.outputs("verify"),
     log:
-        stage_path("verify", "log.txt"),
+        TARGETS.log("verify"),
     threads: RUN.threads
     resources:
-        gpu=USES_GPU,
+        gpu=GPU,
     params:
-        settings=stage_settings("verify"),
-        code=stage_code("verify"),
-        variants=variant_names,
+        options=TARGETS.options("verify"),
+        settings=TARGETS.settings("verify"),
+        code=TARGETS.code("verify"),
     shell:
-        "{PY:q} -m sifu verify --variants {params.variants} "
-        + BLOCK_OPTIONS
-        + DEVICE_OPTIONS
+        "{PY:q} -m sifu verify" + BLOCK + DEVICE + LOGGED

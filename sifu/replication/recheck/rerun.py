@@ -11,8 +11,8 @@ from sifu.hardware.device import choose_device
 from sifu.plan.load import load_scenario, load_variant
 from sifu.plan.variants import method_of
 from sifu.stages.block import Block
+from sifu.stages.choice import chosen_values
 from sifu.stages.partition import run_partition
-from sifu.stages.search import chosen_values
 from sifu.stages.train import run_train
 from sifu.stages.unlearn import run_unlearn
 from sifu.stages.verify import REFERENCE, run_verify

@@ -47,7 +47,8 @@ def layout(plan: ReportPlan, measured: set[tuple[str, str]]) -> list[list[Panel 
 
     `measured`: scenarios and changes that have points; others have no panel.
     """
-    swept = {name: list(dict.fromkeys(c for s, c, _ in plan.alpha_sweeps if s == name)) for name in plan.titles}
+    jobs = plan.jobs.get("alpha_sweep", [])
+    swept = {name: list(dict.fromkeys(job.part for job in jobs if job.scenario == name)) for name in plan.titles}
     there = {name: [change for change in more if (name, change) in measured] for name, more in swept.items()}
     most = max((len(changes) for changes in there.values()), default=0)
     width = max(4, 2 + most + most % 2)

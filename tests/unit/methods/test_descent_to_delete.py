@@ -30,12 +30,12 @@ from sifu.errors import MethodRefused
 from sifu.federation.stop import Stop
 from sifu.methods.descent_to_delete import DescentToDelete
 from sifu.plan.variants import build_method
-from sifu.unlearning.history import History
+from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.request import Request
 from sifu.unlearning.sequence import answer_requests
 from sifu.unlearning.server import Server
 from tests.conftest import REPO
-from tests.contract.world import CONVEX, SCENARIO, World, masks
+from tests.contract.world import CONVEX, SCENARIO, World, masks, unlearn
 
 CONSTANTS = constants_of(CONVEX)
 
@@ -103,7 +103,7 @@ def test_steps_that_are_too_long_and_other_scenarios_are_refused() -> None:
 
 def retrained(world: World, forget: Tensor, rounds: int) -> Tensor:
     """As many rounds of the remaining clients from the first weights. [S, P]"""
-    engine, history = world.history.engine, world.history
+    engine, history = world.lineage.engine, world.lineage
     stop = Stop(None, 0, torch.full((3,), rounds))
     return engine.run(history.start, ~forget, Keys.of(world.seeds), stop).final
 
@@ -116,7 +116,7 @@ def test_the_secret_model_is_as_near_to_retraining_as_promised(preset: str) -> N
     gone = torch.zeros_like(leavers[0])
     for answer, forget in zip(world.answer(method, leavers), leavers, strict=True):
         gone = gone | forget
-        claim = answer.unlearned.claim
+        claim = answer.unlearned.promise
         assert claim is not None
         assert claim.psi is not None
         assert answer.strict_psi is not None
@@ -128,9 +128,9 @@ def test_the_secret_model_is_as_near_to_retraining_as_promised(preset: str) -> N
 def test_psi_with_b_below_one_is_a_bound_there() -> None:
     """SIFU's theorem for strongly convex losses: alpha(n, c) <= Psi(n, c) with B = 0.828571."""
     world = World.make(scenario=CONVEX)
-    segment, size = world.history.whole[0], world.history.engine.clients.size
+    segment, size = world.lineage.segments[0], world.lineage.engine.clients.size
     rows, clients = torch.arange(3).repeat_interleave(7), torch.arange(7).repeat(3)
-    alpha = measure_alpha(world.history.engine, segment, rows, clients)
+    alpha = measure_alpha(world.lineage.engine, segment, rows, clients)
     factor = round_factor(CONVEX.certificate, CONVEX.federation)
     assert factor == pytest.approx(1 - 1.2 * 0.2 / 1.4)
     psi = single_client_psi(segment, size, "cohort", factor)[rows, :, clients]
@@ -141,13 +141,13 @@ def test_psi_with_b_below_one_is_a_bound_there() -> None:
 def noise_after(rounds: int, trained: int) -> tuple[Tensor, Tensor]:
     """Claimed distance and noise when a single request is answered with `rounds` rounds after `trained` rounds."""
     world = World.make(scenario=CONVEX)
-    engine, history = world.history.engine, world.history
+    engine, history = world.lineage.engine, world.lineage
     everyone = torch.ones_like(engine.clients.size, dtype=torch.bool)
     long = engine.run(history.start, everyone, Keys.of(world.seeds), Stop(None, 0, torch.full((3,), trained)))
     request = Request.of(1, masks(7, 3)[0], everyone)
     server = Server(engine, request, Stop(None, 0, torch.full((3,), rounds)), CONVEX)
     method = DescentToDelete(certificate=CONVEX.certificate)
-    claim = method.unlearn(History.of(engine, long), request, server, Keys.of(world.seeds)).claim
+    claim = unlearn(method, Lineage.of(engine, long), request, server, Keys.of(world.seeds)).promise
     assert claim is not None
     assert claim.psi is not None
     return claim.psi, claim.sigma
@@ -176,28 +176,28 @@ def test_noise_goes_down_to_that_of_rounding() -> None:
 def test_the_claim_holds_after_many_rounds() -> None:
     """Where the distance itself is below the rounding of float32."""
     world = World.make(scenario=CONVEX)
-    engine, history = world.history.engine, world.history
+    engine, history = world.lineage.engine, world.lineage
     everyone, long = torch.ones_like(engine.clients.size, dtype=torch.bool), Stop(None, 0, torch.full((3,), 150))
     trained = engine.run(history.start, everyone, Keys.of(world.seeds), long)
     forget = masks(7, 3)[1]
     request = Request.of(1, forget, everyone)
     method = DescentToDelete(certificate=CONVEX.certificate)
     server = Server(engine, request, long, CONVEX)
-    found = method.unlearn(History.of(engine, trained), request, server, Keys.of(world.seeds))
-    assert found.claim is not None
-    assert found.claim.psi is not None
-    assert ((found.segment.final - retrained(world, forget, 150)).norm(dim=1) <= found.claim.psi).all()
+    found = unlearn(method, Lineage.of(engine, trained), request, server, Keys.of(world.seeds))
+    assert found.promise is not None
+    assert found.promise.psi is not None
+    assert ((found.segment.final - retrained(world, forget, 150)).norm(dim=1) <= found.promise.psi).all()
 
 
 def test_the_target_is_asked_of_the_model_that_is_given_out() -> None:
     """One round of recovery: the noise is enormous, and the secret model's accuracy is no excuse."""
     world = World.make(scenario=CONVEX)
-    engine, forget = world.history.engine, masks(7, 3)[0]
-    secret = engine.evaluator.correct(world.history.current, torch.arange(3)) * ~forget
+    engine, forget = world.lineage.engine, masks(7, 3)[0]
+    secret = engine.evaluator.correct(world.lineage.current, torch.arange(3)) * ~forget
     target = float((secret.sum(1) / (engine.clients.size * ~forget).sum(1)).min()) - 0.02  # all meet it as they are
     stop = Stop(target, 0, torch.full((3,), 1))
     method = build_method("descent_to_delete", {}, CONVEX.certificate)
-    (answer,) = answer_requests(method, world.history, [forget], CONVEX, lambda _: stop, Keys.of(world.seeds))
+    (answer,) = answer_requests(method, world.lineage, [forget], CONVEX, lambda _: stop, Keys.of(world.seeds))
     given = engine.evaluator.correct(answer.unlearned.weights, torch.arange(3)) * ~forget
     accuracy = given.sum(1) / (engine.clients.size * ~forget).sum(1)
     expected = [Status.DONE if one >= target else Status.NOT_REACHED for one in accuracy.tolist()]

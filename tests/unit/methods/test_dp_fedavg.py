@@ -245,7 +245,7 @@ def test_an_accounted_lineage_never_spends_more_than_promised() -> None:
         assert answer.spent is not None
         assert (answer.spent.epsilon <= 10.0).all()
         assert (answer.spent.group_epsilon >= answer.spent.epsilon - 1e-3).all()
-    assert answers[-1].left.tolist() == [4, 4, 4]
+    assert answers[-1].num_forgotten.tolist() == [4, 4, 4]
     assert answers[-1].spent is not None
     assert (answers[-1].spent.epsilon > 7.5).all()
 
@@ -260,23 +260,23 @@ def test_the_released_mode_spends_far_more_than_it_claims() -> None:
     assert (answer.actual[1] > 0.01).any()
 
 
-def test_the_strict_ratio_counts_the_leavers_of_every_round() -> None:
-    """sqrt(sum of j_n^2) C / (m sigma), j_n leavers in round n."""
+def test_the_strict_ratio_counts_the_forgotten_clients_of_every_round() -> None:
+    """sqrt(sum of j_n^2) C / (m sigma), j_n of the clients to forget in round n."""
     method = DpFedAvg(certificate=CERTIFICATE)
     world = World.make(scenario=method.training(SCENARIO))
     forget = masks(7, 3)[1]
     privacy = world.scenario.federation.privacy
     assert privacy is not None
-    found = noise_ratio(world.history, forget)
+    lineage = world.lineage
+    found = noise_ratio(lineage.segments, lineage.kept, lineage.engine.federation, forget)
     for seed in range(3):
         squares = 0
-        for cohort in world.history.whole[0].trace.cohort[seed].tolist():
+        for cohort in world.lineage.segments[0].trace.cohort[seed].tolist():
             squares += sum(c in (0, 3) for c in cohort) ** 2
         assert float(found[seed]) == pytest.approx(math.sqrt(squares) * 0.5 / 3 / privacy.noise)
-    assert stretches_of(world.history) == [(Stretch(7, 8),)] * 3
+    assert stretches_of(lineage.segments, lineage.kept) == [(Stretch(7, 8),)] * 3
     quiet = replace(world.scenario.federation, privacy=Privacy(update_clip=0.5, noise=0.0))
-    engine = replace(world.history.engine, federation=quiet)
-    assert noise_ratio(replace(world.history, engine=engine), forget).isinf().all()
+    assert noise_ratio(lineage.segments, lineage.kept, quiet, forget).isinf().all()
 
 
 def test_a_variant_may_have_its_own_epsilon() -> None:

@@ -14,14 +14,14 @@ from sifu.federation.segment import Segment
 from sifu.federation.stop import Stop
 from sifu.methods.fed_accum import FedAccum
 from sifu.methods.fed_eraser import FedEraser
-from sifu.unlearning.history import History
+from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Footprint
-from sifu.unlearning.past_round import Past
-from sifu.unlearning.replay_cache import Sent
+from sifu.unlearning.past_round import PastRound
+from sifu.unlearning.replay_cache import ReplayCache
 from sifu.unlearning.request import Request
 from sifu.unlearning.server import Server
 from tests import reference
-from tests.contract.world import SCENARIO, World, masks
+from tests.contract.world import SCENARIO, World, masks, unlearn
 from tests.quadratics import draw, quadratic_history, without_recovery
 
 NOW = Keys.of([0])
@@ -29,14 +29,14 @@ EVERY_ROUND = FedEraser(every=1, calibration=1.0)
 
 
 def server_for(world: World, forget: Tensor, stop: Stop | None = None) -> tuple[Request, Server]:
-    available = world.history.whole[0].available
+    available = world.lineage.segments[0].available
     request = Request(1, forget, available & ~forget)
     stop = stop or Stop(None, 0, torch.zeros(len(forget), dtype=torch.int64))
-    return request, Server(world.history.engine, request, stop, SCENARIO)
+    return request, Server(world.lineage.engine, request, stop, SCENARIO)
 
 
 def nobody(world: World) -> Tensor:
-    return torch.zeros_like(world.history.whole[0].available)
+    return torch.zeros_like(world.lineage.segments[0].available)
 
 
 @pytest.mark.parametrize("length", ["client", "layer", "none"])
@@ -44,16 +44,16 @@ def test_with_nobody_removed_fed_eraser_is_the_training(length: str) -> None:
     """r = 1, dt = 1 and the batches of then: direction and length coincide, to the last bit."""
     world = World.make()
     request, server = server_for(world, nobody(world))
-    found = replace(EVERY_ROUND, length=length).unlearn(world.history, request, server, Keys.of(world.seeds))
-    assert torch.equal(found.segment.final, world.history.current)
+    found = unlearn(replace(EVERY_ROUND, length=length), world.lineage, request, server, Keys.of(world.seeds))
+    assert torch.equal(found.segment.final, world.lineage.current)
     assert server.spent.rounds.tolist() == [7, 7, 7]  # of 8: the first needs no calibration
 
 
 def test_with_nobody_removed_fed_accum_is_the_training() -> None:
     world = World.make()
     request, server = server_for(world, nobody(world))
-    found = FedAccum().unlearn(world.history, request, server, Keys.of(world.seeds))
-    torch.testing.assert_close(found.segment.final, world.history.current, rtol=1e-5, atol=1e-6)
+    found = unlearn(FedAccum(), world.lineage, request, server, Keys.of(world.seeds))
+    torch.testing.assert_close(found.segment.final, world.lineage.current, rtol=1e-5, atol=1e-6)
     assert server.spent.client_steps.tolist() == [0, 0, 0]
 
 
@@ -65,7 +65,7 @@ def test_fed_accum_drifts_away_from_the_optimum(rounds: int, distance: float) ->
     """
     history = quadratic_history(rounds)
     request, server = without_recovery(history, [0])
-    model = FedAccum().unlearn(history, request, server, NOW).segment.final[0]
+    model = unlearn(FedAccum(), history, request, server, NOW).segment.final[0]
     optimum = draw()[0][1:].mean(0)
     assert float((model - optimum).norm()) == pytest.approx(distance, abs=0.005)
     # exact formula: theta~_N = theta^0 + (r - 1) sum over n of (theta^n - mean of the centres kept)
@@ -79,7 +79,7 @@ def test_fed_eraser_stays_near_the_optimum(rounds: int) -> None:
     """0.18 from it, however long the training was (a NumPy replay of the arithmetic gives 0.1787 and 0.1789)."""
     history = quadratic_history(rounds)
     request, server = without_recovery(history, [0])
-    model = EVERY_ROUND.unlearn(history, request, server, NOW).segment.final[0]
+    model = unlearn(EVERY_ROUND, history, request, server, NOW).segment.final[0]
     assert float((model - draw()[0][1:].mean(0)).norm()) == pytest.approx(0.18, abs=0.005)
     assert server.spent.client_steps.tolist() == [(rounds - 1) * 5 * 5]  # five clients remain, five steps each
 
@@ -88,29 +88,30 @@ def test_fed_eraser_stays_near_the_optimum(rounds: int) -> None:
 def test_only_the_direction_of_a_calibration_counts(length: str) -> None:
     """Multiplying what the clients did by 7 changes nothing."""
     world = World.make()
-    flat, model = world.history.engine.model, world.history.start
-    past = next(world.history.retained(1))
+    server, model = server_for(world, nobody(world))[1], world.lineage.start
+    past = next(world.lineage.retained(1))
     local = model.unsqueeze(1) + 0.01 * torch.randn(3, 3, model.shape[1], generator=torch.Generator().manual_seed(1))
     far = model.unsqueeze(1) + 7 * (local - model.unsqueeze(1))
     method = FedEraser(length=length)
-    one, other = (method._rescale(flat, model, part, past) for part in (local, far))
+    one, other = (method._rescale(server, model, part, past) for part in (local, far))
     torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-6)
-    norms = flat.layer_norms(one - model.unsqueeze(1))
+    norms = server.layer_norms(one - model.unsqueeze(1))
     recorded = past.layer_norm if length == "layer" else past.norm
     torch.testing.assert_close(norms if length == "layer" else norms.norm(dim=-1), recorded, rtol=1e-3, atol=1e-5)
 
 
 def test_an_update_of_nothing_stays_nothing() -> None:
     world = World.make()
-    model, past = world.history.start, next(world.history.retained(1))
+    model, past = world.lineage.start, next(world.lineage.retained(1))
+    server = server_for(world, nobody(world))[1]
     local = model.unsqueeze(1).expand(3, 3, -1)
     for length in ("client", "layer"):
-        assert torch.equal(FedEraser(length=length)._rescale(world.history.engine.model, model, local, past), local)
+        assert torch.equal(FedEraser(length=length)._rescale(server, model, local, past), local)
 
 
 def test_a_leaver_that_was_in_no_kept_round_changes_nothing() -> None:
     world = World.make()
-    kept = world.history.whole[0].trace.cohort[:, ::4]  # [S, 2, m]
+    kept = world.lineage.segments[0].trace.cohort[:, ::4]  # [S, 2, m]
     absent = [next(c for c in range(7) if c not in kept[s]) for s in range(3)]
     forget = nobody(world)
     forget[torch.arange(3), absent] = True
@@ -118,15 +119,15 @@ def test_a_leaver_that_was_in_no_kept_round_changes_nothing() -> None:
     finals = []
     for leavers in (forget, nobody(world)):
         request, server = server_for(world, leavers)
-        finals.append(method.unlearn(world.history, request, server, keys).segment.final)
+        finals.append(unlearn(method, world.lineage, request, server, keys).segment.final)
     assert torch.equal(*finals)
 
 
 def stored_updates(world: World, seed: int) -> list[reference.Update]:
     """What every client sent in every round of the training, from the trainer's own replay."""
-    history = world.history
+    history = world.lineage
     found = []
-    for number, rows, result in history.engine.walk(history.whole[0]):
+    for number, rows, result in history.engine.walk(history.segments[0]):
         before = history.at(torch.full((3,), number))[rows]
         update = (result.local - before.unsqueeze(1))[seed]
         found.append({c: update[j] for j, c in enumerate(result.cohort[seed].tolist()) if c >= 0})
@@ -138,19 +139,19 @@ def test_both_agree_with_the_plain_loop(seed: int) -> None:
     world = World.make()
     forget = masks(7, 3)[1]
     request, server = server_for(world, forget)
-    engine, history = world.history.engine, world.history
+    engine, history = world.lineage.engine, world.lineage
     stored = stored_updates(world, seed)
     size, remain = engine.clients.size[seed].tolist(), request.remain[seed].nonzero().flatten().tolist()
-    accumulated = FedAccum().unlearn(history, request, server, Keys.of(world.seeds)).segment.final[seed]
+    accumulated = unlearn(FedAccum(), history, request, server, Keys.of(world.seeds)).segment.final[seed]
     expected = reference.fed_accum(history.start[seed], stored, size, remain)
     torch.testing.assert_close(accumulated, expected, rtol=1e-4, atol=1e-6)
 
     def calibrate(number: int, client: int, weights: Tensor) -> Tensor:
-        keys = Keys(history.whole[0].key_state[[seed]])
+        keys = Keys(history.segments[0].key_state[[seed]])
         rows = torch.tensor([seed]), torch.tensor([number]), torch.tensor([[client]])
         return engine.train_cohort(weights[None], *rows, keys, local_steps=1).local[0, 0]
 
-    erased = FedEraser(every=1).unlearn(history, request, server, Keys.of(world.seeds)).segment.final[seed]
+    erased = unlearn(FedEraser(every=1), history, request, server, Keys.of(world.seeds)).segment.final[seed]
     expected = reference.fed_eraser(history.start[seed], stored, size, remain, calibrate)
     torch.testing.assert_close(erased, expected, rtol=1e-4, atol=1e-6)
 
@@ -160,8 +161,8 @@ def test_rounds_without_anybody_who_remains_are_skipped() -> None:
     forget = torch.ones_like(nobody(world))
     forget[:, 6] = False  # client 6 alone remains
     request, server = server_for(world, forget)
-    EVERY_ROUND.unlearn(world.history, request, server, Keys.of(world.seeds))
-    there = (world.history.whole[0].trace.cohort[:, 1:] == 6).any(2).sum(1)
+    unlearn(EVERY_ROUND, world.lineage, request, server, Keys.of(world.seeds))
+    there = (world.lineage.segments[0].trace.cohort[:, 1:] == 6).any(2).sum(1)
     assert server.spent.rounds.tolist() == there.tolist()
     assert server.spent.client_steps.tolist() == (2 * there).tolist()
 
@@ -172,7 +173,7 @@ def test_calibration_stops_when_the_budget_is_spent() -> None:
     forget = masks(7, 3)[0]
     budget = torch.tensor([20, 5, 0])
     request, server = server_for(world, forget, Stop.at_budget(budget, torch.full((3,), 6)))
-    found = FedEraser(every=1).unlearn(world.history, request, server, Keys.of(world.seeds))
+    found = unlearn(FedEraser(every=1), world.lineage, request, server, Keys.of(world.seeds))
     spent = server.spent.client_steps
     assert (spent <= budget).all()
     assert (spent > torch.tensor([0, 2, -1])).all()
@@ -180,7 +181,7 @@ def test_calibration_stops_when_the_budget_is_spent() -> None:
     assert found.segment.rounds.tolist() == left.tolist()
     assert found.node.round[2] == 1  # nothing but the first round was walked
     assert found.node.round[1] < found.node.round[0]
-    grown = world.history.grow(found.node, found.segment)
+    grown = world.lineage.grow(found.node, found.segment)
     walked = [past for past in grown.retained(1) if past.branch == 0]
     assert int(sum(past.happened[1] for past in walked)) == int(found.node.round[1])
 
@@ -202,27 +203,27 @@ def test_fed_accum_as_released_is_the_last_round_without_the_leavers() -> None:
     forget = masks(7, 3)[0]
     request, server = server_for(world, forget)
     method, keys = FedAccum(as_released=True), Keys.of(world.seeds)
-    found = method.unlearn(world.history, request, server, keys).segment.final
-    last = world.history.engine.updates(world.history.whole[0], torch.tensor([7, 7, 7]))
+    found = unlearn(method, world.lineage, request, server, keys).segment.final
+    last = world.lineage.engine.updates(world.lineage.segments[0], torch.tensor([7, 7, 7]))
     for seed in range(3):
         stays = [j for j, c in enumerate(last.cohort[seed].tolist()) if not forget[seed, c]]
-        sizes = world.history.engine.clients.size[seed, last.cohort[seed][stays]].float()
+        sizes = world.lineage.engine.clients.size[seed, last.cohort[seed][stays]].float()
         mean = (last.local[seed, stays] * (sizes / sizes.sum())[:, None]).sum(0)
         torch.testing.assert_close(found[seed], mean, rtol=1e-5, atol=1e-6)
     later = replace(request, number=2)
-    assert torch.equal(method.unlearn(world.history, later, server, keys).segment.final, world.history.current)
+    assert torch.equal(unlearn(method, world.lineage, later, server, keys).segment.final, world.lineage.current)
 
 
 def test_fed_accum_as_released_in_a_training_that_ended_at_once() -> None:
     """Seed 1 has no last round: it stays where it is."""
     world = World.make()
-    segment = world.history.whole[0]
+    segment = world.lineage.segments[0]
     ended = replace(segment, rounds=torch.tensor([8, 0, 8]))
-    history = History.of(world.history.engine, ended)
+    history = Lineage.of(world.lineage.engine, ended)
     remain = ~masks(7, 3)[0]
-    found, whole = history.last_round(remain), world.history.last_round(remain)
+    found, whole = history.last_round(remain), world.lineage.last_round(remain)
     assert torch.equal(found[[0, 2]], whole[[0, 2]])
-    assert torch.equal(found[1], world.history.start[1])
+    assert torch.equal(found[1], world.lineage.start[1])
 
 
 def test_a_sum_over_the_training_is_made_once_for_all_stop_rules(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,22 +232,22 @@ def test_a_sum_over_the_training_is_made_once_for_all_stop_rules(monkeypatch: py
     Also where no round has room, as with networks.
     """
     world = World.make()
-    world = replace(world, history=replace(world.history, sent=Sent(room=0)))
+    world = replace(world, history=replace(world.lineage, sent=ReplayCache(room=0)))
     remain = ~masks(7, 3)[1]
-    engine, end, keys = world.history.engine, world.history.end, Keys.of(world.seeds)
+    engine, end, keys = world.lineage.engine, world.lineage.end, Keys.of(world.seeds)
     walked: list[int] = []
-    plain = History.updates
+    plain = Lineage.updates
 
-    def counted(self: History, branch: int, clients: Tensor) -> Iterator[tuple[Past, Tensor, Tensor]]:
+    def counted(self: Lineage, branch: int, clients: Tensor) -> Iterator[tuple[PastRound, Tensor, Tensor]]:
         walked.append(branch)
         return plain(self, branch, clients)
 
-    monkeypatch.setattr(History, "updates", counted)
+    monkeypatch.setattr(Lineage, "updates", counted)
     for rounds in (2, 3):
         stop = Stop(None, 0, torch.full((3,), rounds))
-        branch = engine.run(world.history.current, remain, keys.fold("branch", rounds), stop)
-        grown = world.history.grow(end, branch)
-        alone = replace(grown, sent=Sent())
+        branch = engine.run(world.lineage.current, remain, keys.fold("branch", rounds), stop)
+        grown = world.lineage.grow(end, branch)
+        alone = replace(grown, sent=ReplayCache())
         assert torch.equal(grown.accumulated(remain, 1), alone.accumulated(remain, 1))
         other = remain.clone()
         other[:, 1] = False
@@ -267,7 +268,7 @@ def test_what_the_server_stores() -> None:
 
 
 def test_a_round_of_the_past_keeps_clients_and_lengths_together() -> None:
-    past = Past(
+    past = PastRound(
         0,
         0,
         torch.tensor([[1, 2, 5], [0, 3, -1]]),
@@ -289,10 +290,10 @@ def test_a_round_of_the_past_keeps_clients_and_lengths_together() -> None:
 def test_updates_without_snapshots_are_those_with_them() -> None:
     """Every model kept, or none but the first: the same updates."""
     world = World.make()
-    segment: Segment = world.history.whole[0]
+    segment: Segment = world.lineage.segments[0]
     bare = replace(segment, snapshots=segment.snapshots[:, :0], snapshot_every=1000)
-    other = History.of(world.history.engine, bare)
+    other = Lineage.of(world.lineage.engine, bare)
     remain = ~masks(7, 3)[1]
-    for (a, _, one), (b, _, two) in zip(world.history.updates(0, remain), other.updates(0, remain), strict=True):
+    for (a, _, one), (b, _, two) in zip(world.lineage.updates(0, remain), other.updates(0, remain), strict=True):
         assert set(a.cohort[0].tolist()) == set(b.cohort[0].tolist())
         torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-6)

@@ -19,8 +19,9 @@ from sifu.plan.load import load_scenario, load_suite, read_yaml
 from sifu.plan.variants import method_of
 from sifu.report.tables import searches
 from sifu.stages.block import Block
+from sifu.stages.choice import best_trial, chosen_values
 from sifu.stages.partition import run_partition
-from sifu.stages.search import best_trial, chosen_values, run_search
+from sifu.stages.search import run_search
 from sifu.stages.train import run_train
 from sifu.stages.unlearn import run_unlearn
 from sifu.store.parquet import read_stamp, read_table

@@ -38,7 +38,7 @@ from sifu.stages.verify import run_verify
 from sifu.store.parquet import read_table
 from sifu.store.schemas import ALPHA, CELLS, CURVES, METRICS, STATISTICS
 from sifu.store.tensors import read_weights
-from sifu.unlearning.history import History
+from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Method, Unlearned
 from sifu.unlearning.request import Request
 from sifu.unlearning.server import Server
@@ -54,7 +54,7 @@ class Dummy(FineTuning):
 
     name = "dummy"
 
-    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
+    def unlearn(self, history: Lineage, request: Request, server: Server, keys: Keys) -> Unlearned:
         return Unlearned(server.recover(history.current / 2, keys), history.end)
 
 
@@ -64,7 +64,7 @@ class Refusing(FineTuning):
 
     name = "refusing"
 
-    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
+    def unlearn(self, history: Lineage, request: Request, server: Server, keys: Keys) -> Unlearned:
         raise MethodRefused("it needs a strongly convex loss")
 
 

@@ -13,9 +13,9 @@ from sifu.core.keys import Keys
 from sifu.federation.engine import Engine
 from sifu.federation.rounds import Round
 from sifu.federation.stop import Stop
-from sifu.unlearning.history import History
-from sifu.unlearning.past_round import Past, train_again
-from sifu.unlearning.replay_cache import Sent
+from sifu.unlearning.lineage import Lineage
+from sifu.unlearning.past_round import PastRound, train_again
+from sifu.unlearning.replay_cache import ReplayCache
 from tests.contract.world import World, masks
 
 
@@ -33,14 +33,14 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     return seen
 
 
-def past_of(world: World, kept: list[int]) -> Past:
+def past_of(world: World, kept: list[int]) -> PastRound:
     """Round 2 of the training, for seeds that have kept so many rounds."""
-    return Past.of(world.history.whole[0], 0, 2, torch.tensor(kept))
+    return PastRound.of(world.lineage.segments[0], 0, 2, torch.tensor(kept))
 
 
 def test_a_seed_without_the_round_stands_still_and_costs_nothing(trained: list[list[int]]) -> None:
     world = World.make()
-    engine, weights = world.history.engine, world.history.current
+    engine, weights = world.lineage.engine, world.lineage.current
     trained.clear()
     whole = train_again(engine, weights, past_of(world, [8, 8, 8]))
     some = train_again(engine, weights, past_of(world, [8, 2, 3]))
@@ -55,47 +55,47 @@ def test_a_seed_without_the_round_stands_still_and_costs_nothing(trained: list[l
 def test_where_no_seed_has_the_round_nothing_is_trained(trained: list[list[int]]) -> None:
     world = World.make()
     trained.clear()
-    result = train_again(world.history.engine, world.history.current, past_of(world, [0, 1, 2]))
+    result = train_again(world.lineage.engine, world.lineage.current, past_of(world, [0, 1, 2]))
     assert trained == []
-    assert torch.equal(result.weights, world.history.current)
+    assert torch.equal(result.weights, world.lineage.current)
 
 
-def grown(world: World, start: Tensor, rounds: list[int], remain: Tensor) -> History:
+def grown(world: World, start: Tensor, rounds: list[int], remain: Tensor) -> Lineage:
     """A second branch from `start`, with no room to keep its rounds, and no models but the first."""
     stop, keys = Stop(None, 0, torch.tensor(rounds)), Keys.of(world.seeds).fold("branch")
-    branch = world.history.engine.run(start, remain, keys, stop, snapshot_every=1000)
-    return replace(world.history.grow(world.history.end, branch), sent=Sent(room=0))
+    branch = world.lineage.engine.run(start, remain, keys, stop, snapshot_every=1000)
+    return replace(world.lineage.grow(world.lineage.end, branch), cache=ReplayCache(room=0))
 
 
 def test_updates_are_walked_in_the_seeds_that_have_them(trained: list[list[int]]) -> None:
     """Branches of 1, 3 and 0 rounds: one round with seeds 0 and 1, two with seed 1."""
     world, remain = World.make(), ~masks(7, 3)[0]
-    history = grown(world, world.history.current, [1, 3, 0], remain)
+    history = grown(world, world.lineage.current, [1, 3, 0], remain)
     trained.clear()
     sums = sum(update for _, _, update in history.updates(1, remain))
     assert trained == [[0, 1], [1], [1]]
     assert isinstance(sums, Tensor)
-    torch.testing.assert_close(world.history.current + sums, history.current, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(world.lineage.current + sums, history.current, rtol=1e-5, atol=1e-6)
 
 
 def test_a_seed_that_is_lost_does_not_stop_the_others() -> None:
     """Its branch begins with infinite weights and has no round; those of the other seeds add up as without it."""
     world, remain = World.make(), ~masks(7, 3)[0]
-    lost = world.history.current.clone()
+    lost = world.lineage.current.clone()
     lost[1] = torch.inf
     found = grown(world, lost, [3, 3, 3], remain)
-    assert found.whole[1].rounds.tolist() == [3, 0, 3]
-    sound = grown(world, world.history.current, [3, 0, 3], remain)
+    assert found.segments[1].rounds.tolist() == [3, 0, 3]
+    sound = grown(world, world.lineage.current, [3, 0, 3], remain)
     assert torch.equal(found.accumulated(remain, 1)[[0, 2]], sound.accumulated(remain, 1)[[0, 2]])
 
 
 def test_a_client_that_overflows_does_not_hide_what_others_add_to_psi() -> None:
     """Client 2 stays, and was infinitely far away once: Psi of client 1 is what it is without that."""
     world = World.make()
-    segment, leavers = world.history.whole[0], masks(7, 3)[0]
+    segment, leavers = world.lineage.segments[0], masks(7, 3)[0]
     there = segment.trace.cohort == 2
     assert there.any()
     trace = replace(segment.trace, distance=segment.trace.distance.masked_fill(there, torch.inf))
-    far = replace(world.history, whole=(replace(segment, trace=trace),))
-    found, wanted = (history.sensitivity(leavers, PRESETS["published"], 1.0)[0] for history in (far, world.history))
+    far = replace(world.lineage, segments=(replace(segment, trace=trace),))
+    found, wanted = (history.sensitivity(leavers, PRESETS["published"], 1.0)[0] for history in (far, world.lineage))
     assert torch.equal(found, wanted)

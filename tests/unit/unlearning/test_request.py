@@ -6,13 +6,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.test_config import GOOD
 
 from sifu.config.fields import build
 from sifu.config.scenario import Scenario
 from sifu.core.keys import Keys
 from sifu.errors import SifuError
 from sifu.unlearning.request import Request, client_mask, draw_requests
+from tests.unit.plan.test_load import GOOD
 
 
 def test_a_class_leaves_together() -> None:
@@ -43,8 +43,8 @@ def test_requests_that_cannot_be() -> None:
     assert request.remain.tolist() == [[False, True, True]]
     for forget, available, words in (
         (~everyone, everyone, "request 2 is empty"),
-        (one, request.remain, "already left"),
-        (request.remain, request.remain, "leaves nobody"),
+        (one, request.remain, "forgotten before"),
+        (request.remain, request.remain, "leaves no client"),
     ):
         with pytest.raises(SifuError, match=words):
             Request.of(2, forget, available)

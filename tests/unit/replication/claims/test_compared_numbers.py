@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.unit.test_claims import FAILS, HOLDS, NOT_TESTABLE, claim, measured, verdict
 
 from sifu.replication.claims.claim import Line
 from tests.claimed import Said, World
+from tests.unit.replication.claims.test_claims import FAILS, HOLDS, NOT_TESTABLE, claim, measured, verdict
 
 
 def beside(name: str, what: str, world: World, scenario: str = "mnist") -> float:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.unit.test_claims import claim, verdict
 
 from sifu.replication.claims.claim import Verdict
 from sifu.replication.claims.tables import DATASETS
 from tests.claimed import Said, World
+from tests.unit.replication.claims.test_claims import claim, verdict
 
 HOLDS, IN_PART, FAILS, NOT_TESTABLE, NOT_RUN = Verdict
 MARKS, BACKDOORS = "With watermarks", "Clients with backdoors"

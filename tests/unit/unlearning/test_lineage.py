@@ -12,18 +12,19 @@ from sifu.config.certificate import Certificate
 from sifu.errors import SifuError
 from sifu.federation.segment import Segment, Trace
 from sifu.plan.variants import build_method
-from sifu.unlearning.history import History, Node
+from sifu.unlearning.history import History
 from sifu.unlearning.kept import Kept
+from sifu.unlearning.lineage import Lineage, Node
 from tests.contract.world import SCENARIO, World, masks
 
 
 def branch(rounds: int) -> Segment:
     """A segment of which only the number of rounds matters."""
-    whole = World.make(seeds=range(1)).history.segments[0]
+    whole = World.make(seeds=range(1)).lineage.segments[0]
     return replace(whole, rounds=torch.tensor([rounds]))
 
 
-def kept(history: History) -> list[int]:
+def kept(history: Lineage) -> list[int]:
     return [int(rounds) for rounds in history.kept]
 
 
@@ -34,7 +35,7 @@ def node(branch_number: int, round_number: int) -> Node:
 def test_the_papers_figure() -> None:
     """N_0 = 10, T_1 = 4; N_1 = 6, T_2 = 3; then T_3 = 2 < T_2 on branch 1: H(3) drops branch 2."""
     world = World.make(seeds=range(1))
-    history = History(world.history.engine, (branch(10),), (torch.tensor([10]),))
+    history = Lineage(world.lineage.engine, (branch(10),), (torch.tensor([10]),))
     history = history.grow(node(0, 4), branch(6))
     assert kept(history) == [4, 6]
     history = history.grow(node(1, 3), branch(3))
@@ -47,7 +48,7 @@ def test_the_papers_figure() -> None:
 def measured(distances: list[float], available: torch.Tensor) -> Segment:
     """A segment in which client 0 takes part alone with client 6 in every round, at the given distances."""
     rounds = len(distances)
-    whole = World.make(seeds=range(1)).history.segments[0]
+    whole = World.make(seeds=range(1)).lineage.segments[0]
     cohort = torch.tensor([0, 6, -1]).expand(1, rounds, 3)
     far = torch.tensor(distances).view(1, rounds, 1) * torch.tensor([1.0, 0.0, 0.0])
     trace = Trace(cohort, far, far, far.unsqueeze(-1), far.sum(2))
@@ -64,7 +65,7 @@ def test_the_papers_figure_from_its_sensitivities() -> None:
     everyone = torch.ones(1, 7, dtype=torch.bool)
     leaver = torch.arange(7).unsqueeze(0) == 0
     first, second, third = (measured(d, everyone) for d in ([1.0] * 4, [0.5] * 3, [3.0]))
-    history = History(world.history.engine, (first,), (first.rounds,)).grow(node(0, 2), second).grow(node(1, 2), third)
+    history = Lineage(world.lineage.engine, (first,), (first.rounds,)).grow(node(0, 2), second).grow(node(1, 2), third)
     unit = 8 / 38
     psi = history.sensitivity(leaver, PRESETS["published"], 1.0)
     for found, expected in zip(psi, ([0, 1, 2, 3, 4], [2, 2.5, 3, 3.5], [3, 6]), strict=True):
@@ -81,7 +82,7 @@ def test_the_cut_is_the_last_node_that_fits() -> None:
     """Psi of three branches; 2 of the first, 1 of the second are left. The last value of at most 5 is on branch 1."""
     world = World.make(seeds=range(1))
     rounds = (torch.tensor([2]), torch.tensor([1]), torch.tensor([2]))
-    history = History(world.history.engine, (branch(3), branch(2), branch(2)), rounds)
+    history = Lineage(world.lineage.engine, (branch(3), branch(2), branch(2)), rounds)
     psi = [torch.tensor([[0.0, 1, 2, 9]]), torch.tensor([[2.0, 5, 4]]), torch.tensor([[5.5, 6, 7]])]
     cut = history.last_at_most(psi, 5.0)
     assert (int(cut.branch), int(cut.round)) == (1, 1)
@@ -92,25 +93,25 @@ def test_the_cut_is_the_last_node_that_fits() -> None:
 def test_psi_need_not_be_monotone() -> None:
     """With B < 1 Psi decays between visits: the cut is the last node below Psi*, not the one before the first above."""
     world = World.make(seeds=range(1))
-    history = History(world.history.engine, (branch(5),), (torch.tensor([5]),))
+    history = Lineage(world.lineage.engine, (branch(5),), (torch.tensor([5]),))
     cut = history.last_at_most([torch.tensor([[0.0, 3, 7, 4, 2, 6]])], 4.5)
     assert int(cut.round) == 4
 
 
 def test_seeds_cut_at_different_nodes() -> None:
     world = World.make(seeds=range(2))
-    segment = world.history.segments[0]
-    history = History(world.history.engine, (segment,), (segment.rounds,))
+    segment = world.lineage.segments[0]
+    history = Lineage(world.lineage.engine, (segment,), (segment.rounds,))
     psi = torch.tensor([[0.0, 1, 2, 3, 4, 5, 6, 7, 8], [0.0, 4, 4, 4, 9, 9, 9, 9, 9]])
     assert history.last_at_most([psi], 4.0).round.tolist() == [4, 3]
     assert history.last_at_most([psi], torch.tensor([1.0, 9.0])).round.tolist() == [1, 8]
 
 
-def grown() -> tuple[World, History]:
+def grown() -> tuple[World, Lineage]:
     """A training, gone back to its third round, and a second branch of four rounds."""
     world = World.make()
     answers = world.answer(build_method("sifu", {}, SCENARIO.certificate), masks(7, 3)[:1])
-    return world, world.history.grow(answers[0].unlearned.node, answers[0].unlearned.segment)
+    return world, world.lineage.grow(answers[0].unlearned.node, answers[0].unlearned.segment)
 
 
 def test_psi_goes_on_along_the_lineage_or_starts_again() -> None:
@@ -129,7 +130,7 @@ def test_exact_sets_lie_between_nothing_and_their_bound(weight: str) -> None:
     world = World.make()
     for leavers in masks(7, 3):
         exact, bound = (
-            world.history.sensitivity(leavers, Rules(weight, sets, "accumulate", "analytic"), 1.0)[0]
+            world.lineage.sensitivity(leavers, Rules(weight, sets, "accumulate", "analytic"), 1.0)[0]
             for sets in ("exact", "bound")
         )
         assert (exact <= bound * (1 + 1e-5) + 1e-9).all()
@@ -156,23 +157,14 @@ def test_dropped_rounds_are_gone() -> None:
 
 
 def test_only_declared_traces_can_be_read() -> None:
-    history = replace(World.make().history, readable=frozenset({Kept.SCALARS}))
+    history = History(World.make().lineage, frozenset({Kept.SCALARS}))
     history.sensitivity(masks(7, 3)[0], PRESETS["strict"], 1.0)
     with pytest.raises(SifuError, match=r"reads models without declaring it: add Kept\.MODELS"):
-        history.at(torch.zeros(3, dtype=torch.int64))
+        history.at(history.early(0))
     with pytest.raises(SifuError, match=r"Kept\.COHORTS"):
         history.visits(masks(7, 3)[0])
     with pytest.raises(SifuError, match=r"Kept\.UPDATES"):
         history.sensitivity(masks(7, 3)[0], Rules("share", "exact", "accumulate", "classical"), 1.0)
-
-
-def test_what_is_not_kept_is_blanked_out() -> None:
-    shown = World.make().history.shown_to(frozenset())
-    segment = shown.segments[0]
-    assert segment.snapshots.isnan().all()
-    assert segment.trace.distance.isnan().all()
-    assert (segment.trace.cohort == -1).all()
-    assert torch.equal(shown.current, World.make().history.current)
 
 
 def certificate(sigma: float, **changes: object) -> Certificate:
@@ -198,8 +190,8 @@ def test_sifu_without_noise_goes_back_to_before_the_leavers() -> None:
 def test_sifu_with_endless_noise_does_not_go_back() -> None:
     world = World.make()
     (answer, *_) = world.answer(build_method("sifu", {}, certificate(1e6)))
-    assert torch.equal(answer.unlearned.node.branch, world.history.end.branch)
-    assert torch.equal(answer.unlearned.node.round, world.history.end.round)
+    assert torch.equal(answer.unlearned.node.branch, world.lineage.end.branch)
+    assert torch.equal(answer.unlearned.node.round, world.lineage.end.round)
 
 
 def test_sifu_as_the_paper_says() -> None:
@@ -209,16 +201,16 @@ def test_sifu_as_the_paper_says() -> None:
     world = World.make()
     setting = certificate(0.02)
     (answer, *_) = world.answer(build_method("sifu", {}, setting))
-    claim, cut = answer.unlearned.claim, answer.unlearned.node
+    claim, cut = answer.unlearned.promise, answer.unlearned.node
     assert claim is not None
     limit = 10 * 0.02 / (2 * torch.log(torch.tensor(125.0))).sqrt()  # eps sigma / sqrt(2 ln(1.25 / delta))
     torch.testing.assert_close(claim.psi_star, limit.double().expand(3), rtol=1e-6, atol=0)
-    psi = world.history.sensitivity(answer.request.forget, PRESETS["published"], 1.0)[0]
+    psi = world.lineage.sensitivity(answer.request.forget, PRESETS["published"], 1.0)[0]
     for s in range(3):
         fits = [n for n in range(9) if psi[s, n] <= claim.psi_star[s]]
         assert int(cut.round[s]) == max(fits)
     noise = Keys.of(range(3)).fold("unlearn", "request", 1, "noise").normal(7850)
-    expected = world.history.at(cut.round) + 0.02 * noise.float()
+    expected = world.lineage.at(cut.round) + 0.02 * noise.float()
     torch.testing.assert_close(answer.unlearned.segment.start, expected)
 
 
@@ -228,21 +220,21 @@ def test_a_methods_own_contraction_counts() -> None:
     psi = {}
     for contraction in (1.0, 0.5):
         (answer, *_) = world.answer(build_method("last", {}, certificate(0.0, contraction=contraction)))
-        assert answer.unlearned.claim is not None
-        expected = world.history.sensitivity(answer.request.forget, PRESETS["published"], contraction**2)
-        torch.testing.assert_close(answer.unlearned.claim.psi, expected[0][:, -1])
-        psi[contraction] = answer.unlearned.claim.psi
+        assert answer.unlearned.promise is not None
+        expected = world.lineage.sensitivity(answer.request.forget, PRESETS["published"], contraction**2)
+        torch.testing.assert_close(answer.unlearned.promise.psi, expected[0][:, -1])
+        psi[contraction] = answer.unlearned.promise.psi
     assert (psi[0.5] < psi[1.0]).all()
 
 
 def test_last_takes_the_noise_that_its_sensitivity_needs() -> None:
     world = World.make()
     (answer, *_) = world.answer(build_method("last", {}, certificate(0.0)))
-    claim = answer.unlearned.claim
+    claim = answer.unlearned.promise
     assert claim is not None
     expected = claim.psi * (2 * torch.log(torch.tensor(125.0, dtype=torch.float64))).sqrt() / 10
     torch.testing.assert_close(claim.sigma, expected)
-    assert torch.equal(answer.unlearned.node.round, world.history.end.round)
+    assert torch.equal(answer.unlearned.node.round, world.lineage.end.round)
 
 
 def test_strict_certificates_hold_and_published_ones_are_told_the_truth() -> None:

@@ -1,0 +1,50 @@
+"""The commands about certificates: what one is worth, and an attack on it."""
+
+from __future__ import annotations
+
+import argparse
+
+from sifu.cli.commands import CERTIFICATES, Commands
+from sifu.errors import ConfigError
+
+
+def add_certificates(commands: Commands) -> None:
+    _add_certify(commands)
+    _add_audit(commands)
+
+
+def _add_certify(commands: Commands) -> None:
+    text = "What noise of sigma hides for an (epsilon, delta), by each rule, and the delta that really holds."
+    parser = commands.add(CERTIFICATES, "certify", text, _certify)
+    parser.add_argument("--epsilon", type=float, required=True)
+    parser.add_argument("--delta", type=float, required=True)
+    parser.add_argument("--sigma", type=float, required=True, help="standard deviation of the noise on each weight")
+    parser.add_argument("--num-clients", type=int, default=100, help="the released code's delta is 1 over it")
+    parser.add_argument("--beta", type=float, help="smoothness of the loss: print B for it, too")
+    parser.add_argument("--mu", type=float, default=0.0, help="strong convexity of the loss (default: 0)")
+    parser.add_argument("--client-lr", type=float, default=0.01, help="step size of the clients (default: %(default)s)")
+
+
+def _add_audit(commands: Commands) -> None:
+    text = "Attack a certificate with many noise draws: the epsilon that the draws themselves prove."
+    parser = commands.add(CERTIFICATES, "audit", text, _audit)
+    parser.add_argument("--epsilon", type=float, default=1.0, help="default: %(default)s")
+    parser.add_argument("--delta", type=float, default=0.01, help="default: %(default)s")
+    parser.add_argument("--noise", type=float, default=1.0, help="share of the noise that is really added (default: 1)")
+    parser.add_argument("--draws", type=int, default=100_000, help="default: %(default)s")
+
+
+def _certify(parsed: argparse.Namespace) -> None:
+    from sifu.certificate.table import print_certificates, print_contraction
+
+    if parsed.num_clients < 2:
+        raise ConfigError("--num-clients", parsed.num_clients, "2 or more")
+    print_certificates(parsed.epsilon, parsed.delta, parsed.sigma, parsed.num_clients)
+    if parsed.beta is not None:
+        print_contraction(parsed.beta, parsed.mu, parsed.client_lr)
+
+
+def _audit(parsed: argparse.Namespace) -> None:
+    from sifu.certificate.audit import print_audit
+
+    print_audit(parsed.epsilon, parsed.delta, parsed.noise, parsed.draws)

@@ -1,0 +1,39 @@
+"""Sub-commands in groups, so that --help shows the everyday ones first."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+EVERYDAY, REPORTS, STAGE, CERTIFICATES, REPLICATION, UPKEEP = (
+    "everyday",
+    "reports of a run",
+    "single stages (Snakemake runs them for you)",
+    "certificates",
+    "the replication of the paper",
+    "upkeep of the suite",
+)
+Command = Callable[[argparse.Namespace], int | None]
+
+
+class Commands:
+    """The sub-commands of a parser, each in a group."""
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self._parsers = parser.add_subparsers(required=True, metavar="COMMAND", help=argparse.SUPPRESS)
+        self._groups: dict[str, list[tuple[str, str]]] = {}
+
+    def add(self, group: str, name: str, text: str, command: Command, **keywords: Any) -> argparse.ArgumentParser:
+        """A sub-command; `command` is called with its parsed options, and gives back an exit code or None."""
+        parser = self._parsers.add_parser(name, description=text, **keywords)
+        parser.set_defaults(command=command)
+        self._groups.setdefault(group, []).append((name, text))
+        return parser
+
+    def overview(self) -> str:
+        """Every group with a line for each of its commands."""
+        lines = []
+        for group in (EVERYDAY, REPORTS, STAGE, CERTIFICATES, REPLICATION, UPKEEP):
+            lines += [f"{group}:", *(f"  {name:<16} {text}" for name, text in self._groups[group]), ""]
+        return "\n".join([*lines, "`python -m sifu COMMAND --help` has the options of a command."])

@@ -1,0 +1,128 @@
+"""The commands that show results: one cell, every method, tables, figures, the HTML report."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifu.cli.commands import EVERYDAY, REPORTS, Command, Commands
+from sifu.config.fields import build
+from sifu.config.run import Run
+from sifu.errors import ConfigError
+from sifu.plan.load import load_suite, read_yaml
+from sifu.store import paths
+
+if TYPE_CHECKING:
+    from sifu.plan.report_plan import ReportPlan
+
+
+def add_report(commands: Commands) -> None:
+    _add_cell(commands)
+    _add_methods(commands)
+    _with_config(
+        commands, EVERYDAY, "summary", "Print what has been trained and unlearned, and what it cost.", _summary
+    )
+    text = "Write the tables that people read, of everything that a config plans."
+    _with_plan(_with_config(commands, REPORTS, "report", text, _report))
+    figure = _with_config(commands, REPORTS, "figure", "Draw figures of everything that a config plans.", _figure)
+    figure.add_argument("names", nargs="*", help="which figures (default: all)")
+    _with_plan(figure)
+    text = "Write the report, one HTML file, from the existing tables and figures."
+    page = _with_config(commands, REPORTS, "page", text, _page)
+    page.add_argument(
+        "--command", dest="again", default="make", help="the command that makes the run again, to be shown"
+    )
+    _with_plan(page)
+
+
+def _with_config(commands: Commands, group: str, name: str, text: str, command: Command) -> argparse.ArgumentParser:
+    parser = commands.add(group, name, text, command)
+    parser.add_argument("--config", type=Path, default=Path("config/config.yaml"), help="default: %(default)s")
+    return parser
+
+
+def _with_plan(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--plan", help="what to report, as JSON, instead of a config (used by the workflow)")
+
+
+def _add_cell(commands: Commands) -> None:
+    text = "Print every number of one cell, to the last digit, and where it comes from."
+    parser = commands.add(EVERYDAY, "cell", text, _cell)
+    parser.add_argument("--scenario", required=True, help="name in scenarios.yaml")
+    parser.add_argument("--variant", required=True, help="name in variants.yaml")
+    parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--request", type=int, default=1, help="number of the request (default: %(default)s)")
+    parser.add_argument("--stop", default="target", help="when recovery ended: target, or such as budget_25")
+    parser.add_argument("--results", default="results", help="folder of all results (default: %(default)s)")
+    parser.add_argument("--against", type=Path, help="say instead what differs from the same cell in this folder")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
+
+
+def _add_methods(commands: Commands) -> None:
+    text = "List every method with what it assumes, stores and promises."
+    parser = commands.add(EVERYDAY, "methods", text, _methods)
+    parser.add_argument("--json", action="store_true", help="print a list of rows instead of a table")
+
+
+def _plan(parsed: argparse.Namespace) -> ReportPlan:
+    """What a report is about: from the workflow as JSON, or from a config."""
+    from sifu.plan.report_plan import ReportPlan
+
+    if parsed.plan is None:
+        return load_suite(read_yaml(parsed.config), parsed.config.parent, reports=True).report_plan()
+    try:
+        return ReportPlan.read(json.loads(parsed.plan))
+    except json.JSONDecodeError:
+        raise ConfigError("--plan", parsed.plan, "JSON") from None
+
+
+def _report(parsed: argparse.Namespace) -> None:
+    from sifu.stages.report import run_report
+
+    plan = _plan(parsed)
+    run_report(plan, paths.report_folder(plan.results))
+    print(f"report: {paths.report_folder(plan.results) / 'tables'}")
+
+
+def _figure(parsed: argparse.Namespace) -> None:
+    from sifu.catalog.figures import FIGURES
+    from sifu.stages.figure import run_figure
+
+    plan = _plan(parsed)
+    for name in parsed.names or FIGURES:
+        if name not in FIGURES:
+            raise ConfigError("figure", name, " | ".join(FIGURES))
+        run_figure(plan, name, paths.report_folder(plan.results))
+        print(f"figure: {paths.figure_file(plan.results, name, 'png')}")
+
+
+def _page(parsed: argparse.Namespace) -> None:
+    from sifu.stages.page import run_page
+
+    plan = _plan(parsed)
+    run_page(plan, paths.report_folder(plan.results), parsed.again)
+    print(f"report: {paths.report_page(plan.results)}")
+
+
+def _summary(parsed: argparse.Namespace) -> None:
+    from sifu.report.summary import print_summary
+
+    print_summary(build(Run, read_yaml(parsed.config), ""))
+
+
+def _cell(parsed: argparse.Namespace) -> None:
+    from sifu.store.cell import CellKey, compare_cells, print_cell
+
+    wanted = CellKey(parsed.scenario, parsed.variant, parsed.stop, parsed.seed, parsed.request)
+    if parsed.against is None:
+        print_cell(wanted, Path(parsed.results), as_json=parsed.json)
+    else:
+        compare_cells(wanted, Path(parsed.results), parsed.against)
+
+
+def _methods(parsed: argparse.Namespace) -> None:
+    from sifu.report.methods import print_methods
+
+    print_methods(as_json=parsed.json)

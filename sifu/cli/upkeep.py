@@ -1,0 +1,77 @@
+"""The commands that keep the suite itself in order: benchmark and generated pages."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from sifu.cli.commands import UPKEEP, Commands
+from sifu.config.run import PRECISIONS
+from sifu.errors import ConfigError
+from sifu.plan.load import default_data_root
+
+
+def add_upkeep(commands: Commands) -> None:
+    _add_bench(commands)
+    _add_docs(commands)
+
+
+def _add_bench(commands: Commands) -> None:
+    parser = commands.add(UPKEEP, "bench", "Time the engine against the plain loop.", _bench)
+    parser.add_argument("--json", action="store_true", help="print a list of rows instead of a table")
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: %(default)s")
+    parser.add_argument("--threads", type=int, default=2, help="CPU threads of both (default: %(default)s)")
+    parser.add_argument("--precision", choices=PRECISIONS, default="tf32", help="of a GPU (default: %(default)s)")
+    parser.add_argument("--scenarios", nargs="*", default=["mnist", "cifar10"], help="default: mnist cifar10")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 5], help="block sizes (default: 1 5)")
+    parser.add_argument("--rounds", type=int, help="rounds a measurement (default: about half a second of them)")
+    parser.add_argument("--train", nargs="*", default=[], help="scenarios to train to their target, on real data")
+    parser.add_argument("--parity", action="store_true", help="compare weights with double precision on the CPU, too")
+    parser.add_argument("--data-root", type=Path, help="folder of the datasets; default: SIFU_DATA_ROOT, else data")
+
+
+def _add_docs(commands: Commands) -> None:
+    text = "Write the generated pages, and the generated parts of the others."
+    parser = commands.add(UPKEEP, "docs", text, _docs)
+    parser.add_argument("--root", type=Path, default=Path(), help="the checkout (default: this folder)")
+    text = "Put tables and figures of a finished run into a folder of the docs, with a manifest of what they are of."
+    parser = commands.add(UPKEEP, "publish", text, _publish)
+    parser.add_argument("--config", type=Path, required=True, help="what was run, such as config/mnist.yaml")
+    parser.add_argument("--to", type=Path, required=True, help="the folder; its tables and figures are replaced")
+
+
+def _bench(parsed: argparse.Namespace) -> None:
+    from sifu.bench.report import Bench, print_bench
+
+    counts = [("--seeds", seeds) for seeds in parsed.seeds] + [
+        ("--threads", parsed.threads),
+        ("--rounds", parsed.rounds),
+    ]
+    for option, value in counts:
+        if value is not None and value < 1:
+            raise ConfigError(option, value, "1 or more")
+    bench = Bench(
+        parsed.scenarios,
+        parsed.seeds,
+        parsed.device,
+        parsed.precision,
+        parsed.threads,
+        parsed.rounds,
+        parsed.train,
+        parsed.parity,
+        parsed.data_root or default_data_root(None),
+    )
+    print_bench(bench, as_json=parsed.json)
+
+
+def _docs(parsed: argparse.Namespace) -> None:
+    from sifu.docs import write_docs
+
+    write_docs(parsed.root)
+
+
+def _publish(parsed: argparse.Namespace) -> None:
+    from sifu.replication.published import publish
+
+    publish(parsed.config, parsed.to)
+    print(f"published {parsed.config} to {parsed.to}; `make docs` writes the pages")

@@ -1,0 +1,211 @@
+"""One record a stage: it feeds paths, command line, freshness, workflow, the report's sources and docs/results.md.
+
+A new stage is a file sifu/stages/<name>.py with a function `command`, a record here, a rule in workflow/rules, a test.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+_PARTITION = ("dataset", "partition")
+_TRAIN = (*_PARTITION, "watermark", "backdoor", "model", "federation", "stop", "certificate", "snapshot_every")
+_VARIANT = "name in variants.yaml"
+_MAXIMUM = "maximum rounds (default: the scenario's)"
+_SEEDS_END = "leave out the block's seeds from this one on"
+
+
+class Option(NamedTuple):
+    """An option of a stage's command, beyond those that all stages share."""
+
+    flag: str
+    help: str
+    keywords: dict[str, Any]  # further keywords of argparse's add_argument
+
+
+def option(flag: str, help: str, **keywords: Any) -> Option:
+    return Option(flag, help, keywords)
+
+
+@dataclass(frozen=True)
+class StageSpec:
+    """What a stage reads, writes and depends on."""
+
+    name: str
+    does: str  # a sentence: the help text of its command
+    jobs: str  # which jobs a plan has for it: see Suite.jobs
+    tables: dict[str, str]  # name of a Parquet file it writes -> "module:NAME" of the table's schema
+    files: tuple[str, ...] = ()  # what else it writes
+    reads: tuple[str, ...] = ()  # its inputs, by name: see Targets
+    settings: tuple[str, ...] = ()  # keys of the scenario that its results depend on
+    options: tuple[Option, ...] = ()
+    reported: tuple[str, ...] = ()  # its tables that the report is made of
+    trains: bool = True  # takes a device: a GPU if there is one
+    folder: str = ""  # of its results, where that is not its name
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The files that a job writes to its folder."""
+        return (*(f"{table}.parquet" for table in self.tables), *self.files)
+
+
+def _schemas(**tables: str) -> dict[str, str]:
+    return {name: f"sifu.store.schemas:{schema}" for name, schema in tables.items()}
+
+
+_ALL = (
+    StageSpec(
+        name="partition",
+        does="Decide which client holds which example.",
+        jobs="blocks",
+        tables=_schemas(partition="PARTITION"),
+        reads=("data",),
+        settings=_PARTITION,
+        options=(option("--download", "let torchvision download a missing dataset", action="store_true"),),
+        trains=False,
+    ),
+    StageSpec(
+        name="search",
+        does="Try values of a method's settings on seeds of their own.",
+        jobs="searches",
+        tables=_schemas(search="SEARCH"),
+        reads=("partition", "search_history", "data"),
+        settings=(*_TRAIN, "requests"),
+        options=(option("--variant", f"{_VARIANT}, with a `search`", required=True),),
+        reported=("search",),
+    ),
+    StageSpec(
+        name="scenario_search",
+        does="Compare values of a scenario's settings.",
+        jobs="scenario_searches",
+        tables=_schemas(scenario_search="SCENARIO_SEARCH"),
+        reads=("partition", "data"),
+        settings=(*_TRAIN, "requests"),
+        options=(option("--search", "an entry of the config's `scenario_searches`, as JSON", required=True),),
+        reported=("scenario_search",),
+    ),
+    StageSpec(
+        name="train",
+        does="Train a federation and keep its history.",
+        jobs="blocks",
+        tables=_schemas(cells="CELLS", curves="CURVES", sensitivity="SENSITIVITY"),
+        files=("history.safetensors",),
+        reads=("partition", "data"),
+        settings=_TRAIN,
+        options=(option("--variant", "train for this variant alone: one whose method has a training of its own"),),
+        reported=("cells",),
+    ),
+    StageSpec(
+        name="train_variant",
+        does="Train a federation for one method that must be there from the start.",
+        jobs="own_trainings",
+        tables=_schemas(cells="CELLS", curves="CURVES"),
+        files=("history.safetensors",),
+        reads=("partition", "search", "data"),
+        settings=_TRAIN,
+        folder="train",
+    ),
+    StageSpec(
+        name="unlearn",
+        does="Answer every request with one method.",
+        jobs="variants",
+        tables=_schemas(cells="CELLS", curves="CURVES"),
+        files=("weights.safetensors",),
+        reads=("partition", "training", "variant_history", "search", "data"),
+        settings=(*_TRAIN, "requests", "budgets"),
+        options=(option("--variant", _VARIANT, required=True),),
+        reported=("cells",),
+    ),
+    StageSpec(
+        name="verify",
+        does="Measure what every variant kept and forgot.",
+        jobs="blocks",
+        tables=_schemas(metrics="METRICS", examples="EXAMPLES", verification="VERIFICATION"),
+        reads=("partition", "weights", "data"),
+        settings=(*_PARTITION, "watermark", "backdoor", "model", "requests", "budgets"),
+        options=(option("--variants", "names whose unlearned weights are compared", nargs="+", required=True),),
+        reported=("metrics", "verification"),
+    ),
+    StageSpec(
+        name="sweep",
+        does="Answer every request with one method under several sigma.",
+        jobs="sigma_sweep",
+        tables=_schemas(sweep="SWEEP"),
+        reads=("partition", "training_history", "data"),
+        settings=(*_TRAIN, "requests"),
+        options=(
+            option("--variant", _VARIANT, required=True),
+            option("--sigmas", "standard deviations of the noise", nargs="+", type=float, required=True),
+            option("--rounds", _MAXIMUM, type=int),
+            option("--seeds-end", _SEEDS_END, type=int),
+        ),
+        reported=("sweep",),
+    ),
+    StageSpec(
+        name="request_sets",
+        does="Answer one request of each of several sets of clients.",
+        jobs="request_sets",
+        tables=_schemas(request_sets="REQUEST_SETS"),
+        reads=("partition", "set_histories", "set_searches", "data"),
+        settings=(*_TRAIN, "requests"),
+        options=(
+            option("--variants", "names in variants.yaml", nargs="+", required=True),
+            option("--count", "how many sets (default: %(default)s)", type=int, default=10),
+            option("--seeds-end", _SEEDS_END, type=int),
+        ),
+        reported=("request_sets",),
+    ),
+    StageSpec(
+        name="alpha",
+        does="Measure how much single clients moved the training.",
+        jobs="blocks",
+        tables=_schemas(alpha="ALPHA"),
+        reads=("partition", "training_history", "data"),
+        settings=(*_TRAIN, "alpha_clients"),
+        reported=("alpha",),
+    ),
+    StageSpec(
+        name="alpha_sweep",
+        does="Train with another federation and measure how much single clients moved it.",
+        jobs="alpha_sweep",
+        tables=_schemas(alpha="ALPHA"),
+        reads=("partition", "data"),
+        settings=(*_TRAIN, "alpha_clients"),
+        options=(
+            option("--name", "name of the change: folder of its results", required=True),
+            option("--change", 'keys of the federation as JSON, such as {"momentum": 0.0}', required=True),
+            option("--rounds", _MAXIMUM, type=int),
+        ),
+        reported=("alpha",),
+    ),
+    StageSpec(
+        name="null_space",
+        does="The paper's appendix A: fine-tuning an under-determined linear regression never forgets.",
+        jobs="once",
+        tables=_schemas(null_space="NULL_SPACE"),
+        reported=("null_space",),
+        trains=False,
+    ),
+)
+
+STAGES: dict[str, StageSpec] = {spec.name: spec for spec in _ALL}
+
+
+# The last stages make what people read: report (tables), figure, page.
+PEOPLE_TABLES = (
+    "headline",
+    "budgets",
+    "certificates",
+    "bounds",
+    "search",
+    "scenario_search",
+    "settings",
+    "verification",
+    "methods",
+)
+REPORT_FILES = (
+    "statistics.parquet",
+    "statistics.csv",
+    "bounds.parquet",
+    *(f"{name}.{kind}" for name in PEOPLE_TABLES for kind in ("csv", "md", "tex")),
+)

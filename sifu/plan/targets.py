@@ -1,0 +1,271 @@
+"""What the rules of the workflow ask: files in, files out, settings, code and options of every job.
+
+A rule asks for a stage by name and gets strings with wildcards, or functions of a job's wildcards. All answers follow
+from the plan and from the stages' records; the rules themselves hold no logic.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Mapping
+from functools import cache, cached_property, partial
+from pathlib import Path
+from typing import Any
+
+from sifu.catalog.datasets import source_files
+from sifu.catalog.figures import FIGURES
+from sifu.config.fields import to_plain
+from sifu.config.run import tried_scenario
+from sifu.config.search import ScenarioSearch, trials
+from sifu.plan import freshness
+from sifu.plan.code_hash import code_hash
+from sifu.plan.report_plan import Job
+from sifu.plan.stage_spec import REPORT_FILES, STAGES
+from sifu.plan.suite import Suite
+from sifu.store import paths
+
+JOB = Job("{scenario}", "{block}", "{part}")  # as Snakemake's wildcards
+Files = str | list[str]
+
+
+class Targets:
+    """The answers of one plan. `data_root`: folder of the datasets; `config`: folder of scenarios.yaml."""
+
+    def __init__(self, suite: Suite, data_root: Path) -> None:
+        self.suite, self.run, self.data_root = suite, suite.run, data_root
+        self.job_settings, self.job_code = cache(self._settings), cache(self._code)  # thousands of jobs ask
+
+    # paths
+
+    def path(self, stage: str, file: str, job: Job | None = None) -> str:
+        """A file of a stage, for one job, or with wildcards for all."""
+        spec = STAGES[stage]
+        if job is None:
+            has_part = any(known.part for known in self.suite.jobs[stage]) or spec.jobs in _WITH_PART
+            job = Job() if spec.jobs == "once" else JOB if has_part else JOB._replace(part="")
+        folder = paths.stage_folder(self.run.results, spec.folder or stage, job.scenario, job.block, job.part)
+        return str(folder / file)
+
+    def outputs(self, stage: str) -> list[str]:
+        return [self.path(stage, file) for file in STAGES[stage].outputs]
+
+    def log(self, stage: str) -> str:
+        return self.path(stage, "log.txt")
+
+    def constraints(self) -> dict[str, str]:
+        """What the wildcards may be: names of this plan alone."""
+        parts = {job.part for jobs in self.suite.jobs.values() for job in jobs if job.part}
+        return {
+            "scenario": "|".join(self.suite.scenarios) or "none",
+            "part": "|".join(sorted(parts)) or "none",
+            "block": r"s\d+-\d+",
+            "figure": "|".join(FIGURES),
+        }
+
+    # inputs of a job
+
+    def inputs(self, stage: str) -> Callable[[Any], dict[str, Files]]:
+        """A function of wildcards: the files that a job reads, by name."""
+        found = {name: getattr(self, f"_{name}") for name in STAGES[stage].reads}
+        return lambda wildcards: {name: files(_job(wildcards)) for name, files in found.items()}
+
+    def _data(self, job: Job) -> list[str]:
+        """The files of the scenario's dataset: replacing one re-runs what was made of it."""
+        dataset = self.suite.scenarios[job.scenario].dataset
+        return source_files(dataset.name, dataset.source, self.data_root)
+
+    def _partition(self, job: Job) -> str:
+        return self.path("partition", "partition.parquet", job._replace(part=""))
+
+    def _training(self, job: Job) -> str:
+        """The cells of the training that budgets are shares of."""
+        return self.path("train", "cells.parquet", job._replace(part=""))
+
+    def _training_history(self, job: Job) -> str:
+        return self.path("train", "history.safetensors", job._replace(part=""))
+
+    def _variant_history(self, job: Job) -> str:
+        """The history that a variant starts from: the scenario's, or that of its own training."""
+        own = self.suite.own_training(job.part)
+        return self.path("train", "history.safetensors", job if own else job._replace(part=""))
+
+    def _search(self, job: Job) -> Files:
+        """What the variant's search found; nothing where it has none."""
+        search = self.suite.variants[job.part].search
+        if search is None:
+            return []
+        return self.path("search", "search.parquet", Job(self.suite.searched_as(job.scenario), search.block, job.part))
+
+    def _search_history(self, job: Job) -> Files:
+        """The training that a search starts from; nothing where the method is trained with every value."""
+        return [] if self.suite.own_training(job.part) else self._training_history(job)
+
+    def _weights(self, job: Job) -> list[str]:
+        """The unlearned weights of every variant of a block."""
+        jobs = [job._replace(part=name) for name in self.suite.variants_of(job.scenario)]
+        return [self.path("unlearn", "weights.safetensors", one) for one in jobs]
+
+    def _set_histories(self, job: Job) -> list[str]:
+        """The histories that the request sets start from."""
+        own = [name for name in self.suite.set_variants if self.suite.own_training(name)]
+        return [self.path("train", "history.safetensors", job._replace(part=name)) for name in ["", *own]]
+
+    def _set_searches(self, job: Job) -> list[str]:
+        found = [self._search(job._replace(part=name)) for name in self.suite.set_variants]
+        return [path for path in found if isinstance(path, str)]
+
+    # what makes a job stale
+
+    def settings(self, stage: str) -> Callable[[Any], str]:
+        """A function of wildcards: the settings that a job's results depend on, as JSON."""
+        return lambda wildcards: self.job_settings(stage, _job(wildcards)._replace(block=""))
+
+    def _settings(self, stage: str, job: Job) -> str:
+        scenario, method = self.suite.scenarios[job.scenario], None
+        if stage == "alpha_sweep":
+            scenario = self.suite.changed(job.scenario, job.part)
+        elif stage == "scenario_search":
+            method = self.suite.method(job.scenario, self._scenario_search(job).variant)
+        elif job.part:
+            method = self.suite.method(job.scenario, job.part)
+        settings = freshness.relevant_settings(stage, scenario, method)
+        if stage == "search":  # another grid searches again
+            settings["search"] = to_plain(self.suite.variants[job.part].search)
+        return json.dumps(settings, sort_keys=True)
+
+    def code(self, stage: str) -> Callable[[Any], str]:
+        """A function of wildcards: the hash of the code that a job runs; Snakemake itself looks into no package."""
+        return lambda wildcards: self.job_code(stage, _job(wildcards)._replace(block=""))
+
+    def _code(self, stage: str, job: Job) -> str:
+        if STAGES[stage].jobs == "once":
+            return code_hash(f"sifu.stages.{stage}")
+        scenarios, variants = [self.suite.scenarios[job.scenario]], [job.part]
+        if stage == "sweep" and self.run.sigma_sweep:
+            variants = [self.run.sigma_sweep.variant]
+        elif stage == "request_sets":
+            variants = self.suite.set_variants
+        elif stage == "scenario_search":
+            search = self._scenario_search(job)
+            variants = [search.variant]
+            scenarios = [tried_scenario(scenarios[0], values, "grid") for values in trials(search.grid).values()]
+        elif stage == "alpha_sweep":
+            variants = [""]
+        methods = [self.suite.all_variants[name].method if name else None for name in variants]
+        modules = {m for s in scenarios for name in methods for m in freshness.stage_modules(stage, s, name)}
+        return code_hash(*sorted(modules))
+
+    def figure_code(self, wildcards: Any) -> str:
+        return code_hash("sifu.stages.figure", FIGURES[wildcards.figure].module)
+
+    @property
+    def report_code(self) -> str:
+        return code_hash("sifu.stages.report", *freshness.method_modules())
+
+    @property
+    def page_code(self) -> str:
+        return code_hash("sifu.stages.page")
+
+    # options on the command line
+
+    def options(self, stage: str) -> Callable[[Any], str]:
+        """A function of wildcards: the options of the stage's command beyond those of all stages."""
+        return lambda wildcards: shlex.join(self._options(stage, _job(wildcards)))
+
+    def _options(self, stage: str, job: Job) -> list[str]:
+        makers: Mapping[str, Callable[[Job], list[str]]] = {
+            "partition": lambda job: ["--download"] if self.run.download else [],
+            "search": _variant_option,
+            "train_variant": _variant_option,
+            "unlearn": _variant_option,
+            "verify": lambda job: ["--variants", *self.suite.variants_of(job.scenario)],
+            "scenario_search": lambda job: ["--search", _json(to_plain(self._scenario_search(job)))],
+            "sweep": self._sweep_options,
+            "request_sets": self._set_options,
+            "alpha_sweep": self._change_options,
+        }
+        return makers[stage](job) if stage in makers else []
+
+    def _sweep_options(self, job: Job) -> list[str]:
+        sweep = self.run.sigma_sweep
+        if sweep is None:
+            return []
+        end = ["--seeds-end", str(self.suite.seeds_end(sweep))]
+        return ["--variant", sweep.variant, "--sigmas", *map(str, sweep.values), *end, *_rounds_option(sweep.rounds)]
+
+    def _set_options(self, job: Job) -> list[str]:
+        sets = self.run.request_sets
+        if sets is None:
+            return []
+        count = ["--count", str(sets.count), "--seeds-end", str(self.suite.seeds_end(sets))]
+        return ["--variants", *self.suite.set_variants, *count]
+
+    def _change_options(self, job: Job) -> list[str]:
+        sweep, change = self.run.alpha_sweep, self.suite.changes[job.part].change
+        return ["--name", job.part, "--change", _json(change), *_rounds_option(sweep.rounds if sweep else None)]
+
+    def _scenario_search(self, job: Job) -> ScenarioSearch:
+        return self.suite.scenario_searches[job.scenario, job.part]
+
+    # the report
+
+    def planned(self, *tables: str) -> list[str]:
+        """The files of tables, "stage/table" each, that a finished run has."""
+        wanted = [table.split("/") for table in tables]
+        return [self.path(stage, f"{name}.parquet", job) for stage, name in wanted for job in self.suite.jobs[stage]]
+
+    @cached_property
+    def report_inputs(self) -> list[str]:
+        """Every table that the report is made of, but for those that figures alone show."""
+        return self.planned(*(f"{stage}/{name}" for stage, spec in STAGES.items() for name in spec.reported))
+
+    def figure_inputs(self, wildcards: Any) -> list[str]:
+        return self.planned(*FIGURES[wildcards.figure].tables)
+
+    def report_files(self) -> list[str]:
+        return [str(paths.report_table(self.run.results, file)) for file in REPORT_FILES]
+
+    def figure_files(self, name: str) -> list[str]:
+        return [str(paths.figure_file(self.run.results, name, kind)) for kind in paths.FIGURE_KINDS]
+
+    def all_figures(self) -> list[str]:
+        return [file for name in FIGURES for file in self.figure_files(name)]
+
+    @property
+    def page_file(self) -> str:
+        return str(paths.report_page(self.run.results))
+
+    def report_log(self, name: str) -> str:
+        return str(paths.report_folder(self.run.results) / name)
+
+    @cached_property
+    def report_plan(self) -> str:
+        """What the report is about, as JSON."""
+        return _json(self.suite.report_plan().plain())
+
+    @cached_property
+    def figure_plan(self) -> str:
+        """The same without settings, which no figure shows: changing one redraws only what follows from it."""
+        return _json(self.suite.report_plan().plain() | {"settings": {}})
+
+    def everything(self) -> list[str]:
+        """What people read: the target of a whole run."""
+        return [*self.report_files(), *self.all_figures(), self.page_file]
+
+
+_WITH_PART = ("variants", "own_trainings", "searches", "scenario_searches", "alpha_sweep")
+_json = partial(json.dumps, sort_keys=True)
+
+
+def _job(wildcards: Any) -> Job:
+    """A job from its wildcards."""
+    return Job(*(getattr(wildcards, name, "") for name in Job._fields))
+
+
+def _variant_option(job: Job) -> list[str]:
+    return ["--variant", job.part]
+
+
+def _rounds_option(rounds: int | None) -> list[str]:
+    return ["--rounds", str(rounds)] if rounds else []

@@ -1,0 +1,74 @@
+"""The plan as Snakemake starts it: from its config files, for this machine or for a cluster."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sifu.config.blocks import uses_gpu
+from sifu.errors import ConfigError
+from sifu.plan.load import default_data_root, load_suite, read_yaml
+from sifu.plan.targets import Targets
+from sifu.store.timestamps import clamp_future_timestamps
+
+
+@dataclass(frozen=True)
+class WorkflowPlan:
+    """What the rules need besides the targets."""
+
+    targets: Targets
+    base: Path  # the checkout
+    config: Path  # folder of scenarios.yaml and variants.yaml
+    data_root: Path
+    gpu: int  # GPUs of a job: profiles/default lends one, as two trainings on it would be in each other's way
+    command: str  # what a reader types to make a file again
+
+
+def load_workflow(
+    raw: Mapping[str, Any],
+    base: Path,
+    configfiles: Sequence[Path],
+    *,
+    remote: bool,
+    nodes: int | None,
+    cores: int | None,
+    main: bool,
+) -> WorkflowPlan:
+    """The plan of `raw`, the merged config; `base`: the checkout; `configfiles`: first that of the command line."""
+    for file in configfiles:
+        read_yaml(file)  # stricter than Snakemake: no key twice
+    suite = load_suite(raw, base / "config")
+    for notice in suite.notices():
+        print(notice, file=sys.stderr)
+    if main:
+        _mend_timestamps(suite.run.results)
+    # jobs run on other machines: this is one of theirs, or there is a number of jobs (a dry run has one, and one core)
+    cluster = remote or (nodes is not None and cores != 1)
+    if cluster and suite.run.block_size is None:
+        raise ConfigError(
+            "block_size",
+            None,
+            "on a cluster a number of seeds (--config block_size=10), as each machine would choose another",
+        )
+    data_root, first = default_data_root(suite.run), configfiles[0]
+    shown = os.path.relpath(first, base) if first.is_absolute() else first
+    return WorkflowPlan(
+        Targets(suite, data_root),
+        base,
+        base / "config",
+        data_root,
+        int(uses_gpu(suite.run.device, cluster)),
+        f"snakemake --cores 4 --configfile {shown}",
+    )
+
+
+def _mend_timestamps(results: str) -> None:
+    """Files dated ahead of this machine's clock would look newer than what is made now."""
+    ahead = clamp_future_timestamps(results)
+    if ahead:
+        words = "are dated ahead of this machine's clock: they get its time"
+        print(f"{ahead} files under {results} {words}", file=sys.stderr)

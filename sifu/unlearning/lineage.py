@@ -1,0 +1,261 @@
+"""The lineage: the rounds that led to the current model, branch after branch.
+
+H(u) = (theta_0^0, ..., theta_0^{T_1}, theta_1^0, ..., theta_u^{N_u}): a request goes back to a node, drops what came
+after it, and grows a new branch. A node has the paper's coordinates: branch u (0: the training) and round n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from sifu.certificate.rules import Rules
+from sifu.certificate.sensitivity import (
+    accumulate,
+    client_increments,
+    client_weights,
+    forgotten_weight,
+    sampled,
+    set_increments,
+    spread_clients,
+)
+from sifu.errors import SifuError
+from sifu.federation.engine import Engine, refuse_other_updates
+from sifu.federation.rounds import Round
+from sifu.federation.segment import Segment
+from sifu.unlearning.past_round import PastRound, train_again
+from sifu.unlearning.replay_cache import ReplayCache
+
+
+@dataclass(frozen=True)
+class Node:
+    """A model of the lineage for each seed; branch -1 is before everything."""
+
+    branch: Tensor  # [S] int64
+    round: Tensor  # [S] int64
+
+    def moved(self, branch: int, number: int | Tensor, which: Tensor) -> Node:
+        """The node (branch, number) for the seeds `which` [S] bool, this one for the others."""
+        return Node(torch.where(which, branch, self.branch), torch.where(which, number, self.round))
+
+
+Psi = list[Tensor]  # for each branch the sensitivity at its nodes 0..T: [S, T + 1]
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """The segments so far, and how much of each is still part of the lineage."""
+
+    engine: Engine
+    segments: tuple[Segment, ...]
+    kept: tuple[Tensor, ...]  # [S] int64 each: rounds of a segment that are still part of it; -1: not even its start
+    cache: ReplayCache = field(default_factory=ReplayCache, compare=False, repr=False)  # shared by all its branches
+
+    @staticmethod
+    def of(engine: Engine, segment: Segment) -> Lineage:
+        """The lineage of a training, before any request."""
+        return Lineage(engine, (segment,), (segment.rounds,))
+
+    @property
+    def start(self) -> Tensor:
+        """theta_0^0. [S, P]"""
+        return self.segments[0].start.to(self.engine.clients.images.device)
+
+    @property
+    def current(self) -> Tensor:
+        """The current model. [S, P]"""
+        return self.segments[-1].final.to(self.engine.clients.images.device)
+
+    @property
+    def end(self) -> Node:
+        """The node of the current model."""
+        return Node(torch.full_like(self.kept[-1], len(self.segments) - 1), self.segments[-1].rounds)
+
+    @property
+    def nowhere(self) -> Node:
+        """Before everything: what grows from here shares nothing with the past."""
+        return Node(torch.full_like(self.kept[0], -1), torch.zeros_like(self.kept[0]))
+
+    def early(self, rounds: int) -> Node:
+        """The training after its first `rounds` rounds, or as many of them as the lineage still has."""
+        return Node(torch.zeros_like(self.kept[0]), self.kept[0].clamp(min=0, max=rounds))
+
+    @property
+    def num_clients(self) -> int:
+        """Clients of the training."""
+        return int(self.segments[0].available.sum(1).max())
+
+    def grow(self, node: Node, segment: Segment) -> Lineage:
+        """The lineage that goes to `node` and on with a new branch."""
+        kept = [
+            torch.where(node.branch > u, rounds, torch.where(node.branch == u, node.round, -1))
+            for u, rounds in enumerate(self.kept)
+        ]
+        return replace(self, segments=(*self.segments, segment), kept=(*kept, segment.rounds))
+
+    def at(self, rounds: Tensor, branch: Tensor | None = None) -> Tensor:
+        """The model after `rounds` [S] rounds of `branch` [S] (the training, if none is given). [S, P]"""
+        branch = torch.zeros_like(rounds) if branch is None else branch
+        weights = self.start.clone()
+        for u, (segment, kept) in enumerate(zip(self.segments, self.kept, strict=True)):
+            on_branch = branch == u  # [S]
+            if bool((on_branch & (rounds > kept)).any()):
+                raise SifuError(f"round {rounds.tolist()} of branch {u} is no longer part of the lineage")
+            if bool(on_branch.any()):
+                replayed = self.engine.replay(segment, rounds.where(on_branch, 0))
+                weights[on_branch] = replayed[on_branch.to(weights.device)]
+        return weights
+
+    def sensitivity(self, clients: Tensor, rules: Rules, factor: float) -> Psi:
+        """Psi(n, W) at every node of every branch, for the clients `clients` [S, C]; factor = B^K (equation 11)."""
+        increments = [self._increments(segment, clients, rules) for segment in self.segments]
+        nodes = self._accumulate(increments, factor, reset=rules.branches == "reset")
+        return [psi.amax(2) if psi.dim() == 3 else psi for psi in nodes]
+
+    def visits(self, clients: Tensor) -> Psi:
+        """How often any of `clients` [S, C] has taken part before each node."""
+        taking_part = [sampled(clients, segment.trace.cohort).any(2).double() for segment in self.segments]
+        return self._accumulate(taking_part, 1.0, reset=False)
+
+    def retained(self, every: int) -> Iterator[PastRound]:
+        """Every `every`-th round of the lineage from the first on, branch after branch."""
+        for branch, (segment, kept) in enumerate(zip(self.segments, self.kept, strict=True)):
+            for number in range(0, int(kept.max()), every):
+                yield PastRound.of(segment, branch, number, kept)
+
+    def first_round(self, remain: Tensor) -> Tensor:
+        """The mean of the models that the clients `remain` [S, C] sent in the first round; else theta_0^0. [S, P]"""
+        if not self.segments[0].trace.cohort.shape[1]:
+            return self.start
+        past = PastRound.of(self.segments[0], 0, 0, self.kept[0])
+        return self._train(self.start, past.only(remain)).weights
+
+    def updates(self, branch: int, remain: Tensor) -> Iterator[tuple[PastRound, Tensor, Tensor]]:
+        """Replay a branch: for each of its rounds the past round with only the clients `remain` [S, C], the model that
+        it began with [S, P], and the mean of their updates [S, P].
+
+        A server would have stored the updates; here they are trained again, and cached while there is room. Where the
+        next model is kept as a snapshot, the forgotten clients are not trained at all.
+        """
+        segment, kept = self.segments[branch], self.kept[branch]
+        weights = segment.start.to(self.start.device)
+        for number in range(int(kept.max())):
+            past = PastRound.of(segment, branch, number, kept)
+            snapshot = segment.snapshot_after(number)
+            if snapshot is None:
+                result = self.cache.round(segment, number, past.cohort, partial(self._train, weights, past))
+            else:
+                result = self._train(weights, past.only(remain))
+            mine = past.hide(~remain) if snapshot is None else past.only(remain)
+            mean = self.engine.weighted_mean(weights, result.local, mine.cohort.to(weights.device))
+            yield mine, weights, mean - weights
+            happened = past.happened.to(weights.device)[:, None]  # [S, 1]
+            if snapshot is None:
+                weights = result.weights
+            else:
+                weights = torch.where(happened, snapshot.to(weights.device), weights)
+
+    def accumulated(self, remain: Tensor, every: int) -> Tensor:
+        """theta_0^0 plus the mean updates of `remain` [S, C] in one round in `every` of each branch. [S, P]
+
+        The sum over the training is made once: every stop rule begins with it.
+        """
+        which = (tuple(self.kept[0].tolist()), remain.numpy().tobytes(), every)
+        model = self.cache.total(self.segments[0], which, partial(self._added_up, self.start, 0, remain, every))
+        for branch in range(1, len(self.segments)):
+            model = self._added_up(model, branch, remain, every)
+        return model
+
+    def _added_up(self, model: Tensor, branch: int, remain: Tensor, every: int) -> Tensor:
+        for number, (_, _, update) in enumerate(self.updates(branch, remain)):
+            if number % every == 0:
+                model = model + update
+        return model
+
+    def last_round(self, remain: Tensor) -> Tensor:
+        """The mean of the models that the clients `remain` [S, C] sent in the training's last round; the model that the
+        round began with where none of them took part. [S, P]
+        """
+        segment, kept = self.segments[0], self.kept[0]
+        if not segment.trace.cohort.shape[1]:
+            return self.start
+        past = PastRound.last(segment, kept).only(remain)
+        weights = self.engine.replay(segment, (kept - 1).clamp(min=0))
+        local = self._train(weights, past).local
+        return self.engine.weighted_mean(weights, local, past.cohort.to(weights.device))
+
+    def _train(self, weights: Tensor, past: PastRound) -> Round:
+        """Train a past round again, or some of its clients; each must move as far as it did then."""
+        result, rows = train_again(self.engine, weights, past), past.rows  # other rows may hold NaN
+        at = rows.to(weights.device)
+        refuse_other_updates(weights[at], result.local[at], past.norm.where(past.cohort >= 0, 0.0)[rows])
+        return result
+
+    def last_at_most(self, values: Psi, limit: Tensor | float) -> Node:
+        """The last node of the lineage with a value of at most `limit` (equation 13)."""
+        limit = torch.as_tensor(limit, dtype=torch.float64)
+        node = self.nowhere
+        for u, (value, kept) in enumerate(zip(values, self.kept, strict=True)):
+            number = torch.arange(value.shape[1])
+            fits = (number <= kept[:, None]) & (value <= limit.reshape(-1, 1))  # [S, T + 1]
+            last = torch.where(fits, number, -1).amax(1)  # [S]
+            found = last >= 0
+            node = Node(torch.where(found, u, node.branch), torch.where(found, last, node.round))
+        return node
+
+    @property
+    def left_shares(self) -> list[Tensor]:
+        """For each request so far the share of the examples that left with it. [S] float64 each"""
+        pairs = zip(self.segments, self.segments[1:], strict=False)
+        return [self.share_of(before.available & ~after.available, before.available) for before, after in pairs]
+
+    def share_of(self, clients: Tensor, available: Tensor) -> Tensor:
+        """The share of the `available` [S, C] clients' examples that `clients` [S, C] hold. [S] float64"""
+        held = self.engine.clients.size.cpu().double().where(available, 0.0)
+        return held.where(clients, 0.0).sum(1) / held.sum(1)
+
+    def value_at(self, values: Psi, node: Node) -> Tensor:
+        """The value at a node; 0 before everything. [S]"""
+        found = torch.zeros(len(node.branch), dtype=torch.float64)
+        for u, value in enumerate(values):
+            number = node.round.clamp(max=value.shape[1] - 1)
+            found = torch.where(node.branch == u, value.gather(1, number[:, None]).squeeze(1), found)
+        return found
+
+    def _accumulate(self, increments: list[Tensor], factor: float, *, reset: bool) -> list[Tensor]:
+        """Sums along the lineage: a branch starts with the value of the node that it grew from."""
+        nodes: list[Tensor] = []
+        start = None
+        for part, kept in zip(increments, self.kept, strict=True):
+            values = accumulate(part, factor, None if reset else start)  # [S, T + 1, ...]
+            nodes.append(values)
+            last = values[torch.arange(len(kept)), kept.clamp(min=0)]
+            before = torch.zeros_like(last) if start is None else start
+            start = torch.where(kept.reshape(-1, *[1] * (last.dim() - 1)) >= 0, last, before)
+        return nodes
+
+    def _increments(self, segment: Segment, clients: Tensor, rules: Rules) -> Tensor:
+        """What a segment adds to Psi in each round: for each of `clients` [S, T, C], or for all together [S, T]."""
+        size = self.engine.clients.size.cpu()
+        if rules.sets == "max":
+            single = client_increments(segment, size, rules.weight)
+            spread = spread_clients(single, segment.trace.cohort, size.shape[1])  # [S, T, C]
+            return spread.masked_fill(~clients.unsqueeze(1), 0.0)  # a product would turn inf into NaN
+        if rules.sets == "bound":
+            return set_increments(segment, size, clients, rules.weight)
+        return self._exact_increments(segment, clients, rules.weight)
+
+    def _exact_increments(self, segment: Segment, clients: Tensor, weight: str) -> Tensor:
+        """Delta_W itself, from the updates of a replay of the whole segment. [S, T]"""
+        size = self.engine.clients.size.cpu()
+        v = client_weights(segment, size, weight).where(sampled(clients, segment.trace.cohort), 0.0)  # [S, T, m]
+        rest = 1 - forgotten_weight(segment, size, clients, weight)  # [S, T]
+        moved = torch.zeros_like(rest)
+        for number, rows, result in self.engine.walk(segment):
+            pull = (result.local - result.weights.unsqueeze(1)).double().cpu()  # [R, m, P]
+            moved[rows, number] = (pull * v[rows, number][..., None]).sum(1).norm(dim=1)
+        return torch.where(rest < 1e-12, segment.trace.step_norm.double(), moved / rest.clamp(min=1e-12))
