@@ -66,7 +66,7 @@ PROTECTIONS = {
         f"{STAGES}::test_a_process_killed_while_it_writes_a_table",
     ),
     "a full disk is one sentence": TakenOut(
-        "sifu/__main__.py",
+        "sifu/cli/main.py",
         "except (SifuError, OSError) as error:",
         "except SifuError as error:",
         f"{STAGES}::test_a_full_disk_is_one_sentence",
