@@ -6,7 +6,7 @@ import contextlib
 import shutil
 from pathlib import Path
 
-from sifu.__main__ import main
+from sifu.cli.main import main
 from tests.conftest import REPO
 
 BLOCK = "s000-001"

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from sifu.plan.report_plan import ReportPlan
+from sifu.plan.report_plan import Job, ReportPlan
 from sifu.report.page import build_page
 from sifu.report.results import Results
 from sifu.store.parquet import write_table
@@ -61,19 +61,16 @@ def write_results(root: Path) -> ReportPlan:
     return ReportPlan(
         str(root),
         names,
-        ["s000-001"],
         LABELS,
         methods,
         list(LABELS),
         one,
         {"smoke": "plain"},
-        {},
-        [],
-        [],
-        [],
-        [],
-        [],
-        {},
+        {
+            "train": [Job("smoke", "s000-001")],
+            "verify": [Job("smoke", "s000-001")],
+            "unlearn": [Job("smoke", "s000-001", variant) for variant in LABELS],
+        },
     )
 
 

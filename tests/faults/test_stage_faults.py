@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from sifu.__main__ import main
+from sifu.cli.main import main
 from sifu.store.parquet import read_table, write_table
 from sifu.store.provenance import provenance
 from sifu.store.schemas import CELLS, PARTITION

@@ -102,6 +102,6 @@ def test_a_label_is_text_everywhere() -> None:
     bad = r"<script>alert(1)</script> \input{/etc/passwd} a|b"
     suite = load_suite(PLAIN, REPO / "config", {})
     suite = replace(suite, variants={"scratch": replace(suite.variants["scratch"], label=bad)})
-    table = pd.DataFrame({"method": [suite.report_plan()["labels"]["scratch"]]})
+    table = pd.DataFrame({"method": [suite.report_plan().labels["scratch"]]})
     assert r"\input{" not in latex(table, "caption")
     assert r"a\|b" in markdown(table, "caption")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sifu.__main__ import main
+from sifu.cli.main import main
 from sifu.store.parquet import read_stamp, read_table
 from sifu.store.schemas import ALPHA
 from tests.conftest import REPO

@@ -9,9 +9,10 @@ import pytest
 
 from sifu.catalog.figures import FIGURES
 from sifu.plan.load import load_variant
+from sifu.plan.stage_spec import REPORT_FILES, STAGES
 from sifu.stages.choice import chosen_values
 from sifu.store.parquet import read_stamp, read_table
-from sifu.store.paths import FIGURE_KINDS, FILES, REPORT_FILES
+from sifu.store.paths import FIGURE_KINDS
 from sifu.store.schemas import CELLS, SCENARIO_SEARCH
 from tests.workflow.conftest import Checkout
 
@@ -47,7 +48,7 @@ def test_every_planned_cell_has_its_files_and_rows(done: Checkout) -> None:
     for scenario in SCENARIOS:
         for block in BLOCKS:
             folder = done.root / "results" / "whole" / "train" / scenario / block
-            assert all((folder / file).exists() for file in (*FILES["train"], "log.txt", "benchmark.tsv"))
+            assert all((folder / file).exists() for file in (*STAGES["train"].outputs, "log.txt", "benchmark.tsv"))
     seeds = [
         seed
         for block in BLOCKS
@@ -55,7 +56,7 @@ def test_every_planned_cell_has_its_files_and_rows(done: Checkout) -> None:
     ]
     assert seeds == [0, 1]
     report = done.root / "results" / "whole" / "report"
-    assert all((report / file).exists() for file in REPORT_FILES)
+    assert all((report / "tables" / file).exists() for file in REPORT_FILES)
     assert all((report / "figures" / f"{name}.{kind}").exists() for name in FIGURES for kind in FIGURE_KINDS)
     page = (report / "report.html").read_text()
     assert "planned tables are missing" not in page

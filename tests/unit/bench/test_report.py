@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from sifu.__main__ import main
+from sifu.cli.main import main
 from tests.conftest import REPO
 
 

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 import torch
 
-from sifu.__main__ import main
 from sifu.catalog.methods import METHODS
+from sifu.cli.main import main
 from sifu.federation.segment_file import read_segment
 from sifu.plan.load import read_yaml
 from sifu.report.summary import _print_headline
@@ -173,7 +173,7 @@ def test_as_a_program() -> None:
 def test_help_and_config_need_no_torch() -> None:
     """Parsing the Snakefile, once for every cluster job, must stay cheap."""
     code = (
-        "import sys; import sifu.__main__, sifu.plan.load, sifu.store.paths, sifu.plan.freshness, sifu.plan.code_hash; "
+        "import sys; import sifu.cli.main, sifu.plan.load, sifu.store.paths, sifu.plan.freshness, sifu.plan.code_hash; "
         "import sifu.report.methods; "
         "sifu.report.methods.method_rows(); "
         "print([name for name in ('torch', 'pandas', 'numpy', 'pyarrow', 'torchvision') if name in sys.modules])"

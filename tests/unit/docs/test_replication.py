@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sifu.__main__ import main
+from sifu.cli.main import main
 from sifu.docs.blocks import filled
 from sifu.docs.reproduction import _end, _interval, _number, reproduction_page
 from sifu.errors import StoreError

@@ -55,12 +55,12 @@ def copied(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("module", "addition", "changes_partition", "changes_train"),
     [
-        ("engine.py", "\nNEW = 1\n", False, True),
+        ("federation/engine.py", "\nNEW = 1\n", False, True),
         ("data/partition.py", "\nNEW = 1\n", True, False),
-        ("keys.py", "\nNEW = 1\n", True, True),
+        ("core/keys.py", "\nNEW = 1\n", True, True),
         ("models/cnn.py", "\nNEW = 1\n", False, False),
         ("bench/rounds.py", "\nNEW = 1\n", False, False),
-        ("engine.py", "\n# a comment\n\n\n", False, False),
+        ("federation/engine.py", "\n# a comment\n\n\n", False, False),
     ],
 )
 def test_an_edit_changes_the_stages_that_use_it(
@@ -75,7 +75,7 @@ def test_an_edit_changes_the_stages_that_use_it(
 
 def test_relative_imports_are_refused(copied: Path) -> None:
     """They would not be followed, and a change would go unnoticed."""
-    with (copied / "sifu" / "engine.py").open("a") as file:
+    with (copied / "sifu" / "federation" / "engine.py").open("a") as file:
         file.write("from . import bench\n")
     with pytest.raises(subprocess.CalledProcessError):
         hashes(copied)
@@ -83,6 +83,6 @@ def test_relative_imports_are_refused(copied: Path) -> None:
 
 def test_a_docstring_is_not_code(copied: Path) -> None:
     before = hashes(copied)
-    path = copied / "sifu" / "engine.py"
+    path = copied / "sifu" / "federation" / "engine.py"
     path.write_text('"""Another story."""' + path.read_text().split('"""', 2)[2])
     assert hashes(copied) == before

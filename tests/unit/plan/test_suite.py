@@ -40,7 +40,7 @@ def test_only_some_variants_of_a_scenario() -> None:
     suite = load_suite(run | {"only": [some]}, CONFIG, {})
     assert suite.variants_of("smoke") == ["original", "scratch", "sifu"]
     assert suite.variants_of("smoke_cnn") == ["scratch", "sifu"]
-    planned = suite.report_plan()["variants"]
+    planned = suite.report_plan().variants
     assert planned == {"smoke": ["original", "scratch", "sifu"], "smoke_cnn": ["scratch", "sifu"]}
 
 

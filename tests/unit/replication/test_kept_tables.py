@@ -18,7 +18,7 @@ from tests.conftest import REPO
 
 def plan() -> ReportPlan:
     config = REPO / "config" / "paper.yaml"
-    made = ReportPlan.read(load_suite(read_yaml(config), config.parent, reports=True).report_plan())
+    made = load_suite(read_yaml(config), config.parent, reports=True).report_plan()
     return replace(made, results=str(REPO / REPLICATION))
 
 

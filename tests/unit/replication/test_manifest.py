@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sifu.__main__ import main
+from sifu.cli.main import main
 from sifu.docs.blocks import filled
 from sifu.replication.published import MNIST, REPLICATION, quoted
 from sifu.store.parquet import write_table

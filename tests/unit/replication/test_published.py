@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sifu.__main__ import main
+from sifu.cli.main import main
 from sifu.replication.published import changes, read_manifest, table_pages
 from sifu.store.parquet import read_table, write_table
 from sifu.store.provenance import provenance

@@ -10,9 +10,9 @@ import pytest
 from matplotlib.axes import Axes
 from PIL import Image
 
-from sifu.catalog.figures import requests, sigma
 from sifu.catalog.methods import METHODS
 from sifu.plan.report_plan import ReportPlan
+from sifu.report.figures import requests, sigma
 from sifu.report.figures.alpha import _points
 from sifu.report.figures.board import Board
 from sifu.report.figures.style import colours, grid, legend, lines, log_ticks, whole_range
@@ -49,7 +49,7 @@ def crossed(axis: Axes) -> list[list[float]]:
 def source_of(labels: dict[str, str]) -> Results:
     """Methods alone: nothing was run."""
     methods = {name: name for name in labels}
-    return Results(ReportPlan("", {}, [], labels, methods, list(labels), {}, {}, {}, [], [], [], [], [], {}))
+    return Results(ReportPlan("", {}, labels, methods, list(labels)))
 
 
 def test_methods_do_not_hide_each_other_at_a_single_budget() -> None:
@@ -92,9 +92,7 @@ def test_marks_of_what_did_not_get_there_are_hollow() -> None:
 
 def test_what_diverged_on_every_seed_has_a_cross_at_the_top() -> None:
     """Last has rounds at its first request; at the second no seed was left, whatever accuracy it ended with."""
-    plan = ReportPlan(
-        "", {"s": "S"}, [], {"last": "Last"}, {"last": "last"}, ["last"], {}, {"s": "plain"}, {}, *[[]] * 5, {}
-    )
+    plan = ReportPlan("", {"s": "S"}, {"last": "Last"}, {"last": "last"}, ["last"], {}, {"s": "plain"})
     source = Results(plan)
     key = {"scenario": "s", "variant": "last", "stop": "target"}
     rows = [(1, "done", 0.5), (1, "rounds", 70.0), (1, "accuracy", 0.2), (2, "done", 0.0), (2, "accuracy", 0.1)]
@@ -147,7 +145,7 @@ def test_short_is_a_mean_with_a_seed_that_did_not_get_there() -> None:
 
 def test_a_sigma_under_which_every_seed_diverges_has_a_cross() -> None:
     """Rounds of 1 at sigma = 1 would be the fastest."""
-    source = Results(ReportPlan("", {"s": "S"}, [], {}, {}, [], {}, {}, {}, [], [], [], [], [], {}))
+    source = Results(ReportPlan("", {"s": "S"}))
     sweep = pd.DataFrame({"sigma": [0.1, 1.0], "rounds": [60, 1], "forget_accuracy": [0.5, 0.1]})
     source.__dict__["sweep"] = sweep.assign(scenario="s", request=1, seed=0, status=["done", "diverged"])
     source.__dict__["statistics"] = pd.DataFrame(columns=[*_KEYS, "quantity", "subset", "mean"])
@@ -158,7 +156,7 @@ def test_a_sigma_under_which_every_seed_diverges_has_a_cross() -> None:
 
 def test_a_dip_is_seen_beside_rounds_that_were_stopped() -> None:
     """Rounds of the sigma sweep are drawn to a logarithmic scale, shares are not."""
-    source = Results(ReportPlan("", {"s": "S"}, [], {}, {}, [], {}, {}, {}, [], [], [], [], [], {}))
+    source = Results(ReportPlan("", {"s": "S"}))
     sweep = pd.DataFrame({"sigma": [0.01, 0.1, 1.0], "rounds": [60, 50, 4000], "forget_accuracy": [0.0, 0.1, 0.2]})
     source.__dict__["sweep"] = sweep.assign(scenario="s", request=1, seed=0, status=["done", "done", "not_reached"])
     source.__dict__["statistics"] = pd.DataFrame(columns=[*_KEYS, "quantity", "subset", "mean"])

@@ -16,7 +16,7 @@ def source_of(numbers: dict[str, list[Number]]) -> Results:
     """Means of the first request to the target, scenario by scenario; no tables besides."""
     rows = [(scenario, *number) for scenario, found in numbers.items() for number in found]
     titles, labels = ({name: name.title() for name in dict.fromkeys(row[place] for row in rows)} for place in (0, 1))
-    source = Results(ReportPlan("", titles, [], labels, {}, [], {}, {}, {}, [], [], [], [], [], {}))
+    source = Results(ReportPlan("", titles, labels))
     columns = ["scenario", "variant", "quantity", "subset", "mean"]
     source.__dict__["statistics"] = pd.DataFrame(rows, columns=columns).assign(stop="target", request=1)
     for name, table in (("verification", VERIFICATION), ("scenario_trials", SCENARIO_SEARCH)):

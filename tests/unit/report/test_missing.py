@@ -19,6 +19,7 @@ from sifu.catalog.figures import FIGURES
 from sifu.errors import DataError
 from sifu.plan.load import load_suite, read_yaml
 from sifu.plan.report_plan import ReportPlan
+from sifu.plan.stage_spec import REPORT_FILES
 from sifu.report.missing import missing_names
 from sifu.report.results import Results
 from sifu.stages.figure import run_figure
@@ -26,7 +27,7 @@ from sifu.stages.page import run_page
 from sifu.stages.report import run_report
 from sifu.store import schemas
 from sifu.store.parquet import write_table
-from sifu.store.paths import FIGURE_KINDS, REPORT_FILES
+from sifu.store.paths import FIGURE_KINDS
 from sifu.store.provenance import provenance
 from sifu.store.table import Table
 from tests.conftest import REPO
@@ -47,7 +48,7 @@ def plan_of(root: Path) -> ReportPlan:
         "scenario_searches": [{"scenario": "smoke", "grid": {"federation.clip": [None, 5.0]}}],
         "num_seeds": 2,
     }
-    plan = ReportPlan.read(json.loads(json.dumps(load_suite(run, REPO / "config", {}).report_plan())))
+    plan = ReportPlan.read(json.loads(json.dumps(load_suite(run, REPO / "config", {}).report_plan().plain())))
     return replace(plan, results=str(root))
 
 
@@ -163,7 +164,7 @@ def test_before_anything_has_run(tmp_path: Path) -> None:
     plan = plan_of(tmp_path)
     planned = Results(plan).planned
     report = make_all(plan)
-    assert all((report / file).exists() for file in REPORT_FILES)
+    assert all((report / "tables" / file).exists() for file in REPORT_FILES)
     assert all((report / "figures" / f"{name}.{kind}").exists() for name in FIGURES for kind in FIGURE_KINDS)
     for name in FIGURES:
         caption = (report / "figures" / f"{name}.md").read_text()

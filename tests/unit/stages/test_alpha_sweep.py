@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from sifu.__main__ import main
+from sifu.cli.main import main
 from sifu.config.run import changed_scenario
 from sifu.plan.load import load_scenario
-from sifu.plan.report_plan import ReportPlan
+from sifu.plan.report_plan import Job, ReportPlan
 from sifu.report.bounds import bounds_that_hold, rules_that_differ, share_held
 from sifu.report.figures.alpha import layout
 from sifu.stages.alpha import run_alpha
@@ -104,7 +104,8 @@ def test_rules_are_shown_where_they_differ() -> None:
 def plan(titles: str, sweeps: list[list[str]]) -> ReportPlan:
     labels = dict.fromkeys(titles.split(), "")
     changes = {change: change for _, change, _ in sweeps}
-    return ReportPlan("", labels, ["s0"], {}, {}, [], {}, {}, {}, [], [], [], [], sweeps, changes)
+    jobs = {"alpha_sweep": [Job(scenario, block, change) for scenario, change, block in sweeps]}
+    return ReportPlan("", labels, jobs=jobs, changes=changes)
 
 
 def test_panels_of_the_figure() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sifu.plan.report_plan import ReportPlan
+from sifu.plan.report_plan import Job, ReportPlan
 from sifu.report.figures.null_space import draw
 from sifu.report.results import Results
 from sifu.stages.null_space import STEP, descend, draw_problem, forget_last_example, null_projector, run_null_space
@@ -45,7 +45,7 @@ def test_the_example_is_written_and_drawn(tmp_path: Path) -> None:
     run_null_space(tmp_path / "null_space")
     rows = read_table(tmp_path / "null_space" / "null_space.parquet", NULL_SPACE)
     assert rows["seed"].nunique() == 10
-    plan = ReportPlan(**dict.fromkeys(ReportPlan.__dataclass_fields__, ()) | {"results": str(tmp_path)})
+    plan = ReportPlan(str(tmp_path), jobs={"null_space": [Job()]})
     flat, falling = (line.get_ydata() for line in draw(Results(plan)).axes[0].get_lines())
     assert np.ptp(np.asarray(flat, float)) < 1e-9
     assert float(np.asarray(falling, float)[-1]) < 1e-6

@@ -10,13 +10,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from sifu.__main__ import main
+from sifu.cli.main import main
 from sifu.config.run import tried_scenario
 from sifu.config.search import ScenarioSearch
 from sifu.core.types import Status
 from sifu.errors import ConfigError
 from sifu.plan.load import load_scenario, load_suite, load_variant
-from sifu.plan.report_plan import ReportPlan
 from sifu.plan.variants import method_of
 from sifu.report.findings import findings
 from sifu.report.results import Results
@@ -101,7 +100,7 @@ def test_people_are_told_where_another_value_would_have_been_chosen(tmp_path: Pa
     assert shown["used"].tolist() == ["", "yes"]
     assert shown["chosen"].tolist() == ["yes", ""]
     run = {"scenarios": ["smoke"], "variants": ["scratch"], "results": "none"}
-    source = Results(ReportPlan.read(load_suite(run, CONFIG, {}).report_plan()))
+    source = Results(load_suite(run, CONFIG, {}).report_plan())
     source.__dict__["scenario_trials"] = rows
     words = "Smoke: federation.clip 10 is used (>= 20 client steps), the search would have chosen 2 (10)."
     assert findings(source) == [words]
@@ -155,7 +154,7 @@ def test_a_search_is_there_once_and_one_of_another_scenario_is_passed_over() -> 
         load_suite(run, CONFIG, {})
     other = load_suite(run | {"scenarios": ["smoke"], "scenario_searches": [entry]}, CONFIG, {})
     assert other.scenario_searches == {}
-    assert other.report_plan()["scenario_searches"] == []
+    assert other.jobs["scenario_search"] == []
 
 
 def test_the_command_takes_an_entry_of_the_config(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

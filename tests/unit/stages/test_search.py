@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sifu.__main__ import main
+from sifu.cli.main import main
 from sifu.config.run import Variant
 from sifu.config.scenario import Scenario
 from sifu.config.search import Search, setting_name, trials
@@ -193,7 +193,7 @@ ERASER = Variant(
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Block:
-    """Two seeds of `smoke` that are not reported, and the scenario's training beside the partition."""
+    """Two seeds of `smoke` that are not reported, and the scenario's training next to the partition."""
     root = tmp_path_factory.mktemp("eraser")
     scenario, seeds = load_scenario(REPO / "config" / "scenarios.yaml", "smoke", root), range(50, 52)
     run_partition("smoke", scenario, seeds, root, data_root=root)

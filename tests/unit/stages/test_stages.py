@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 import torch
 
-from sifu.catalog.figures import FIGURES, requests
-from sifu.catalog.figures import lineage as lineage_figure
+from sifu.catalog.figures import FIGURES
 from sifu.catalog.methods import METHODS
 from sifu.config.fields import settings, to_plain
 from sifu.config.scenario import Scenario
@@ -19,8 +18,10 @@ from sifu.core.keys import Keys
 from sifu.errors import MethodRefused
 from sifu.methods.fine_tuning import FineTuning
 from sifu.plan.load import load_scenario
-from sifu.plan.report_plan import ReportPlan
+from sifu.plan.report_plan import Job, ReportPlan
 from sifu.plan.variants import build_method
+from sifu.report.figures import lineage as lineage_figure
+from sifu.report.figures import requests
 from sifu.report.figures.lineage import lineage
 from sifu.report.findings import findings
 from sifu.report.results import Results
@@ -84,19 +85,14 @@ def plan_of(root: Path) -> ReportPlan:
     return ReportPlan(
         results=str(root),
         titles={"smoke": "Smoke"},
-        blocks=[BLOCK],
         labels=LABELS,
         methods={"scratch": "scratch", "sifu": "sifu", "dummy": "fine_tuning", "refusing": "fine_tuning"},
         shown=list(LABELS),
         variants={"smoke": list(LABELS)},
         marks={"smoke": "plain"},
         settings={"smoke": to_plain(load_scenario(REPO / "config" / "scenarios.yaml", "smoke", root))},
-        searches=[],
-        scenario_searches=[],
-        sweeps=[],
-        request_sets=[],
-        alpha_sweeps=[],
-        changes={},
+        jobs={stage: [Job("smoke", BLOCK)] for stage in ("train", "verify", "alpha")}
+        | {"unlearn": [Job("smoke", BLOCK, variant) for variant in LABELS], "null_space": [Job()]},
     )
 
 
@@ -154,7 +150,7 @@ def test_metrics_are_what_the_weights_say(results: Ran) -> None:
     value = metrics.set_index(key)["value"]
     curves = results.table("unlearn", "curves", CURVES, "sifu")
     last = curves.sort_values("round").groupby(["stop", "seed", "request"]).last()
-    for (stop, seed, request), row in last.iterrows():  # the engine's last look saw the same model
+    for (stop, seed, request), row in last.iterrows():  # the engine's last evaluation saw the same model
         assert value["sifu", stop, seed, request, "accuracy", "retain"] == pytest.approx(row["retain_accuracy"])
         assert value["sifu", stop, seed, request, "accuracy", "forgotten"] == pytest.approx(row["forget_accuracy"])
     own, reference = (value[name, "target", 1, 2, "accuracy", "forget"] for name in ("dummy", "scratch"))
@@ -231,7 +227,7 @@ def test_rounds_relative_to_scratch_are_paired(results: Ran) -> None:
 
 def test_weights_are_those_of_every_stop_and_request(results: Ran) -> None:
     tensors = read_weights(results.folder("unlearn", "sifu") / "weights.safetensors")
-    assert len(tensors) == 2 * 2 * 3  # weights and leavers, two stop rules, three requests
+    assert len(tensors) == 2 * 2 * 3  # weights and clients, two stop rules, three requests
     assert tensors["target/1/weights"].shape == (2, 7850)
     assert tensors["target/1/forget"][0].nonzero().flatten().tolist() == [0, 10]
     assert all(tensor.isfinite().all() for tensor in tensors.values() if tensor.dtype == torch.float32)

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import torch
 
-from sifu.__main__ import main
+from sifu.cli.main import main
 from sifu.config.blocks import block_seeds
 from sifu.replication.claims.tables import read_tables
 from sifu.replication.recheck.agreement import compare
