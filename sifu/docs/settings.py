@@ -59,7 +59,7 @@ def _settings_table(cls: type) -> str:
     hints = typing.get_type_hints(cls)
     lines = ["| key | type | default | allowed | meaning |", "| --- | --- | --- | --- | --- |"]
     for field in dataclasses.fields(cls):
-        allowed = field.metadata["allowed"].words.replace("|", "\\|") if field.metadata["allowed"] else ""
+        allowed = field.metadata["allowed"].text.replace("|", "\\|") if field.metadata["allowed"] else ""
         default = "required" if field.default is MISSING else f"`{_yaml(field.default)}`"
         cells = (f"`{field.name}`", _type_name(hints[field.name]), default, allowed, field.metadata["meaning"])
         lines.append("| " + " | ".join(cells) + " |")

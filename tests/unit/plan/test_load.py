@@ -90,7 +90,7 @@ BAD_SCENARIOS: list[tuple[str, Any, str]] = [
     ("partition.kind", "one_clas", "partition.kind: 'one_clas' is refused; allowed: one_class | dirichlet"),
     ("partition", "iid", "a mapping with the keys kind, num_clients"),
     ("partition", {"kind": "dirichlet"}, "partition.alpha: None is refused; allowed: it must be given"),
-    ("partition", {"kind": "natural", "min_examples": 50}, "only with a dataset that knows its persons"),
+    ("partition", {"kind": "natural", "min_examples": 50}, "only with a dataset that names its persons"),
     ("requests", {"kind": "listed", "clients": [[1, 2], [2, 3]]}, "requests.clients[1]: 2 is refused; allowed: each"),
     ("requests", {"kind": "listed", "clients": [[1, 100]]}, "requests.clients[0]: 100 is refused; allowed: clients 0"),
     ("requests", {"kind": "listed", "clients": [[]]}, "requests.clients[0]: [] is refused; allowed: at least one"),
