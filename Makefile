@@ -11,9 +11,14 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run report unlock test test-cluster test-cluster-whole test-faults test-protections test-load lint format docs bench smoke mnist paper verify-paper clean help
 
+##@ Everyday
+
 run: $(VENV)/.ok  ## set up, then run the default job (CONFIG=..., CORES=...)
 	$(BIN)/snakemake --cores $(CORES) --configfile $(CONFIG)
 	$(BIN)/python -m sifu summary --config $(CONFIG)
+
+smoke: $(VENV)/.ok  ## every stage, in a minute
+	$(MAKE) run CONFIG=config/smoke.yaml
 
 report: $(VENV)/.ok  ## tables, figures and the HTML report of what has been run so far (CONFIG=...)
 	$(BIN)/python -m sifu report --config $(CONFIG)
@@ -23,23 +28,25 @@ report: $(VENV)/.ok  ## tables, figures and the HTML report of what has been run
 test: $(VENV)/.ok  ## set up, then run all tests
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
-test-cluster: $(VENV)/.ok  ## the suite on a real Slurm of four nodes, installed and started here as root for some minutes
-	timeout --foreground -s INT -k 60 720 $(BIN)/python -m pytest -q -m cluster tests/cluster
+help:  ## this list
+	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-test-cluster-whole: $(VENV)/.ok  ## the same with config/whole.yaml, six minutes or more
-	timeout --foreground -s INT -k 60 1200 $(BIN)/python -m pytest -q -m whole tests/cluster
+##@ Configs and the replication
 
-test-faults: $(VENV)/.ok  ## runs that are killed and started again, ten minutes or so
-	$(BIN)/python -m pytest -q -m faults
+mnist: $(VENV)/.ok  ## MNIST with the paper's settings, and the strongly convex case; data from SIFU_DATA_ROOT
+	$(MAKE) run CONFIG=config/mnist.yaml
 
-test-protections: $(VENV)/.ok  ## whether each test of a fault fails without the protection, ten minutes or so, as root
-	$(BIN)/python -m pytest -q -m protections
+paper: $(VENV)/.ok  ## the paper's grid; datasets from SIFU_DATA_ROOT
+	@if test -e results/paper/manifest.json && ! ls results/paper/train/*/*/history.safetensors > /dev/null 2>&1; then \
+	  echo "results/paper holds the published tables without their trainings; remove the folder to run all again"; exit 1; fi
+	$(MAKE) run CONFIG=config/paper.yaml
+	$(BIN)/python -m sifu manifest --config config/paper.yaml
+	$(MAKE) docs
 
-test-load: $(VENV)/.ok  ## a plan of 5,000 cells
-	$(BIN)/python -m pytest -q -s -m load
+verify-paper: $(VENV)/.ok  ## run a few cells of results/paper again and compare; datasets from SIFU_DATA_ROOT
+	$(BIN)/python -m sifu verify-paper
 
-unlock: $(VENV)/.ok  ## after a run that was killed: remove Snakemake's lock (CONFIG=...)
-	$(BIN)/snakemake --unlock --cores 1 --configfile $(CONFIG)
+##@ Work on the suite
 
 lint: $(VENV)/.ok  ## style, format, types, layers
 	$(BIN)/ruff check .
@@ -59,28 +66,31 @@ docs: $(VENV)/.ok  ## write the generated pages, and the generated parts of READ
 bench: $(VENV)/.ok  ## time the engine against the plain loop
 	$(BIN)/python -m sifu bench
 
-smoke: $(VENV)/.ok  ## every stage, in a minute
-	$(MAKE) run CONFIG=config/smoke.yaml
+##@ More tests
 
-mnist: $(VENV)/.ok  ## MNIST with the paper's settings, and the strongly convex case; data from SIFU_DATA_ROOT
-	$(MAKE) run CONFIG=config/mnist.yaml
+test-cluster: $(VENV)/.ok  ## the suite on a real Slurm of four nodes, installed and started here as root for some minutes
+	timeout --foreground -s INT -k 60 720 $(BIN)/python -m pytest -q -m cluster tests/cluster
 
-paper: $(VENV)/.ok  ## the paper's grid; datasets from SIFU_DATA_ROOT
-	@if test -e results/paper/manifest.json && ! ls results/paper/train/*/*/history.safetensors > /dev/null 2>&1; then \
-	  echo "results/paper holds the published tables without their trainings; remove the folder to run all again"; exit 1; fi
-	$(MAKE) run CONFIG=config/paper.yaml
-	$(BIN)/python -m sifu manifest --config config/paper.yaml
-	$(MAKE) docs
+test-cluster-whole: $(VENV)/.ok  ## the same with config/whole.yaml, six minutes or more
+	timeout --foreground -s INT -k 60 1200 $(BIN)/python -m pytest -q -m whole tests/cluster
 
-verify-paper: $(VENV)/.ok  ## run a few cells of results/paper again and compare; datasets from SIFU_DATA_ROOT
-	$(BIN)/python -m sifu verify-paper
+test-faults: $(VENV)/.ok  ## runs that are killed and started again, ten minutes or so
+	$(BIN)/python -m pytest -q -m faults
+
+test-protections: $(VENV)/.ok  ## whether each test of a fault fails without the protection, ten minutes or so, as root
+	$(BIN)/python -m pytest -q -m protections
+
+test-load: $(VENV)/.ok  ## a plan of 5,000 cells
+	$(BIN)/python -m pytest -q -s -m load
+
+##@ Housekeeping
+
+unlock: $(VENV)/.ok  ## after a run that was killed: remove Snakemake's lock (CONFIG=...)
+	$(BIN)/snakemake --unlock --cores 1 --configfile $(CONFIG)
 
 clean:  ## remove results and caches, keep the environment
 	rm -rf results/sweep results/request_sets results/partition results/train results/unlearn results/verify results/alpha results/alpha_sweep results/report results/smoke results/whole \
 	  results/search results/scenario_search results/null_space results/mnist .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis
-
-help:  ## this list
-	@sed -n 's/^\([a-z-]*\):.*##/  make \1 -/p' $(MAKEFILE_LIST)
 
 # uv installs in seconds; where it cannot be had, pip does the same in minutes.
 $(VENV)/.ok: pyproject.toml constraints.txt

@@ -12,10 +12,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from sifu.certificate.convex import Constants
-    from sifu.core.keys import Keys
-    from sifu.unlearning.history import History
-    from sifu.unlearning.request import Request
-    from sifu.unlearning.server import Server
+    from sifu.unlearning.interface import History, Keys, Request, Server
 
 
 class DescentToDelete(CertifiedMethod):

@@ -14,10 +14,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from sifu.config.scenario import Scenario
-    from sifu.core.keys import Keys
-    from sifu.unlearning.history import History
-    from sifu.unlearning.request import Request
-    from sifu.unlearning.server import Server
+    from sifu.unlearning.interface import History, Keys, Request, Server
 
 
 class DpFedAvg(CertifiedMethod):

@@ -11,11 +11,7 @@ from sifu.unlearning.method import Assumptions, Footprint, Method
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from sifu.core.keys import Keys
-    from sifu.federation.segment import Segment
-    from sifu.unlearning.history import History
-    from sifu.unlearning.request import Request
-    from sifu.unlearning.server import Server
+    from sifu.unlearning.interface import History, Keys, Request, Segment, Server
 
 
 class FedAccum(Method):

@@ -12,12 +12,7 @@ from sifu.unlearning.method import Assumptions, Footprint, Method, Unlearned
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from sifu.core.keys import Keys
-    from sifu.unlearning.history import History
-    from sifu.unlearning.lineage import Node
-    from sifu.unlearning.past_round import PastRound
-    from sifu.unlearning.request import Request
-    from sifu.unlearning.server import Server
+    from sifu.unlearning.interface import History, Keys, Node, PastRound, Request, Server
 
 
 class FedEraser(Method):

@@ -9,10 +9,7 @@ from sifu.unlearning.kept import Kept
 from sifu.unlearning.method import Assumptions, CertifiedMethod, Promise, Unlearned, covered
 
 if TYPE_CHECKING:
-    from sifu.core.keys import Keys
-    from sifu.unlearning.history import History
-    from sifu.unlearning.request import Request
-    from sifu.unlearning.server import Server
+    from sifu.unlearning.interface import History, Keys, Request, Server
 
 
 class Last(CertifiedMethod):

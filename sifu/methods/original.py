@@ -7,11 +7,7 @@ from typing import TYPE_CHECKING
 from sifu.unlearning.method import Assumptions, Method
 
 if TYPE_CHECKING:
-    from sifu.core.keys import Keys
-    from sifu.federation.segment import Segment
-    from sifu.unlearning.history import History
-    from sifu.unlearning.request import Request
-    from sifu.unlearning.server import Server
+    from sifu.unlearning.interface import History, Keys, Request, Segment, Server
 
 
 class Original(Method):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 _PACKAGE = Path(__file__).parents[1]
 _NAME = "sifu"
-# no part of a result: what is printed, and the registries (a rule adds the one module that it looks up there)
+# no part of a result: what is printed, and catalogs and records (a rule adds the one module that it takes from them)
 _LEFT_OUT = {
     "sifu.federation.progress",
     "sifu.plan.freshness",

@@ -130,7 +130,7 @@ def _refuse_shown(run: Run) -> None:
 
 
 def _refuse_parts(run: Run, scenarios: Mapping[str, Any], variants: Mapping[str, Any]) -> None:
-    """Names in `only` and in the sweeps must exist; one that is not part of this run is passed over, so that
+    """Names in `only` and in the sweeps must exist; one that is not part of this run is ignored, so that
     `--config scenarios=[...]` needs no other change.
     """
     for place, entry in enumerate(run.only):

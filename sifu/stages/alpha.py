@@ -1,4 +1,4 @@
-"""alpha: a training's history -> how much single clients moved it, measured, beside every bound."""
+"""alpha: a training's history -> how much single clients moved it, measured, next to every bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""alpha_sweep: a partition and a changed federation -> alpha beside every bound. Its training is not kept."""
+"""alpha_sweep: a partition and a changed federation -> alpha next to every bound. Its training is not kept."""
 
 from __future__ import annotations
 

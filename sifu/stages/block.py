@@ -46,9 +46,9 @@ class Block:
 
     @contextmanager
     def at_work(self, stage: str, folder: Path) -> Iterator[Block]:
-        """The block for a stage that writes to `folder`: alone there, and going on with what was cut off before.
+        """The block for a stage that writes to `folder`: it locks the folder and resumes from checkpoints.
 
-        What is kept for going on is removed when all went well.
+        Checkpoints are removed when all went well.
         """
         made_by = replace(self.stamp(stage), commit="", notes="")
         kept = Checkpoints(folder / UNFINISHED, f"{made_by} {self.precision}", self.checkpoint_seconds)
@@ -70,7 +70,7 @@ class Block:
         return Engine(model, clients, self.scenario.federation, workers, self.checkpoints)
 
     def pack_size(self) -> int:
-        """How many tasks with these seeds pay in one batch; on the CPU there is nothing to be won."""
+        """How many tasks with these seeds are worth one batch; on the CPU just one."""
         if choose_device(self.device, self.precision).type == "cpu":
             return 1
         return max(1, chosen_block_size([self.scenario], self.device) // len(self.seeds))

@@ -69,7 +69,7 @@ def null_projector(features: Array) -> Array:
 
 
 def forget_last_example(seed: int) -> pd.DataFrame:
-    """Train on all examples, then go on without the last; beside it, the same steps from the first weights.
+    """Train on all examples, then on without the last one; compared with the same steps from the first weights.
 
     One row a step: the distance of the two models, in the null space of the examples that are left and in their span.
     """

@@ -21,16 +21,16 @@ CAPTIONS = {
     "headline": "After each request, recovered to the target accuracy: mean over seeds and its 95% bootstrap interval "
     "(with few seeds such intervals are too narrow). `cost / scratch`: client steps, calibration included, over "
     "scratch's; `speed-up`: scratch's over these, seed by seed. `forget gap`: absolute difference to scratch's "
-    "accuracy on those who leave with this request. Where a seed did not meet the target, rounds are a lower bound "
+    "accuracy on the clients of this request. Where a seed did not meet the target, rounds are a lower bound "
     "(>=: those it was stopped at count), and no ratio of costs is shown; nor where scratch did not. "
-    "`claimed delta` is the method's own, at its claimed epsilon; `actual delta` counts all who leave with this "
+    "`claimed delta` is what the method promises at its own epsilon; `actual delta` counts all clients of this "
     "request together, with the weights that the aggregation used, and the noise exactly; it holds if the contraction "
     "B does (table `bounds`). `spent epsilon`: what noise in every round spends for one client by this request, by a "
     "privacy accountant at the claimed delta (what is claimed: table `certificates`).",
     "budgets": "Absolute gaps of accuracy to scratch (run to its own target) when recovery may take a share of the "
     "training's client steps: mean over seeds and its 95% bootstrap interval.",
     "certificates": "What is promised and what holds, after each request to the target: means over seeds. `actual`: "
-    "all who leave with this request together, conditional on who was sampled; for noise in every round without any "
+    "all clients of the request together, conditional on who was sampled; for noise in every round without any "
     "assumption on the loss, otherwise if B holds. `spent`: by a privacy accountant over all rounds, with the sampling "
     "that was used, at the claimed delta.",
     "search": "Values that were tried for settings of a method, on seeds that are not reported, each with the same "
@@ -42,10 +42,10 @@ CAPTIONS = {
     "are not reported, each with the same budget: a training (`rounds`) and the first request (`recovery`). `used` is "
     "the config's, as in all other tables; `chosen` diverges nowhere, meets the target both times on most seeds, then "
     "takes the fewest client steps. Costs are lower bounds (>=) where a seed was stopped before a target.",
-    "verification": "Did it delete my data? Clients that have left query the model with triggered images that nobody "
-    "trained on and count how often they get their own label. They accuse from the count on that a model that never "
-    "saw them reaches with a chance of at most alpha (`type I`): by a beta-binomial distribution fitted to scratch's "
-    "counts after the same request in the other seeds, as clients differ in how often they get their label by chance. "
+    "verification": "Did it delete my data? Forgotten clients query the model with triggered images that nobody "
+    "trained on, and count how often they get their own label. They accuse the server from the count that a model "
+    "which never saw them reaches with a chance of at most alpha (`type I`): by a beta-binomial distribution fitted "
+    "to scratch's counts after the same request in the other seeds, as clients differ in how often they get their label by chance. "
     "`clients that accuse`: each alone; Scratch's row says how often an honest server is accused in fact. `together`: "
     "all of them with one count. `type II`: the chance that a server whose model answers at the rate seen is believed. "
     "Means over seeds, after each request to the target.",
@@ -66,7 +66,7 @@ def run_report(plan: ReportPlan, folder: Path) -> None:
     write_text(out / "statistics.csv", numbers.to_csv(index=False))
     limits = bounds.psi_limits(source.cells)
     write_table(out / "bounds.parquet", BOUNDS, bounds.bounds_by_seed(source.alpha, limits), stamp)
-    found = {
+    shown = {
         "headline": tables.headline(numbers, labels),
         "budgets": tables.budgets(numbers, labels),
         "certificates": tables.certificates(numbers, labels),
@@ -76,7 +76,7 @@ def run_report(plan: ReportPlan, folder: Path) -> None:
         "bounds": bounds.bounds_that_hold(source.alpha, plan.changes),
         "settings": tables.hyper_parameters(plan.titles, plan.settings),
     }
-    for name, table in found.items():
+    for name, table in shown.items():
         _write_people_table(out, name, table, source)
     for kind, made in (("md", methods_page), ("csv", methods_csv), ("tex", methods_latex)):
         write_text(out / f"methods.{kind}", made())

@@ -1,4 +1,4 @@
-"""request_sets: a training's history and several methods -> how it goes if others ask to be forgotten."""
+"""request_sets: a training's history and several methods -> what happens if other clients ask to be forgotten."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def answer_first(
 
 
 def last_accuracy(engine: Engine, segment: Segment) -> list[float]:
-    """Of a segment's last weights, on the data of those who took part; one a seed."""
+    """Accuracy of a segment's last weights on the data of the clients that it trained; one number a seed."""
     device, size = engine.clients.images.device, engine.clients.size
     correct = engine.evaluator.correct(segment.final.to(device), size.new_tensor(range(len(segment.status))))
     found: list[float] = share(correct, size, segment.available.to(device)).tolist()

@@ -25,7 +25,7 @@ from sifu.store.parquet import write_table
 from sifu.store.schemas import CELLS, CURVES, SENSITIVITY
 from sifu.unlearning.method import Method, OwnTraining
 
-VARIANT = "train"  # its rows stand beside those of the methods
+VARIANT = "train"  # in tables, where methods have their variant's name
 
 
 def command(call: StageCall) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -53,9 +54,9 @@ def run_unlearn(block: Block, variant: str, method: Method, folder: Path, *, his
     for share in (None, *block.scenario.budgets):
         cell = Cell(block.name, variant, stop_name(share), block.seeds, 0)
         rule = target_rule(block.scenario) if share is None else budget_rule(block.scenario, share, steps)
-        for rows, looks, named in _sequence(method, trained, block.scenario, rule, cell):
+        for rows, evaluations, named in _sequence(method, trained, block.scenario, rule, cell):
             cells.append(rows)
-            curves.append(looks)
+            curves.append(evaluations)
             weights |= named
     stamp = block.stamp("unlearn", method)
     write_weights(folder / "weights.safetensors", weights, stamp)
@@ -98,11 +99,11 @@ def _footprint(lineage: Lineage, scenario: Scenario) -> Footprint:
 
 def _rows(answer: Answer, server_floats: Tensor, cell: Cell) -> Rows:
     segment, node = answer.unlearned.segment, answer.unlearned.node
-    here = Cell(cell.scenario, cell.variant, cell.stop, cell.seeds, answer.request.number)
+    one = replace(cell, request=answer.request.number)
     more = {"server_floats": server_floats, "cut_round": node.round, "branch": node.branch} | _certificate(answer)
-    name = f"{here.stop}/{here.request}"
+    name = f"{one.stop}/{one.request}"
     weights = {f"{name}/weights": answer.unlearned.weights, f"{name}/forget": answer.request.forget.contiguous()}
-    return cell_rows(segment.status, answer.work, here, **more), curve_rows(segment, here), weights
+    return cell_rows(segment.status, answer.work, one, **more), curve_rows(segment, one), weights
 
 
 def _certificate(answer: Answer) -> dict[str, Tensor]:
@@ -130,7 +131,7 @@ def _certificate(answer: Answer) -> dict[str, Tensor]:
 
 def _refused(cell: Cell, number: int) -> Rows:
     """Every planned cell has a row, also that of a method that does not apply."""
-    here = Cell(cell.scenario, cell.variant, cell.stop, cell.seeds, number)
+    one = replace(cell, request=number)
     nothing = torch.zeros(len(cell.seeds), dtype=torch.int64)
     status = [Status.REFUSED] * len(cell.seeds)
-    return cell_rows(status, Work(nothing, nothing, nothing), here), frame(CURVES, []), {}
+    return cell_rows(status, Work(nothing, nothing, nothing), one), frame(CURVES, []), {}

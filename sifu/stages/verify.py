@@ -119,11 +119,11 @@ class Check(NamedTuple):
     """What the triggers found in the models of one cell."""
 
     successes: Tensor  # [S, C]
-    left_at: Tensor  # [S, C] the request that a client left with; 0: it is still there
+    left_at: Tensor  # [S, C] the request that a client left with; 0: it remains
 
 
 def _verification(block: Block, engine: Engine, variants: dict[str, Path]) -> list[dict[str, Any]]:
-    """One row a cell and client that has left; nothing in a scenario without a backdoor."""
+    """One row a cell and forgotten client; nothing in a scenario without a backdoor."""
     if block.scenario.backdoor is None:
         return []
     checks = load_checks(
@@ -146,7 +146,7 @@ def _verification(block: Block, engine: Engine, variants: dict[str, Path]) -> li
 
 
 def _check_rows(cell: Cell, check: Check, found: dict[Cell, Check], backdoor: Backdoor) -> list[dict[str, Any]]:
-    """The test of every client that has left, against how scratch answers the same triggers."""
+    """The deletion test of every forgotten client, compared with how scratch answers the same triggers."""
     reference, rows = found[replace(cell, variant=REFERENCE, stop="target")], []
     for i, seed in enumerate(cell.seeds):
         who = torch.nonzero(check.left_at[i]).flatten()
@@ -165,8 +165,8 @@ def _check_rows(cell: Cell, check: Check, found: dict[Cell, Check], backdoor: Ba
 
 
 def _correct(engine: Engine, evaluator: Evaluator, weights: Tensor, rows: Tensor) -> Tensor:
-    """Right answers on each client's data, `rows` [S] of it. A model of infinite weights has none: that it would always
-    answer with the first class is no knowledge of it. [S, C]
+    """Correct answers on each client's data, `rows` [S] of it. A model of infinite weights has none: it would always
+    answer with the first class, which is no knowledge. [S, C]
     """
     device = engine.clients.images.device
     correct = evaluator.correct(weights.to(device), rows.to(device)).cpu()
@@ -198,7 +198,7 @@ def _answers(block: Block, variant: str, path: Path) -> Iterator[Unlearned]:
 
 
 def _test_clients(block: Block, engine: Engine) -> Clients | None:
-    """The held-out set cut into equal "clients"; None where the source has none. A rest of under 100 is left out."""
+    """The test set cut into equal "clients", but for a remainder of under 100; None where the source has none."""
     test = load_images(block.scenario.dataset, block.data_root).test
     if test is None:
         return None

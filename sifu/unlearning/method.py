@@ -19,12 +19,7 @@ if TYPE_CHECKING:  # nothing heavy: methods are imported while the Snakefile is 
     from torch import Tensor
 
     from sifu.config.scenario import Scenario
-    from sifu.core.keys import Keys
-    from sifu.federation.segment import Segment
-    from sifu.unlearning.history import History
-    from sifu.unlearning.lineage import Node
-    from sifu.unlearning.request import Request
-    from sifu.unlearning.server import Server
+    from sifu.unlearning.interface import History, Keys, Node, Request, Segment, Server
 
 
 class Assumptions(NamedTuple):

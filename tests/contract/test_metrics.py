@@ -23,7 +23,7 @@ def world() -> World:
 
 @cache
 def models() -> Models:
-    """The trained models after two requests, with other models beside them as what scratch gave."""
+    """The trained models after two requests, with other models as those of scratch."""
     forget, later, *_ = masks(7, 3)
     weights = world().lineage.current
     own, other = (_seen(start, later, forget | later) for start in (weights, weights.flip(1)))

@@ -32,12 +32,26 @@ def test_what_was_added_is_in_style(reader: Reader) -> None:
 
 
 def test_each_addition_is_one_file_and_one_line() -> None:
-    """Beside tests and config: what the page claims."""
-    for title in ("A method", "A metric"):
+    """Besides tests and config: what the page claims."""
+    for title in ("A method", "A metric", "A figure"):
         code = [step for step in SECTIONS[title] if step.path.startswith("sifu/")]
         assert [step.how for step in code] == ["new", "below"]
         assert code[1].body.count("\n") == 1
-    assert not (REPO / "sifu" / "methods" / "shrink.py").exists()
+    assert not (REPO / "sifu" / "methods" / "negate.py").exists()
+
+
+def test_a_method_takes_twenty_lines() -> None:
+    file = next(step for step in SECTIONS["A method"] if step.how == "new")
+    assert len(file.body.splitlines()) <= 20
+
+
+def test_a_stage_is_its_file_its_record_and_its_rule() -> None:
+    assert [(step.path, step.how) for step in SECTIONS["A stage"] if step.path] == [
+        ("sifu/stages/sizes.py", "new"),
+        ("sifu/plan/stage_spec.py", "below"),
+        ("workflow/rules/sizes.smk", "new"),
+        ("Snakefile", "below"),
+    ]
 
 
 def test_a_page_that_cannot_be_followed_is_noticed() -> None:

@@ -111,10 +111,10 @@ def retrained(world: World, forget: Tensor, rounds: int) -> Tensor:
 @pytest.mark.parametrize("preset", ["published", "strict"])
 def test_the_secret_model_is_as_near_to_retraining_as_promised(preset: str) -> None:
     """Three requests, one of them of a set."""
-    world, leavers = World.make(scenario=CONVEX), masks(7, 3)
+    world, clients = World.make(scenario=CONVEX), masks(7, 3)
     method = build_method("descent_to_delete", {}, replace(CONVEX.certificate, preset=preset))
-    gone = torch.zeros_like(leavers[0])
-    for answer, forget in zip(world.answer(method, leavers), leavers, strict=True):
+    gone = torch.zeros_like(clients[0])
+    for answer, forget in zip(world.answer(method, clients), clients, strict=True):
         gone = gone | forget
         claim = answer.unlearned.promise
         assert claim is not None

@@ -41,7 +41,7 @@ def nobody(world: World) -> Tensor:
 
 @pytest.mark.parametrize("length", ["client", "layer", "none"])
 def test_with_nobody_removed_fed_eraser_is_the_training(length: str) -> None:
-    """r = 1, dt = 1 and the batches of then: direction and length coincide, to the last bit."""
+    """r = 1, dt = 1 and the same batches: direction and length coincide, to the last bit."""
     world = World.make()
     request, server = server_for(world, nobody(world))
     found = unlearn(replace(EVERY_ROUND, length=length), world.lineage, request, server, Keys.of(world.seeds))
@@ -117,8 +117,8 @@ def test_a_leaver_that_was_in_no_kept_round_changes_nothing() -> None:
     forget[torch.arange(3), absent] = True
     method, keys = FedEraser(every=4), Keys.of(world.seeds)
     finals = []
-    for leavers in (forget, nobody(world)):
-        request, server = server_for(world, leavers)
+    for clients in (forget, nobody(world)):
+        request, server = server_for(world, clients)
         finals.append(unlearn(method, world.lineage, request, server, keys).segment.final)
     assert torch.equal(*finals)
 
@@ -198,7 +198,7 @@ def test_a_later_request_walks_training_and_recovery() -> None:
         assert (answer.work.client_steps > recovery).all()
 
 
-def test_fed_accum_as_released_is_the_last_round_without_the_leavers() -> None:
+def test_fed_accum_as_released_is_the_last_round_without_the_forgotten_clients() -> None:
     world = World.make()
     forget = masks(7, 3)[0]
     request, server = server_for(world, forget)

@@ -193,7 +193,7 @@ ERASER = Variant(
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Block:
-    """Two seeds of `smoke` that are not reported, and the scenario's training beside the partition."""
+    """Two seeds of `smoke` that are not reported, and the scenario's training next to the partition."""
     root = tmp_path_factory.mktemp("eraser")
     scenario, seeds = load_scenario(REPO / "config" / "scenarios.yaml", "smoke", root), range(50, 52)
     run_partition("smoke", scenario, seeds, root, data_root=root)

@@ -150,7 +150,7 @@ def test_metrics_are_what_the_weights_say(results: Ran) -> None:
     value = metrics.set_index(key)["value"]
     curves = results.table("unlearn", "curves", CURVES, "sifu")
     last = curves.sort_values("round").groupby(["stop", "seed", "request"]).last()
-    for (stop, seed, request), row in last.iterrows():  # the engine's last look saw the same model
+    for (stop, seed, request), row in last.iterrows():  # the engine's last evaluation saw the same model
         assert value["sifu", stop, seed, request, "accuracy", "retain"] == pytest.approx(row["retain_accuracy"])
         assert value["sifu", stop, seed, request, "accuracy", "forgotten"] == pytest.approx(row["forget_accuracy"])
     own, reference = (value[name, "target", 1, 2, "accuracy", "forget"] for name in ("dummy", "scratch"))
@@ -227,7 +227,7 @@ def test_rounds_relative_to_scratch_are_paired(results: Ran) -> None:
 
 def test_weights_are_those_of_every_stop_and_request(results: Ran) -> None:
     tensors = read_weights(results.folder("unlearn", "sifu") / "weights.safetensors")
-    assert len(tensors) == 2 * 2 * 3  # weights and leavers, two stop rules, three requests
+    assert len(tensors) == 2 * 2 * 3  # weights and clients, two stop rules, three requests
     assert tensors["target/1/weights"].shape == (2, 7850)
     assert tensors["target/1/forget"][0].nonzero().flatten().tolist() == [0, 10]
     assert all(tensor.isfinite().all() for tensor in tensors.values() if tensor.dtype == torch.float32)

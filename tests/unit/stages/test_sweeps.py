@@ -68,10 +68,10 @@ def test_every_client_that_has_left_checks_after_every_request(made: Made, check
     sizes = checks.groupby(["variant", "seed", "request"]).size()
     assert sizes.xs(1, level="request").unique().tolist() == [4]
     assert sizes.xs(2, level="request").unique().tolist() == [8]
-    leavers = draw_requests(made.scenario, Keys.of(SEEDS))
+    clients = draw_requests(made.scenario, Keys.of(SEEDS))
     for seed in SEEDS:
         rows = checks[(checks["variant"] == "sifu") & (checks["seed"] == seed) & (checks["request"] == 2)]
-        for number, mask in enumerate(leavers, start=1):
+        for number, mask in enumerate(clients, start=1):
             left = rows.loc[rows["left_at"] == number, "client"]
             assert sorted(left) == mask[seed].nonzero().flatten().tolist()
 

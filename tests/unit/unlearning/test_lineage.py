@@ -63,18 +63,18 @@ def test_the_papers_figure_from_its_sensitivities() -> None:
     """
     world = World.make(seeds=range(1))
     everyone = torch.ones(1, 7, dtype=torch.bool)
-    leaver = torch.arange(7).unsqueeze(0) == 0
+    client = torch.arange(7).unsqueeze(0) == 0
     first, second, third = (measured(d, everyone) for d in ([1.0] * 4, [0.5] * 3, [3.0]))
     history = Lineage(world.lineage.engine, (first,), (first.rounds,)).grow(node(0, 2), second).grow(node(1, 2), third)
     unit = 8 / 38
-    psi = history.sensitivity(leaver, PRESETS["published"], 1.0)
+    psi = history.sensitivity(client, PRESETS["published"], 1.0)
     for found, expected in zip(psi, ([0, 1, 2, 3, 4], [2, 2.5, 3, 3.5], [3, 6]), strict=True):
         torch.testing.assert_close(found[0], unit * torch.tensor(expected, dtype=torch.float64), rtol=1e-6, atol=0)
     cut = history.last_at_most(psi, 2.7 * unit)
     assert (int(cut.branch), int(cut.round)) == (1, 1)
     grown_on = history.grow(cut, third)
     assert kept(grown_on) == [2, 1, -1, 1]
-    last = grown_on.sensitivity(leaver, PRESETS["published"], 1.0)[3]  # goes on from 2.5, not from the dropped branch
+    last = grown_on.sensitivity(client, PRESETS["published"], 1.0)[3]  # goes on from 2.5, not from the dropped branch
     torch.testing.assert_close(last[0], unit * torch.tensor([2.5, 5.5], dtype=torch.float64), rtol=1e-6, atol=0)
 
 
@@ -116,9 +116,9 @@ def grown() -> tuple[World, Lineage]:
 
 def test_psi_goes_on_along_the_lineage_or_starts_again() -> None:
     _, history = grown()
-    leavers = masks(7, 3)[1]
-    published = history.sensitivity(leavers, PRESETS["published"], 1.0)
-    released = history.sensitivity(leavers, PRESETS["released"], 1.0)
+    clients = masks(7, 3)[1]
+    published = history.sensitivity(clients, PRESETS["published"], 1.0)
+    released = history.sensitivity(clients, PRESETS["released"], 1.0)
     at_cut = published[0][torch.arange(3), history.kept[0]]
     torch.testing.assert_close(published[1][:, 0], at_cut)
     assert (released[1][:, 0] == 0).all()
@@ -128,13 +128,13 @@ def test_psi_goes_on_along_the_lineage_or_starts_again() -> None:
 @pytest.mark.parametrize("weight", ["share", "cohort"])
 def test_exact_sets_lie_between_nothing_and_their_bound(weight: str) -> None:
     world = World.make()
-    for leavers in masks(7, 3):
+    for clients in masks(7, 3):
         exact, bound = (
-            world.lineage.sensitivity(leavers, Rules(weight, sets, "accumulate", "analytic"), 1.0)[0]
+            world.lineage.sensitivity(clients, Rules(weight, sets, "accumulate", "analytic"), 1.0)[0]
             for sets in ("exact", "bound")
         )
         assert (exact <= bound * (1 + 1e-5) + 1e-9).all()
-        if int(leavers.sum(1)[0]) == 1:  # of a single client the bound is exact
+        if int(clients.sum(1)[0]) == 1:  # of a single client the bound is exact
             torch.testing.assert_close(exact, bound, rtol=1e-4, atol=1e-7)
         assert float(exact.max()) > 0
 
@@ -171,7 +171,7 @@ def certificate(sigma: float, **changes: object) -> Certificate:
     return Certificate(sigma=sigma, **changes)  # type: ignore[arg-type]
 
 
-def test_sifu_without_noise_goes_back_to_before_the_leavers() -> None:
+def test_sifu_without_noise_goes_back_to_before_the_forgotten_clients() -> None:
     """Psi* = 0: the last model that none of them has touched. Where they came in round 1, that is scratch."""
     world = World.make()
     quiet = world.answer(build_method("sifu", {}, certificate(0.0)))
@@ -181,9 +181,9 @@ def test_sifu_without_noise_goes_back_to_before_the_leavers() -> None:
         assert torch.equal(a.unlearned.segment.final, b.unlearned.segment.final)
         at_start = (a.unlearned.node.branch == 0) & (a.unlearned.node.round == 0)
         assert torch.equal(a.unlearned.segment.final[at_start], c.unlearned.segment.final[at_start])
-    leavers = torch.ones(3, 7, dtype=torch.bool)
-    leavers[:, 6] = False  # all but one leave: somebody of them is in every first cohort of three
-    quiet, scratch = (world.answer(build_method(name, {}, certificate(0.0)), [leavers]) for name in ("sifu", "scratch"))
+    clients = torch.ones(3, 7, dtype=torch.bool)
+    clients[:, 6] = False  # all but one leave: somebody of them is in every first cohort of three
+    quiet, scratch = (world.answer(build_method(name, {}, certificate(0.0)), [clients]) for name in ("sifu", "scratch"))
     assert torch.equal(quiet[0].unlearned.segment.final, scratch[0].unlearned.segment.final)
 
 

@@ -92,10 +92,10 @@ def test_a_seed_that_is_lost_does_not_stop_the_others() -> None:
 def test_a_client_that_overflows_does_not_hide_what_others_add_to_psi() -> None:
     """Client 2 stays, and was infinitely far away once: Psi of client 1 is what it is without that."""
     world = World.make()
-    segment, leavers = world.lineage.segments[0], masks(7, 3)[0]
+    segment, clients = world.lineage.segments[0], masks(7, 3)[0]
     there = segment.trace.cohort == 2
     assert there.any()
     trace = replace(segment.trace, distance=segment.trace.distance.masked_fill(there, torch.inf))
     far = replace(world.lineage, segments=(replace(segment, trace=trace),))
-    found, wanted = (history.sensitivity(leavers, PRESETS["published"], 1.0)[0] for history in (far, world.lineage))
+    found, wanted = (history.sensitivity(clients, PRESETS["published"], 1.0)[0] for history in (far, world.lineage))
     assert torch.equal(found, wanted)
