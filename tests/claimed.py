@@ -1,4 +1,4 @@
-"""A small replication whose numbers are on paper: the tables that claims are measured on, and a folder of them."""
+"""A small replication with numbers that can be checked by hand: the tables that claims need, and a folder of them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from typing import Any
 
 import pandas as pd
 
+from sifu.replication.claims.catalog import CLAIMS
+from sifu.replication.claims.claim import Claim, Measured, Verdict
 from sifu.replication.claims.request_sets import RIVALS
-from sifu.replication.claims.tables import DATASETS, REFERENCE, Tables
+from sifu.replication.claims.stored_tables import DATASETS, REFERENCE, StoredTables
 from sifu.store.parquet import write_table
 from sifu.store.provenance import provenance
 from sifu.store.schemas import BOUNDS, CELLS, METRICS, REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP, VERIFICATION
@@ -24,53 +26,53 @@ BLOCK = "s000-002"
 
 
 @dataclass(frozen=True)
-class Said:
-    """What is true of a variant, the same in every seed but for `spread` between one seed and the next."""
+class Outcome:
+    """What a variant does, the same in every seed but for `spread` between one seed and the next."""
 
     rounds: float = 100  # of each request, to the target
-    forgotten: float = 0.0  # accuracy on those who left
+    forgotten: float = 0.0  # accuracy on forgotten clients
     gap: float = 0.5  # to scratch under a budget, on retain and on forget alike
     status: str = "done"
     delta: float | None = None  # actual one, where 0.01 is claimed
     spread: float = 0.0  # of rounds
-    retain: float = 0.9  # accuracy on those who stay, under a budget; 0.9 at the target
+    retain: float = 0.9  # accuracy on remaining clients under a budget; 0.9 at the target
     cut: int = 200  # the round that it goes back to
     triggers: int = 1  # of 100 that it answers with the label of their client
 
 
-# every claim of the paper is true: SIFU saves 60%, FedEraser takes 12% more, and so on
+# every claim of the paper holds: SIFU saves 60%, FedEraser takes 12% more, and so on
 AS_CLAIMED = {
-    "scratch": Said(),
-    "original": Said(0, 0.6, status="not_reached"),
-    "fine_tuning": Said(50, 0.6, triggers=80),
-    "sifu": Said(40, 0.02, gap=0.1, delta=0.005),
-    "sifu_released": Said(40, 0.02, gap=0.1, delta=0.005),
-    "sifu_strict": Said(40, 0.02, gap=0.1, delta=0.005),
-    "exact_rollback": Said(100),
-    "last": Said(30, status="not_reached"),
-    "fed_eraser_searched": Said(111, spread=1),
-    "fed_eraser_released_searched": Said(111, spread=1),
-    "fed_accum": Said(50, 0.6),
-    "fed_accum_released": Said(50, 0.6),
-    "dp_released": Said(30, 0.6),
+    "scratch": Outcome(),
+    "original": Outcome(0, 0.6, status="not_reached"),
+    "fine_tuning": Outcome(50, 0.6, triggers=80),
+    "sifu": Outcome(40, 0.02, gap=0.1, delta=0.005),
+    "sifu_released": Outcome(40, 0.02, gap=0.1, delta=0.005),
+    "sifu_strict": Outcome(40, 0.02, gap=0.1, delta=0.005),
+    "exact_rollback": Outcome(100),
+    "last": Outcome(30, status="not_reached"),
+    "fed_eraser_searched": Outcome(111, spread=1),
+    "fed_eraser_released_searched": Outcome(111, spread=1),
+    "fed_accum": Outcome(50, 0.6),
+    "fed_accum_released": Outcome(50, 0.6),
+    "dp_released": Outcome(30, 0.6),
 }
 
 
 @dataclass(frozen=True)
 class World:
-    """Who says what in which scenario; `changes` are of (scenario, variant)."""
+    """The outcome of every variant in every scenario; `changes` are by (scenario, variant)."""
 
     scenarios: tuple[str, ...] = DATASETS
-    changes: Mapping[tuple[str, str], Said] = field(default_factory=dict)
+    changes: Mapping[tuple[str, str], Outcome] = field(default_factory=dict)
     sweep: Mapping[float, tuple[float, str]] = field(default_factory=lambda: {0.1: (40.0, "done"), 1.0: (5.0, "lost")})
     held: Mapping[str, float] = field(default_factory=lambda: {"": 1.0, "one_step": 1.0})  # change -> share of 100
     strict: float = 1.0  # share of the points that strict Psi bounds
-    hidden: float = 1.0  # share of the clients whom the noise hides
-    idle: int = 0  # clients who had done nothing that could be hidden
+    hidden: float = 1.0  # share of the clients that the noise hides
+    idle: int = 0  # clients that had not taken part
 
-    def said(self, scenario: str) -> dict[str, Said]:
-        breaks = {"last": Said(30, status="not_reached", retain=0.5)} if scenario.startswith("cifar") else {}
-        changed = {name: said for (where, name), said in self.changes.items() if where in (scenario, "*")}
+    def outcomes(self, scenario: str) -> dict[str, Outcome]:
+        breaks = {"last": Outcome(30, status="not_reached", retain=0.5)} if scenario.startswith("cifar") else {}
+        changed = {name: outcome for (where, name), outcome in self.changes.items() if where in (scenario, "*")}
         return AS_CLAIMED | breaks | changed
 
     @property
@@ -78,8 +80,8 @@ class World:
         """All scenarios: each dataset, and the same with watermarks and with backdoors."""
         return tuple(f"{name}{mark}" for mark in ("", "_watermark", "_backdoor") for name in self.scenarios)
 
-    def tables(self) -> Tables:
-        return Tables(
+    def tables(self) -> StoredTables:
+        return StoredTables(
             _frame(CELLS, [row for name in self.places for row in self._cells(name)]),
             _frame(METRICS, [row for name in self.places for row in self._metrics(name)]),
             _frame(VERIFICATION, [row for name in self.places for row in self._checks(name)]),
@@ -92,39 +94,39 @@ class World:
 
     def _cells(self, scenario: str) -> list[dict[str, Any]]:
         rows = []
-        for variant, said in self.said(scenario).items():
+        for variant, outcome in self.outcomes(scenario).items():
             for seed in SEEDS:
-                rounds = round(said.rounds + said.spread * seed)
+                rounds = round(outcome.rounds + outcome.spread * seed)
                 for key in _keys(scenario, variant, seed):
                     costs = {"rounds": rounds, "client_steps": 10 * rounds, "comm_floats": 0}
-                    row = key | {"status": said.status, "cut_round": said.cut} | costs
-                    if said.delta is not None:
-                        row |= {"claimed_delta": 0.01, "actual_delta": said.delta}
+                    row = key | {"status": outcome.status, "cut_round": outcome.cut} | costs
+                    if outcome.delta is not None:
+                        row |= {"claimed_delta": 0.01, "actual_delta": outcome.delta}
                         row |= {"claimed_epsilon": 10.0, "actual_epsilon": 10.0}
                     rows.append(row)
         return rows
 
     def _metrics(self, scenario: str) -> list[dict[str, Any]]:
         rows = []
-        for variant, said in self.said(scenario).items():
+        for variant, outcome in self.outcomes(scenario).items():
             for seed in SEEDS:
                 for key in _keys(scenario, variant, seed):
-                    rows.append(key | {"metric": "accuracy", "subset": "forgotten", "value": said.forgotten})
-                    rows.append(key | {"metric": "accuracy", "subset": "test", "value": said.retain - 0.1})
+                    rows.append(key | {"metric": "accuracy", "subset": "forgotten", "value": outcome.forgotten})
+                    rows.append(key | {"metric": "accuracy", "subset": "test", "value": outcome.retain - 0.1})
                     for subset in ("retain", "forget"):
-                        rows.append(key | {"metric": "gap_to_scratch", "subset": subset, "value": said.gap})
-                        same = {"metric": "gap_to_scratch_same_stop", "subset": subset, "value": said.gap / 2}
+                        rows.append(key | {"metric": "gap_to_scratch", "subset": subset, "value": outcome.gap})
+                        same = {"metric": "gap_to_scratch_same_stop", "subset": subset, "value": outcome.gap / 2}
                         rows.append(key | same)
-                        accuracy = 0.9 if key["stop"] == "target" else said.retain
+                        accuracy = 0.9 if key["stop"] == "target" else outcome.retain
                         rows.append(key | {"metric": "accuracy", "subset": subset, "value": accuracy})
         return rows
 
     def _checks(self, scenario: str) -> list[dict[str, Any]]:
-        """Two clients with triggers; nobody has any elsewhere."""
+        """Two clients with triggers, in scenarios with backdoors only."""
         test = {"left_at": 1, "examples": 100, "alpha": 0.001, "chance": 0.02, "threshold": 8, "accused": False}
         return [
-            key | test | {"client": client, "successes": said.triggers, "type_1": 0.0, "type_2": 0.0}
-            for variant, said in self.said(scenario).items()
+            key | test | {"client": client, "successes": outcome.triggers, "type_1": 0.0, "type_2": 0.0}
+            for variant, outcome in self.outcomes(scenario).items()
             for seed in SEEDS
             for key in _keys(scenario, variant, seed)
             for client in (1, 2)
@@ -143,12 +145,12 @@ class World:
         ]
 
     def _sets(self, scenario: str) -> list[dict[str, Any]]:
-        """Two other sets of clients, of whom each variant says the same."""
+        """Two other sets of clients, with the same outcome."""
         return [
-            {"scenario": scenario, "variant": variant, "set": place, "seed": seed, "status": said.status}
-            | {"rounds": round(said.rounds + said.spread * seed), "client_steps": 0, "cut_round": 0}
-            | {"retain_accuracy": 0.9, "forget_accuracy": said.forgotten}
-            for variant, said in self.said(scenario).items()
+            {"scenario": scenario, "variant": variant, "set": place, "seed": seed, "status": outcome.status}
+            | {"rounds": round(outcome.rounds + outcome.spread * seed), "client_steps": 0, "cut_round": 0}
+            | {"retain_accuracy": 0.9, "forget_accuracy": outcome.forgotten}
+            for variant, outcome in self.outcomes(scenario).items()
             for place in (0, 1)
             for seed in SEEDS
             if variant in (REFERENCE, "sifu", *RIVALS)
@@ -158,14 +160,14 @@ class World:
         return [
             {"scenario": scenario, "change": change, "rule": rule, "seed": seed}
             | {"points": 100, "held": round(100 * held), "worst": 2 - held}
-            | (dict.fromkeys(("leavers", "hidden", "idle")) if change else self._leavers())
+            | (dict.fromkeys(("leavers", "hidden", "idle")) if change else self._client_counts())
             for change, share in self.held.items()
             for rule, held in (("published", share), ("strict", self.strict))
             for seed in SEEDS
         ]
 
-    def _leavers(self) -> dict[str, int]:
-        """Of a seed: besides a hundred, some who had done nothing."""
+    def _client_counts(self) -> dict[str, int]:
+        """The counts of a seed: a hundred clients that took part, and some that did not."""
         return {"leavers": 100 + self.idle, "hidden": round(100 * self.hidden) + self.idle, "idle": self.idle}
 
     def write(self, root: Path) -> Path:
@@ -173,7 +175,7 @@ class World:
         shutil.copytree(REPO / "config", root / "config", dirs_exist_ok=True)
         folder, tables = root / "results" / "paper", self.tables()
         for name in self.places:
-            for variant in self.said(name):
+            for variant in self.outcomes(name):
                 part = tables.cells[(tables.cells["scenario"] == name) & (tables.cells["variant"] == variant)]
                 _write(folder / "unlearn" / name / variant / BLOCK / "cells.parquet", CELLS, part)
             _write(folder / "verify" / name / BLOCK / "metrics.parquet", METRICS, _part(tables.metrics, name))
@@ -182,8 +184,8 @@ class World:
             _write(folder / "sweep" / name / BLOCK / "sweep.parquet", SWEEP, _part(tables.sweep, name))
             path = folder / "request_sets" / name / BLOCK / "request_sets.parquet"
             _write(path, REQUEST_SETS, _part(tables.sets, name))
-            found = folder / "search" / name / "dp_released" / "s1000000-1000000" / "search.parquet"
-            _write(found, SEARCH, _part(tables.trials, name))
+            path = folder / "search" / name / "dp_released" / "s1000000-1000000" / "search.parquet"
+            _write(path, SEARCH, _part(tables.trials, name))
         _write(folder / "report" / "tables" / "bounds.parquet", BOUNDS, tables.bounds)
         return folder
 
@@ -217,6 +219,26 @@ def _write(path: Path, table: Table, rows: pd.DataFrame) -> None:
     write_table(path, table, rows, provenance("test", {}, "0", "cpu"))
 
 
-def publish(folder: Path, **more: Any) -> None:
-    """A manifest of the least that one can have."""
-    (folder / "manifest.json").write_text(json.dumps(more))
+def write_manifest(folder: Path, **entries: Any) -> None:
+    """Write the smallest manifest."""
+    (folder / "manifest.json").write_text(json.dumps(entries))
+
+
+def claim(name: str) -> Claim:
+    """The claim whose name begins so."""
+    (match,) = (claim for claim in CLAIMS if claim.name.startswith(name))
+    return match
+
+
+def verdict(name: str, world: World) -> Verdict:
+    """The verdict on a claim in a world."""
+    chosen = claim(name)
+    return chosen.judge(chosen.measure(world.tables()))
+
+
+def measured(name: str, world: World, scenario: str, place: int = 0) -> Measured:
+    """A claim's number on a scenario: the first, or that at another place."""
+    lines = [line for line in claim(name).measure(world.tables()) if line.scenario == scenario]
+    value = lines[place].value
+    assert value is not None
+    return value

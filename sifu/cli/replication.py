@@ -60,7 +60,7 @@ def _missing(parsed: argparse.Namespace) -> None:
 
 
 def _verify(parsed: argparse.Namespace) -> int:
-    from sifu.replication.recheck.command import Chosen, verify_paper
+    from sifu.replication.recheck.command import Chosen, recheck
     from sifu.replication.recheck.rerun import Machine
 
     for option, value in (("--cells", parsed.cells), ("--threads", parsed.threads)):
@@ -72,4 +72,4 @@ def _verify(parsed: argparse.Namespace) -> int:
     stored, data_root = parsed.results or Path(run.results), parsed.data_root or default_data_root(run)
     how = parsed.device, parsed.threads, parsed.precision, parsed.seeds
     machine = Machine(parsed.config.parent, stored, data_root, *how)
-    return verify_paper(Chosen(parsed.cell, parsed.cells, parsed.minutes, parsed.sample_seed), machine)
+    return recheck(Chosen(parsed.cell, parsed.cells, parsed.minutes, parsed.sample_seed), machine)

@@ -34,10 +34,6 @@ def _add_docs(commands: Commands) -> None:
     text = "Write the generated pages, and the generated parts of the others."
     parser = commands.add(UPKEEP, "docs", text, _docs)
     parser.add_argument("--root", type=Path, default=Path(), help="the checkout (default: this folder)")
-    text = "Put tables and figures of a finished run into a folder of the docs, with a manifest of what they are of."
-    parser = commands.add(UPKEEP, "publish", text, _publish)
-    parser.add_argument("--config", type=Path, required=True, help="what was run, such as config/mnist.yaml")
-    parser.add_argument("--to", type=Path, required=True, help="the folder; its tables and figures are replaced")
 
 
 def _bench(parsed: argparse.Namespace) -> None:
@@ -65,13 +61,6 @@ def _bench(parsed: argparse.Namespace) -> None:
 
 
 def _docs(parsed: argparse.Namespace) -> None:
-    from sifu.docs import write_docs
+    from sifu.docs.pages import write_docs
 
     write_docs(parsed.root)
-
-
-def _publish(parsed: argparse.Namespace) -> None:
-    from sifu.replication.published import publish
-
-    publish(parsed.config, parsed.to)
-    print(f"published {parsed.config} to {parsed.to}; `make docs` writes the pages")

@@ -29,6 +29,7 @@ def measured(root: Path, machine: str, kind: str) -> str:
 
 
 def ceilings(root: Path, machine: str) -> str:
+    """The most operations and bytes a second that a machine reaches."""
     best = _read(root, machine)["ceilings"]
     return f"{best['flops'] / 1e12:.3g} TFLOP/s and {best['bytes'] / 1e9:,.0f} GB/s"
 
@@ -39,28 +40,29 @@ def measured_at(root: Path, machine: str) -> str:
 
 
 def goals(root: Path) -> str:
-    """Milliseconds a seed-round beside what others take for the same."""
+    """Milliseconds a seed-round, next to what other programs take for the same."""
     peers = pd.read_csv(root / _FOLDER / "peers.csv", dtype=str)
     ours = {(row["scenario"], str(row["seeds"])): row for row in reversed(_read(root, "h200")["rounds"])}
-    found = [ours[key] for key in zip(peers["scenario"], peers["seeds"], strict=True)]
-    peers["this suite"] = [f"{row['engine_ms']:.3g}" for row in found]
-    pairs = zip(peers["released SIFU code"], found, strict=True)
-    peers["times the released code"] = [f"{float(other) / row['engine_ms']:,.0f}" for other, row in pairs]
+    rows = [ours[key] for key in zip(peers["scenario"], peers["seeds"], strict=True)]
+    peers["this suite"] = [f"{row['engine_ms']:.3g}" for row in rows]
+    pairs = zip(peers["released SIFU code"], rows, strict=True)
+    peers["times the released code"] = [f"{float(released) / row['engine_ms']:,.0f}" for released, row in pairs]
     return markdown(peers, "").strip()
 
 
 def cpu_goals(root: Path) -> str:
-    """The same on a CPU: the plain loop of the same day stands beside that of the peers' day."""
+    """The same on a CPU, with the plain loop as measured with the peers and as measured with this suite."""
     peers = pd.read_csv(root / _FOLDER / "cpu_peers.csv", dtype=str)
     rows = _read(root, "cpu")["rounds"]
     most = max(row["seeds"] for row in rows)
     ours = {row["scenario"]: row for row in rows if row["seeds"] == most}
     peers["this suite"] = [f"{ours[name]['engine_ms']:.3g}" for name in peers["scenario"]]
-    peers["plain loop beside it"] = [f"{ours[name]['plain_ms']:.3g}" for name in peers["scenario"]]
+    peers["plain loop, measured with it"] = [f"{ours[name]['plain_ms']:.3g}" for name in peers["scenario"]]
     return markdown(peers, "").strip()
 
 
 def tried(root: Path) -> str:
+    """What was tried to make rounds faster."""
     return markdown(pd.read_csv(root / _FOLDER / "tried.csv", dtype=str), "").strip()
 
 

@@ -1,4 +1,4 @@
-"""The manifest of a run: settings, and for each block of seeds who made it, on what device, in how much time."""
+"""The manifest of a run: its settings, and for each block of seeds the commit, the device and the time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OF_NO_SCENARIO = "null_space/*.parquet"
 
 
 def write_manifest(config: Path) -> Path:
-    """Writes manifest.json into the results folder of a config; from then on that run counts as published."""
+    """Write manifest.json into the results folder of a config; from then on that run counts as published."""
     folder = Path(build(Run, read_yaml(config), "").results)
     blocks = _blocks(folder)
     if not any(block["stage"] == "unlearn" for block in blocks):
@@ -36,7 +36,7 @@ def write_manifest(config: Path) -> Path:
 
 
 def manifest(config: Path, blocks: list[dict[str, Any]]) -> dict[str, Any]:
-    """What the run is of, and where each part of it comes from."""
+    """The settings of the run, and where each block comes from."""
     settings = described(config)
     made = {key: ", ".join(sorted({block[key] for block in blocks})) for key in _JOINED}
     head = {"config": config.name, "rules_version": RULES_VERSION} | made | {"settings_hash": _digest(settings)}
@@ -45,11 +45,11 @@ def manifest(config: Path, blocks: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _block_settings(blocks: list[dict[str, Any]]) -> dict[str, Any]:
-    """The settings of every block as it was run, each once, by the name that blocks have for them."""
-    found = {_digest(block["settings"]): block["settings"] for block in blocks}
+    """The settings of all blocks by their digest, each once; in the blocks the digest takes their place."""
+    by_digest = {_digest(block["settings"]): block["settings"] for block in blocks}
     for block in blocks:
         block["settings"] = _digest(block["settings"])
-    return dict(sorted(found.items()))
+    return dict(sorted(by_digest.items()))
 
 
 def _digest(settings: Any) -> str:
@@ -57,25 +57,25 @@ def _digest(settings: Any) -> str:
 
 
 def _seconds(blocks: list[dict[str, Any]]) -> dict[str, float]:
-    """Wall seconds of all jobs on each device, of those that were timed; nothing of a device where none was."""
-    return {device: round(sum(spell.seconds or 0.0 for spell in found), 2) for device, found in _spells(blocks).items()}
+    """Wall seconds of all timed jobs on each device."""
+    return {device: round(sum(job.seconds or 0.0 for job in jobs), 2) for device, jobs in _job_times(blocks).items()}
 
 
 def _busy(blocks: list[dict[str, Any]]) -> dict[str, float]:
     """Seconds in which each device had at least one job: several at once count once."""
-    return {device: round(busy_seconds(found), 2) for device, found in _spells(blocks).items()}
+    return {device: round(busy_seconds(jobs), 2) for device, jobs in _job_times(blocks).items()}
 
 
-def _spells(blocks: list[dict[str, Any]]) -> dict[str, list[JobTime]]:
+def _job_times(blocks: list[dict[str, Any]]) -> dict[str, list[JobTime]]:
     timed = [block for block in blocks if block["seconds"] is not None]
-    spells: dict[str, list[JobTime]] = {device: [] for device in sorted({block["device"] for block in timed})}
+    jobs: dict[str, list[JobTime]] = {device: [] for device in sorted({block["device"] for block in timed})}
     for block in timed:
-        spells[block["device"]].append(JobTime(block["began"], block["seconds"]))
-    return spells
+        jobs[block["device"]].append(JobTime(block["began"], block["seconds"]))
+    return jobs
 
 
 def _blocks(folder: Path) -> list[dict[str, Any]]:
-    """One entry a job of the run, in the order of the data's way: <stage>/<scenario>[/<variant>]/<block>."""
+    """One entry a job of the run, stage by stage: <stage>/<scenario>[/<variant>]/<block>."""
     stages = [spec for spec in STAGES.values() if spec.jobs != "once" and not spec.folder]
     paths = [path for spec in stages for path in _tables(folder / spec.name, spec.outputs[0])]
     return [_entry(path, folder) for path in (*paths, *sorted(folder.glob(_OF_NO_SCENARIO)))]
@@ -103,6 +103,6 @@ def _entry(path: Path, folder: Path) -> dict[str, Any]:
 
 
 def _seeds(path: Path) -> list[int]:
-    """The first and the last that a table has: side experiments may take only some of a block's."""
-    found = pd.read_parquet(path, columns=["seed"])["seed"]
-    return [int(found.min()), int(found.max())] if len(found) else []
+    """The first and the last seed of a table: side experiments may take only some of a block's."""
+    seeds = pd.read_parquet(path, columns=["seed"])["seed"]
+    return [int(seeds.min()), int(seeds.max())] if len(seeds) else []

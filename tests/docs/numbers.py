@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from sifu.docs.blocks import without
+from sifu.docs.generated_parts import without
 
 _NOT_TEXT = (
     r"^```.*?^```$",  # blocks of code

@@ -1,4 +1,4 @@
-"""A claim: what is said, where, how it is measured, and by which rule it is judged."""
+"""A claim: its sentence, its place in the paper, how it is measured, and by which rule it is judged."""
 
 from __future__ import annotations
 
@@ -9,16 +9,20 @@ from enum import Enum
 import numpy as np
 import pandas as pd
 
-from sifu.replication.claims.tables import BESIDE, DATASETS, Tables
+from sifu.replication.claims.stored_tables import DATASETS, SHOWN_ONLY, StoredTables
 from sifu.report.statistics import bootstrap_intervals
+
+COST_SECTION = "appendix, section Experiments (cost to the target)"
+RESULTS_SECTION = "section Experimental Results (time limits)"
+NOT_IN_PAPER = "not in the paper"
 
 
 class Verdict(Enum):
     HOLDS = "holds"
     IN_PART = "holds in part"
     FAILS = "does not hold"
-    NOT_TESTABLE = "not testable"  # also of a dataset that was run, where nothing got far enough to be measured
-    NOT_RUN = "not run"  # of one dataset; never of a claim
+    NOT_TESTABLE = "not testable"  # also of a dataset that was run, but has nothing to measure
+    NOT_RUN = "not run"  # of a dataset, never of a claim
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class Measured:
 
     @staticmethod
     def of(values: pd.Series) -> Measured | None:
-        """None without a seed."""
+        """The mean and interval of one value a seed; None without a seed."""
         numbers = values.dropna().to_numpy(np.float64)
         if not len(numbers):
             return None
@@ -42,14 +46,15 @@ class Measured:
 
 @dataclass(frozen=True)
 class Line:
-    """One measured number of a claim: of a scenario, or (`scenario` is empty) of all the paper's datasets."""
+    """One measured number of a claim: on one scenario, or (`scenario` is empty) the average of the paper's datasets."""
 
     scenario: str
     what: str
     value: Measured | None  # None: not run, or nothing to measure
-    verdict: Verdict | None = None  # None: shown beside, not judged
+    verdict: Verdict | None = None  # None: shown, not judged
     unit: str = "share"  # how it is written: share | number | times
-    ran: int = 0  # seeds that were run, of which some may not have got far enough to be measured
+    ran: int = 0  # seeds that were run; some of them may have no value
+    note: str = ""  # what is particular to this scenario, such as the best sigma
 
     @property
     def counts(self) -> bool:
@@ -57,74 +62,70 @@ class Line:
         return self.verdict is not None and self.scenario in DATASETS
 
 
-Measure = Callable[[Tables], list[Line]]
-Rule = Callable[[Measured], Verdict]
+Measure = Callable[[StoredTables], list[Line]]
+Judge = Callable[[Measured], Verdict]
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One sentence of the paper, or one that nobody checked, beside what is measured."""
+    """One sentence of the paper, or a question that the paper leaves open, and how it is checked."""
 
     name: str
-    number: str  # what the paper says, in short
-    words: str  # the paper's own, or ours where the paper is silent
-    place: str  # in the paper
+    number: str  # the paper's number, in short
+    quote: str  # the paper's words, or ours where the paper is silent
+    place: str  # where in the paper
     measure: Measure
-    rule: str  # in words, with its thresholds
+    rule: str  # the rule in words, with its thresholds
     judge: Callable[[list[Line]], Verdict]
-    again: str  # the command that repeats a cell behind it
-
-
-EVERY_DATASET = (
-    "Holds: on all five datasets. Does not hold: where it fails on all that could be judged. Not testable: where none "
-    "could be. In part: otherwise, also where one is missing."
-)
-SOME_SEEDS = (
-    "A dataset where a seed did not get there holds in part at best, and cannot be judged where fewer than half did."
-)
+    command: str  # runs again a cell that it is measured on
 
 
 def each_dataset(
     what: str,
     values: Callable[[str], pd.Series],
-    rule: Rule,
+    judge: Judge,
     unit: str = "share",
     ran: Callable[[str], int] = lambda _: 0,
 ) -> list[Line]:
-    """A line for every dataset of the paper, judged by `rule`, and for those that stand beside them, not judged.
+    """A line for each of the paper's datasets, judged, and for each scenario that is only shown.
 
-    `ran` says how many seeds of a scenario were run, whether they have a value or not.
+    `ran`: how many seeds of a scenario were run, with a value or without.
     """
     lines = []
-    for scenario in (*DATASETS, *BESIDE):
+    for scenario in (*DATASETS, *SHOWN_ONLY):
         value, seeds = Measured.of(values(scenario)), ran(scenario)
-        verdict = None if scenario in BESIDE else judged(value, seeds, rule)
+        verdict = None if scenario in SHOWN_ONLY else judged(value, seeds, judge)
         lines.append(Line(scenario, what, value, verdict, unit, seeds))
     return lines
 
 
 def shown(what: str, values: Callable[[str], pd.Series], unit: str = "share") -> list[Line]:
-    """A line for every scenario that has a number, to stand beside those that are judged."""
-    found = {scenario: Measured.of(values(scenario)) for scenario in (*DATASETS, *BESIDE)}
-    return [Line(scenario, what, value, None, unit) for scenario, value in found.items() if value is not None]
+    """A line for each scenario that has a number, not judged."""
+    measured = {scenario: Measured.of(values(scenario)) for scenario in (*DATASETS, *SHOWN_ONLY)}
+    return [Line(scenario, what, value, None, unit) for scenario, value in measured.items() if value is not None]
 
 
-def judged(value: Measured | None, ran: int, rule: Rule) -> Verdict:
-    """By `rule`, and by how many of the seeds that were run have a value."""
+def judged(value: Measured | None, ran: int, judge: Judge) -> Verdict:
+    """The verdict on one dataset: by `judge`, and by how many of the seeds that were run have a value."""
     if value is None:
         return Verdict.NOT_TESTABLE if ran else Verdict.NOT_RUN
     if 2 * value.seeds < ran:
         return Verdict.NOT_TESTABLE
-    verdict = rule(value)
+    verdict = judge(value)
     return Verdict.IN_PART if verdict is Verdict.HOLDS and value.seeds < ran else verdict
 
 
 def average(lines: Iterable[Line], what: str, values: Callable[[str], pd.Series], unit: str = "share") -> Line:
-    """The mean over the datasets that can be judged, seed by seed; seeds that one of them lacks are left out."""
-    run = {line.scenario: line.ran for line in lines if line.scenario in DATASETS and _usable(line)}
-    table = pd.DataFrame({scenario: values(scenario) for scenario in run}).dropna()
-    value = Measured.of(table.mean(axis=1)) if run else None
-    return Line("", what, value, None, unit, max(run.values(), default=0))
+    """The mean over the datasets that can be judged, seed by seed, over the seeds that all of them have."""
+    seeds_run = {line.scenario: line.ran for line in lines if line.scenario in DATASETS and _usable(line)}
+    table = pd.DataFrame({scenario: values(scenario) for scenario in seeds_run}).dropna()
+    value = Measured.of(table.mean(axis=1)) if seeds_run else None
+    return Line("", what, value, None, unit, max(seeds_run.values(), default=0))
+
+
+def average_line(lines: Iterable[Line]) -> Line | None:
+    """The first line that is an average over datasets."""
+    return next((line for line in lines if line.scenario == ""), None)
 
 
 def _usable(line: Line) -> bool:
@@ -132,35 +133,35 @@ def _usable(line: Line) -> bool:
 
 
 def something_missing(lines: Iterable[Line]) -> bool:
-    """Whether a dataset, or a seed of one, is left out of what a claim is judged by."""
+    """Whether a dataset, or a seed of one, is missing from what a claim is judged by."""
     counted = [line for line in lines if line.counts]
     return any(not _usable(line) or (line.value is not None and line.value.seeds < line.ran) for line in counted)
 
 
-def all_of(lines: list[Line]) -> Verdict:
-    """As EVERY_DATASET says."""
-    found = {line.verdict for line in lines if line.counts}
-    run = found - {Verdict.NOT_RUN, Verdict.NOT_TESTABLE}
-    if not run:
+def on_every_dataset(lines: list[Line]) -> Verdict:
+    """Holds if it holds on all datasets, does not hold if it fails on all that can be judged, else in part."""
+    verdicts = {line.verdict for line in lines if line.counts}
+    known = verdicts - {Verdict.NOT_RUN, Verdict.NOT_TESTABLE}
+    if not known:
         return Verdict.NOT_TESTABLE
-    if run == {Verdict.FAILS}:
+    if known == {Verdict.FAILS}:
         return Verdict.FAILS
-    return Verdict.HOLDS if found == {Verdict.HOLDS} else Verdict.IN_PART
+    return Verdict.HOLDS if verdicts == {Verdict.HOLDS} else Verdict.IN_PART
 
 
 def unjudged(lines: Iterable[Line]) -> list[Line]:
-    """Those with a number, to stand beside those that are judged."""
+    """The lines with a number, without their verdicts."""
     return [replace(line, verdict=None) for line in lines if line.value is not None]
 
 
-def on_average(rule: Rule) -> Callable[[list[Line]], Verdict]:
-    """Judged by the line of all datasets; at best in part where one of them was not run, or not in every seed."""
+def on_average(judge: Judge) -> Callable[[list[Line]], Verdict]:
+    """Judged by the average over datasets; at best in part where a dataset, or a seed of one, is missing."""
 
-    def judge(lines: list[Line]) -> Verdict:
-        whole = next((line.value for line in lines if line.scenario == ""), None)
-        if whole is None:
+    def judge_lines(lines: list[Line]) -> Verdict:
+        line = average_line(lines)
+        if line is None or line.value is None:
             return Verdict.NOT_TESTABLE
-        verdict = rule(whole)
+        verdict = judge(line.value)
         return Verdict.IN_PART if verdict is Verdict.HOLDS and something_missing(lines) else verdict
 
-    return judge
+    return judge_lines

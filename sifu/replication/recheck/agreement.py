@@ -1,14 +1,14 @@
 """How well does a cell that was run again agree with the stored ones?
 
-What is drawn for a seed has the same bits on any device, so that every number is compared with its own seed's, request
-by request. What is left is rounding, which may move a stop to another look. Far from the target looks are many rounds
-apart, within a certain distance of it one comes with every round (sifu/federation/stop.py). Rounds are close within
-the longest way from one look to the next, which near the target is many looks; accuracies within that distance.
+All draws of a seed have the same bits on any device. So every number is compared with that of its own seed, request by
+request. Only rounding differs, and it may move a stop to another evaluation. Far from the target evaluations are many
+rounds apart; within a certain distance of it every round is evaluated (sifu/federation/stop.py). Rounds are close
+within the longest wait between two evaluations, accuracies within that distance.
 
-Rounding grows over rounds: in a network until it is as if a seed had been drawn anew. For another device, another torch
-or, on a GPU, other seeds beside it than the stored cell was made with, a number may therefore lie within seeds: between
-the least and the largest of all stored seeds, widened by their standard deviation. That is weak evidence (scratch's
-rows often lie within SIFU's), so it has a name of its own. A number that only one side has differs.
+Rounding grows over rounds, in a network until the seed is as good as another one. With another device, another torch
+or, on a GPU, another block of seeds a number may therefore lie within seeds: between the least and the largest of all
+stored seeds, widened by their standard deviation. That is weak evidence (scratch's rows often lie within SIFU's), so it
+has a name of its own. A number that only one side has differs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from sifu.federation.stop import EVALUATION_INTERVALS
-from sifu.replication.claims.tables import Tables
+from sifu.replication.claims.stored_tables import StoredTables
 from sifu.store.cell import CellKey
 
 Value = str | int | float  # a status, rounds, an accuracy
@@ -31,71 +31,72 @@ _ACCURACY = min(distance for distance, _ in EVALUATION_INTERVALS)
 _SEQUENCE = ["scenario", "variant", "stop"]
 
 
-class Verdict(Enum):
-    """From the best to the worst."""
+class Agreement(Enum):
+    """How well a number agrees, from the best to the worst."""
 
     SAME = "same"  # to the digits that are printed
-    CLOSE = "close"  # to its own seed's
-    WITHIN_SEEDS = "within seeds"  # no closer than another seed's would be
+    CLOSE = "close"  # to that of its own seed
+    WITHIN_SEEDS = "within seeds"  # no closer than another seed would be
     DIFFERS = "differs"
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One number of one request: as stored for the cell's seed, and as run again; None: not there."""
+    """One number of one request: as stored for the cell's seed, and as run again; None: missing."""
 
     request: int
     quantity: str
     stored: Value | None
     again: Value | None
-    verdict: Verdict
+    agreement: Agreement
 
 
-def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    return max(verdicts, key=list(Verdict).index, default=Verdict.DIFFERS)
+def worst(agreements: Iterable[Agreement]) -> Agreement:
+    """The worst of several; of none, that it differs."""
+    return max(agreements, key=list(Agreement).index, default=Agreement.DIFFERS)
 
 
-def compare(cell: CellKey, stored: Tables, again: Tables, *, elsewhere: bool) -> list[Compared]:
+def compare(cell: CellKey, stored: StoredTables, again: StoredTables, *, elsewhere: bool) -> list[Compared]:
     """The status, the rounds and every accuracy of all requests of a cell's seed, under the cell's stop rule.
 
-    `elsewhere`: it was run again where rounding may be another one: another device, torch or, on a GPU, block.
+    `elsewhere`: rounding may differ, as device, torch or, on a GPU, block of the re-run are others.
     """
-    then, now = _values(stored, cell), _values(again, cell)
-    own = [key for key in then | now if cell.seed in then[key] or cell.seed in now[key]]
-    found = []
+    before, after = _values(stored, cell), _values(again, cell)
+    own = [key for key in before | after if cell.seed in before[key] or cell.seed in after[key]]
+    compared = []
     for request, quantity in sorted(own, key=lambda key: key[0]):
-        seeds, value = then[request, quantity], now[request, quantity].get(cell.seed)
-        verdict = _verdict(seeds, cell.seed, value, elsewhere)
-        found.append(Compared(request, quantity, seeds.get(cell.seed), value, verdict))
-    return found
+        seeds, value = before[request, quantity], after[request, quantity].get(cell.seed)
+        agreement = _agreement(seeds, cell.seed, value, elsewhere)
+        compared.append(Compared(request, quantity, seeds.get(cell.seed), value, agreement))
+    return compared
 
 
-def _values(tables: Tables, cell: CellKey) -> defaultdict[tuple[int, str], dict[int, Value]]:
+def _values(tables: StoredTables, cell: CellKey) -> defaultdict[tuple[int, str], dict[int, Value]]:
     """Every seed's value of a request and quantity."""
-    found: defaultdict[tuple[int, str], dict[int, Value]] = defaultdict(dict)
+    values: defaultdict[tuple[int, str], dict[int, Value]] = defaultdict(dict)
     cells, metrics = (_rows(table, cell) for table in (tables.cells, tables.metrics))
     for row in cells.to_dict("records"):
-        found[row["request"], "status"][row["seed"]] = str(row["status"])
-        found[row["request"], "rounds"][row["seed"]] = int(row["rounds"])
+        values[row["request"], "status"][row["seed"]] = str(row["status"])
+        values[row["request"], "rounds"][row["seed"]] = int(row["rounds"])
     for row in metrics[metrics["metric"] == "accuracy"].to_dict("records"):
-        found[row["request"], f"accuracy, {row['subset']}"][row["seed"]] = float(row["value"])
-    return found
+        values[row["request"], f"accuracy, {row['subset']}"][row["seed"]] = float(row["value"])
+    return values
 
 
 def _rows(table: pd.DataFrame, cell: CellKey) -> pd.DataFrame:
-    """Those of all seeds and requests."""
+    """The rows of all seeds and requests of a cell's scenario, variant and stop."""
     return table[(table[_SEQUENCE] == list(cell[:3])).all(axis=1)]
 
 
-def _verdict(stored: dict[int, Value], seed: int, again: Value | None, elsewhere: bool) -> Verdict:
+def _agreement(stored: dict[int, Value], seed: int, again: Value | None, elsewhere: bool) -> Agreement:
     own = stored.get(seed)
     if own is None or again is None:
-        return Verdict.DIFFERS
+        return Agreement.DIFFERS
     if text(own) == text(again):
-        return Verdict.SAME
+        return Agreement.SAME
     if _is_close(own, again):
-        return Verdict.CLOSE
-    return Verdict.WITHIN_SEEDS if elsewhere and _within(list(stored.values()), again) else Verdict.DIFFERS
+        return Agreement.CLOSE
+    return Agreement.WITHIN_SEEDS if elsewhere and _within(list(stored.values()), again) else Agreement.DIFFERS
 
 
 def _is_close(own: Value, again: Value) -> bool:
@@ -109,7 +110,7 @@ def _room(value: int | float) -> float:
 
 
 def _within(stored: list[Value], again: Value) -> bool:
-    """A status that a seed has; a number in the range of the seeds, which may all have the same."""
+    """Whether a seed has the same status, or a number lies in the range of the seeds, widened by their spread."""
     if isinstance(again, str):
         return again in stored
     values = np.array(stored, dtype=float)
@@ -118,7 +119,7 @@ def _within(stored: list[Value], again: Value) -> bool:
 
 
 def text(value: Value | None) -> str:
-    """As it is printed: rounds in full, accuracies to one answer in ten thousand."""
+    """A number as it is printed: rounds in full, accuracies with four digits."""
     if value is None:
         return "missing"
     return f"{value:.4f}" if isinstance(value, float) else str(value)

@@ -35,21 +35,22 @@ class Machine:
 
     @property
     def together(self) -> bool:
-        """On a GPU distances are added up in an order that depends on the number of seeds, and Last makes noise of
-        them: only the whole block repeats it to the digit. Ten seeds take two to three times as long as one there.
+        """Whether all seeds of a block are run. On a GPU distances are summed in an order that depends on the number
+        of seeds, and Last scales its noise by them: only the whole block repeats it to the digit. Ten seeds take two
+        to three times as long as one there.
         """
         return self.seeds == "block" or (self.seeds == "auto" and choose_device(self.device).type == "cuda")
 
 
 def seeds_with(cell: CellKey, stored: Path, *, together: bool) -> range:
-    """The cell's own seed, or all that it was stored with."""
+    """The cell's own seed, or all seeds of its stored block."""
     if not together:
         return range(cell.seed, cell.seed + 1)
     return block_seeds(cells_file(cell, stored).parent.name)
 
 
 def rerun(cell: CellKey, machine: Machine, folder: Path) -> None:
-    """Writes the training, the unlearning under the cell's stop rule and the metrics of its seeds to `folder`."""
+    """Write the training, the unlearning under the cell's stop rule and the metrics of its seeds to `folder`."""
     scenario = _scenario(cell, machine)
     seeds = seeds_with(cell, machine.stored, together=machine.together)
     held = stage_folder(str(folder), "partition", cell.scenario, block_name(seeds))
@@ -65,20 +66,20 @@ def rerun(cell: CellKey, machine: Machine, folder: Path) -> None:
         machine.precision,
     )
     run_train(block, _place(folder, "train", block))
-    variants = list(dict.fromkeys([*run_beside(scenario), cell.variant]))
+    variants = list(dict.fromkeys([*needed_variants(scenario), cell.variant]))
     for name in variants:
         _unlearn(block, name, _method(name, scenario, cell, machine), folder)
     weights = {name: _place(folder, "unlearn", block, name) / "weights.safetensors" for name in variants}
     run_verify(block, _place(folder, "verify", block), variants=weights)
 
 
-def run_beside(scenario: Scenario) -> tuple[str, ...]:
-    """What clients find with their triggers is judged beside scratch."""
+def needed_variants(scenario: Scenario) -> tuple[str, ...]:
+    """The variants that any cell of a scenario needs: triggers are judged by scratch's answers."""
     return () if scenario.backdoor is None else (REFERENCE,)
 
 
 def _scenario(cell: CellKey, machine: Machine) -> Scenario:
-    """The cell's, with no other limit on recovery than its own."""
+    """The cell's scenario, with no other limit on recovery than the cell's own."""
     scenario = load_scenario(machine.config / "scenarios.yaml", cell.scenario, machine.data_root)
     return replace(scenario, budgets=tuple(share for share in scenario.budgets if stop_name(share) == cell.stop))
 
@@ -88,13 +89,13 @@ def _place(folder: Path, stage: str, block: Block, variant: str = "") -> Path:
 
 
 def _method(name: str, scenario: Scenario, cell: CellKey, machine: Machine) -> Method:
-    """With the value that the stored search found, where the variant has one."""
+    """The method of a variant, with the value that the stored search chose where it has one."""
     variant = load_variant(machine.config / "variants.yaml", name)
     if variant.search is None:
         return method_of(name, variant, scenario)
     searched = scenario.searched_as or cell.scenario
-    found = stage_folder(str(machine.stored), "search", searched, variant.search.block, name)
-    return method_of(name, variant, scenario, chosen_values(found / "search.parquet", variant.search))
+    search = stage_folder(str(machine.stored), "search", searched, variant.search.block, name)
+    return method_of(name, variant, scenario, chosen_values(search / "search.parquet", variant.search))
 
 
 def _unlearn(block: Block, variant: str, method: Method, folder: Path) -> None:

@@ -9,17 +9,17 @@ from pathlib import Path
 from sifu.errors import DataError, StoreError
 from sifu.replication.recheck.pace import Pace
 from sifu.replication.recheck.rerun import seeds_with
-from sifu.replication.recheck.stored import Stored
+from sifu.replication.recheck.stored_run import StoredRun
 from sifu.store.cell import CellKey
 
 
 def sample_cells(
-    stored: Stored, count: int, minutes: float, seed: int, pace_of: Callable[[str], Pace], *, together: bool = False
+    stored: StoredRun, count: int, minutes: float, seed: int, pace_of: Callable[[str], Pace], *, together: bool = False
 ) -> list[CellKey]:
     """At most `count` cells, each of which takes at most its share of `minutes` by estimate.
 
-    All requests of a scenario, variant, stop and seed, or (`together`) of all seeds of its block, are answered by one
-    re-run, which is drawn once. A scenario without its dataset is passed over.
+    One re-run answers all requests of a scenario, variant, stop and seed, or (`together`) of all seeds of a block; it
+    is drawn once. A scenario without its dataset is left out.
     """
     cells = [CellKey(*row) for row in stored.candidates()[list(CellKey._fields)].itertuples(index=False)]
     paces = _paces({cell.scenario for cell in cells}, pace_of)
@@ -40,20 +40,20 @@ def sample_cells(
 def _runs(cells: list[CellKey], folder: Path, together: bool) -> dict[CellKey, range]:
     """The first cell of each re-run, and the seeds that are run with it."""
     sequences = {cell[:4]: cell for cell in reversed(cells)}.values()
-    found = {(cell[:3], seeds_with(cell, folder, together=together)): cell for cell in sequences}
-    return {cell: seeds for (_, seeds), cell in sorted(found.items(), key=lambda item: item[1])}
+    first = {(cell[:3], seeds_with(cell, folder, together=together)): cell for cell in sequences}
+    return {cell: seeds for (_, seeds), cell in sorted(first.items(), key=lambda item: item[1])}
 
 
-def _seconds(cell: CellKey, seeds: range, stored: Stored, pace: Pace) -> float:
-    return pace.round_seconds * stored.rounds(cell, seeds, pace.beside)
+def _seconds(cell: CellKey, seeds: range, stored: StoredRun, pace: Pace) -> float:
+    return pace.round_seconds * stored.rounds(cell, seeds, pace.needed)
 
 
 def _paces(scenarios: set[str], pace_of: Callable[[str], Pace]) -> dict[str, Pace]:
-    """Of each scenario whose dataset is here."""
-    found = {}
+    """The pace of each scenario whose dataset is available."""
+    paces = {}
     for name in sorted(scenarios):
         try:
-            found[name] = pace_of(name)
+            paces[name] = pace_of(name)
         except DataError:
             continue
-    return found
+    return paces

@@ -11,13 +11,10 @@ import pandas as pd
 import pytest
 
 from sifu.cli.main import main
-from sifu.docs.blocks import filled
-from sifu.replication.published import MNIST, REPLICATION, quoted
 from sifu.store.parquet import write_table
 from sifu.store.provenance import provenance
 from sifu.store.schemas import SWEEP
 from sifu.store.timing import JobTime, busy_seconds, read_job_time, timed
-from tests.conftest import REPO
 from tests.small_run import BLOCK, VARIANTS
 
 
@@ -117,23 +114,3 @@ def test_a_job_that_fails_leaves_no_time(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="broken"), timed(tmp_path):
         raise ValueError("broken")
     assert not list(tmp_path.iterdir())
-
-
-def test_the_readme_quotes_the_replication_once_it_is_there(small_run: Path, tmp_path: Path) -> None:
-    page = "<!-- docs: figure --><!-- end --> <!-- docs: tables --><!-- end --> <!-- docs: setting --><!-- end -->"
-    page += "\n<!-- docs: headline -->\n<!-- end -->\n"
-    shutil.copytree(REPO / MNIST, tmp_path / MNIST)
-    before = filled(page, tmp_path)
-    assert "(docs/mnist/requests.png)" in before
-    assert "make mnist" in before
-    manifest(small_run)
-    shutil.copytree(small_run / "results" / "report", tmp_path / REPLICATION / "report")
-    assert quoted(tmp_path).folder == tmp_path / MNIST, "a run without its manifest is quoted"
-    shutil.copy(small_run / "results" / "manifest.json", tmp_path / REPLICATION)
-    after = filled(page, tmp_path)
-    assert "(results/paper/report/figures/requests.png)" in after
-    assert "[all requests](results/paper/report/tables/headline.md)" in after
-    assert "Smoke with the paper's settings: 20 clients" in after
-    assert "make paper" in after
-    assert "| SIFU | " in after
-    assert "mnist" not in after

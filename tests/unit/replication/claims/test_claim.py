@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sifu.replication.claims import backdoor, bound, certificate, forgetting, last, rounds, sigma, trade_off, watermark
-from sifu.replication.claims.claim import Line, Measured, Verdict, all_of, judged, on_average
-from sifu.replication.claims.tables import DATASETS
+from sifu.replication.claims.claim import Line, Measured, Verdict, judged, on_average, on_every_dataset
+from sifu.replication.claims.stored_tables import DATASETS
 from tests.claimed import World
 
 HOLDS, IN_PART, FAILS, NOT_TESTABLE, NOT_RUN = Verdict
@@ -128,9 +128,9 @@ def lines(*verdicts: Verdict) -> list[Line]:
     ],
 )
 def test_a_claim_about_every_dataset(found: list[Verdict], wanted: Verdict) -> None:
-    assert all_of(lines(*found)) is wanted
-    beside = Line("mnist_by_writer", "", between(0, 1), None)
-    assert all_of([*lines(*found), beside]) is wanted, "a scenario that stands beside counts"
+    assert on_every_dataset(lines(*found)) is wanted
+    shown = Line("mnist_by_writer", "", between(0, 1), None)
+    assert on_every_dataset([*lines(*found), shown]) is wanted, "a scenario that is only shown counts"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Claims: each where it is true and where it is false, and every measure on numbers on paper (tests/claimed.py)."""
+"""Claims: each where it is true and where it is false, and measures on numbers known by hand (tests/claimed.py)."""
 
 from __future__ import annotations
 
@@ -7,28 +7,19 @@ from dataclasses import replace
 import pytest
 
 from sifu.plan.load import load_suite, read_yaml
-from sifu.replication.claims import CLAIMS, PAPER, forgetting, trade_off
-from sifu.replication.claims.claim import Claim, Measured, Verdict
-from sifu.replication.claims.tables import DATASETS
-from tests.claimed import Said, World
+from sifu.replication.claims import forgetting, trade_off
+from sifu.replication.claims.catalog import CLAIMS, PAPER
+from sifu.replication.claims.claim import Verdict
+from sifu.replication.claims.stored_tables import DATASETS
+from tests.claimed import Outcome, World, claim, measured, verdict
 from tests.conftest import REPO
 
 HOLDS, IN_PART, FAILS, NOT_TESTABLE, NOT_RUN = Verdict
 
 
-def claim(name: str) -> Claim:
-    (found,) = (claim for claim in CLAIMS if claim.name.startswith(name))
-    return found
-
-
-def verdict(name: str, world: World) -> Verdict:
-    chosen = claim(name)
-    return chosen.judge(chosen.measure(world.tables()))
-
-
 HISTORY = "SIFU's speed-up comes from what it keeps"
 RESTART = {
-    ("*", "sifu_strict"): Said(100, cut=0)
+    ("*", "sifu_strict"): Outcome(100, cut=0)
 }  # no faster than scratch, which the claim on strict accounting denies
 
 
@@ -45,7 +36,7 @@ def test_every_claim_holds_where_it_is_true(name: str) -> None:
 @pytest.mark.parametrize("name", [claim.name for claim in CLAIMS])
 def test_a_claim_without_a_dataset_is_not_testable(name: str) -> None:
     assert verdict(name, World(())) is NOT_TESTABLE
-    assert verdict(name, World(("mnist_by_writer",))) is NOT_TESTABLE, "what stands beside counts"
+    assert verdict(name, World(("mnist_by_writer",))) is NOT_TESTABLE, "a scenario that is only shown counts"
 
 
 @pytest.mark.parametrize("name", [claim.name for claim in CLAIMS if "trade-off" not in claim.name])
@@ -56,33 +47,33 @@ def test_without_celeba_a_claim_holds_in_part(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "world"),
     [
-        ("SIFU takes 52%", World(changes={("*", "sifu"): Said(101, 0.02)})),
-        ("FedEraser takes 12%", World(changes={("*", "fed_eraser_released_searched"): Said(99)})),
-        ("SIFU has the best trade-off", World(changes={("*", "last"): Said(gap=0.05)})),
-        ("Fine-tuning", World(changes={("*", "fine_tuning"): Said(50, 0.04)})),
-        ("FedAccum forgets", World(changes={("*", "fed_accum_released"): Said(50, 0.0)})),
+        ("SIFU takes 52%", World(changes={("*", "sifu"): Outcome(101, 0.02)})),
+        ("FedEraser takes 12%", World(changes={("*", "fed_eraser_released_searched"): Outcome(99)})),
+        ("SIFU has the best trade-off", World(changes={("*", "last"): Outcome(gap=0.05)})),
+        ("Fine-tuning", World(changes={("*", "fine_tuning"): Outcome(50, 0.04)})),
+        ("FedAccum forgets", World(changes={("*", "fed_accum_released"): Outcome(50, 0.0)})),
         (
             "Last does well",
-            World(changes={(name, "last"): Said(retain=0.9 if "cifar" in name else 0.5) for name in DATASETS}),
+            World(changes={(name, "last"): Outcome(retain=0.9 if "cifar" in name else 0.5) for name in DATASETS}),
         ),
-        ("Last never", World(changes={("*", "last"): Said(30)})),
-        ("With watermarks", World(changes={("*", "fine_tuning"): Said(40, 0.02)})),  # as fast, and forgets as well
-        (HISTORY, World(changes={("*", "sifu_strict"): Said(70, cut=10)})),  # 30% by noise, half of SIFU's 60%
+        ("Last never", World(changes={("*", "last"): Outcome(30)})),
+        ("With watermarks", World(changes={("*", "fine_tuning"): Outcome(40, 0.02)})),  # as fast, and forgets as well
+        (HISTORY, World(changes={("*", "sifu_strict"): Outcome(70, cut=10)})),  # 30% by noise, half of SIFU's 60%
         ("The best sigma", World(sweep={0.1: (51.0, "done"), 1.0: (20.0, "not_reached")})),  # 100 / 51 < 2
-        ("SIFU's forget accuracy", World(changes={("*", "sifu"): Said(40, 0.2)})),
+        ("SIFU's forget accuracy", World(changes={("*", "sifu"): Outcome(40, 0.2)})),
         ("alpha", World(held={"": 0.99})),
-        ("DP", World(changes={("*", "dp_released"): Said(30, 0.01)})),
-        ("SIFU's certificate", World(changes={("*", "sifu"): Said(40, delta=1.0)})),
-        ("Strict SIFU's certificate", World(changes={("*", "sifu_strict"): Said(40, delta=0.011)})),
-        ("Clients with backdoors", World(changes={("*", "sifu"): Said(40, triggers=60)})),
-        ("SIFU's speed-up survives", World(changes={("*", "sifu_strict"): Said(100)})),
-        ("SIFU's speed-up is that", World(changes={("*", "sifu_released"): Said(120)})),
-        ("FedEraser, corrected", World(changes={("*", "fed_eraser_searched"): Said(80)})),
-        ("FedAccum, corrected", World(changes={("*", "fed_accum"): Said(50, 0.0)})),
-        ("SIFU's trade-off is still the best beside corrected", World(changes={("*", "fed_accum"): Said(gap=0.0)})),
-        ("SIFU's trade-off is still the best with DP", World(changes={("*", "dp_released"): Said(gap=0.05)})),
-        ("SIFU's trade-off is still the best beside scratch", World(changes={("*", "last"): Said(gap=0.05)})),
-        ("For other sets", World(changes={("*", "sifu"): Said(101, 0.02)})),
+        ("DP", World(changes={("*", "dp_released"): Outcome(30, 0.01)})),
+        ("SIFU's certificate", World(changes={("*", "sifu"): Outcome(40, delta=1.0)})),
+        ("Strict SIFU's certificate", World(changes={("*", "sifu_strict"): Outcome(40, delta=0.011)})),
+        ("Clients with backdoors", World(changes={("*", "sifu"): Outcome(40, triggers=60)})),
+        ("SIFU's speed-up survives", World(changes={("*", "sifu_strict"): Outcome(100)})),
+        ("SIFU's speed-up is that", World(changes={("*", "sifu_released"): Outcome(120)})),
+        ("FedEraser, corrected", World(changes={("*", "fed_eraser_searched"): Outcome(80)})),
+        ("FedAccum, corrected", World(changes={("*", "fed_accum"): Outcome(50, 0.0)})),
+        ("SIFU's trade-off is still the best next to corrected", World(changes={("*", "fed_accum"): Outcome(gap=0.0)})),
+        ("SIFU's trade-off is still the best with DP", World(changes={("*", "dp_released"): Outcome(gap=0.05)})),
+        ("SIFU's trade-off is still the best next to scratch", World(changes={("*", "last"): Outcome(gap=0.05)})),
+        ("For other sets", World(changes={("*", "sifu"): Outcome(101, 0.02)})),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -90,16 +81,9 @@ def test_every_claim_fails_where_it_is_false(name: str, world: World) -> None:
     assert verdict(name, world) is FAILS
 
 
-def measured(name: str, world: World, scenario: str, place: int = 0) -> Measured:
-    found = [line for line in claim(name).measure(world.tables()) if line.scenario == scenario]
-    value = found[place].value
-    assert value is not None
-    return value
-
-
 def test_rounds_are_those_of_all_requests_seed_by_seed() -> None:
     """Two requests of 40, 60 and 80 rounds, scratch 100 each: 60%, 40% and 20% are saved, 40% in the mean."""
-    world = World(("mnist",), {("mnist", "sifu"): Said(40, spread=20)})
+    world = World(("mnist",), {("mnist", "sifu"): Outcome(40, spread=20)})
     found = measured("SIFU takes", world, "mnist")
     assert found.mean == pytest.approx(0.4)
     assert (found.low, found.high, found.seeds) == (pytest.approx(0.2), pytest.approx(0.6), 3)
@@ -107,18 +91,18 @@ def test_rounds_are_those_of_all_requests_seed_by_seed() -> None:
 
 def test_the_average_is_over_datasets_then_over_seeds() -> None:
     """MNIST saves 60, 40, 20%; FashionMNIST 60% always: seeds average 60, 50, 40%, the mean is 50%."""
-    world = World(("mnist", "fashionmnist", "mnist_by_writer"), {("mnist", "sifu"): Said(40, spread=20)})
+    world = World(("mnist", "fashionmnist", "mnist_by_writer"), {("mnist", "sifu"): Outcome(40, spread=20)})
     assert measured("SIFU takes", world, "").mean == pytest.approx(0.5)
 
 
 def test_seeds_that_did_not_finish_have_no_cost() -> None:
     """They were run all the same."""
-    world = World(("mnist",), {("mnist", "sifu"): Said(1, status="diverged")})
+    world = World(("mnist",), {("mnist", "sifu"): Outcome(1, status="diverged")})
     assert verdict("SIFU takes", world) is NOT_TESTABLE
     found = {line.scenario: line for line in reversed(claim("SIFU takes").measure(world.tables()))}
     assert (found["mnist"].verdict, found["mnist"].ran) == (NOT_TESTABLE, 3)
     assert (found["celeba"].verdict, found["celeba"].ran) == (NOT_RUN, 0)
-    stopped = World(changes={("*", "fed_eraser_released_searched"): Said(150, status="not_reached")})
+    stopped = World(changes={("*", "fed_eraser_released_searched"): Outcome(150, status="not_reached")})
     assert verdict("FedEraser takes", stopped) is NOT_TESTABLE, "rounds after which it was stopped are no cost"
     lost = World(("mnist",), sweep={0.1: (10.0, "diverged")})
     assert claim("The best sigma").measure(lost.tables())[0].verdict is NOT_TESTABLE
@@ -132,24 +116,22 @@ def test_the_best_sigma_is_one_that_gets_there() -> None:
 
 def test_gaps_add_up_and_the_best_rival_counts() -> None:
     """SIFU: 0.1 + 0.1; fine-tuning 0.15 + 0.15, the others 0.5 + 0.5: the difference is 0.1."""
-    world = World(("mnist",), {("mnist", "fine_tuning"): Said(gap=0.15)})
+    world = World(("mnist",), {("mnist", "fine_tuning"): Outcome(gap=0.15)})
     assert measured("SIFU has", world, "mnist").mean == pytest.approx(0.1)
-    assert "(fine_tuning)" in claim("SIFU has").measure(world.tables())[0].what
+    assert claim("SIFU has").measure(world.tables())[0].note == "fine_tuning"
 
 
 def test_a_trade_off_needs_all_rivals() -> None:
     tables = World(("mnist",)).tables()
-    there = tables.metrics["variant"] != "last"
-    found = trade_off.best_trade_off(trade_off.RELEASED)(replace(tables, metrics=tables.metrics[there]))
+    kept = tables.metrics["variant"] != "last"
+    found = trade_off.best_trade_off(trade_off.RELEASED)(replace(tables, metrics=tables.metrics[kept]))
     assert found[0].verdict is NOT_TESTABLE
 
 
-def test_trade_offs_of_sifu_and_of_scratch_stand_beside() -> None:
-    """0.1 + 0.1 and 0.5 + 0.5, and nothing of who was not run."""
-    beside = [
-        line for line in claim("SIFU has").measure(World(("mnist",)).tables()) if line.what.startswith("gaps of s")
-    ]
-    means = {line.what: line.value.mean for line in beside if line.value is not None}
+def test_trade_offs_of_sifu_and_of_scratch_are_shown() -> None:
+    """0.1 + 0.1 and 0.5 + 0.5, and nothing of a method that was not run."""
+    gaps = [line for line in claim("SIFU has").measure(World(("mnist",)).tables()) if line.what.startswith("gaps of s")]
+    means = {line.what: line.value.mean for line in gaps if line.value is not None}
     assert means == {"gaps of sifu": pytest.approx(0.2), "gaps of scratch": pytest.approx(1.0)}
 
 
@@ -179,7 +161,7 @@ def test_strict_psi_must_be_a_bound_for_its_certificate() -> None:
 
 
 def test_overlap_is_what_the_paper_claims_of_fashion_mnist() -> None:
-    changes = {(name, "sifu"): Said(40, 0.0) for name in ("mnist", "fashionmnist")}
+    changes = {(name, "sifu"): Outcome(40, 0.0) for name in ("mnist", "fashionmnist")}
     lines = forgetting.slightly_above(World(changes=changes).tables())
     found = {line.scenario: line.verdict for line in lines if line.verdict is not None}
     assert (found["mnist"], found["fashionmnist"]) == (IN_PART, HOLDS)
@@ -190,30 +172,30 @@ def test_commands_name_what_the_config_runs() -> None:
     plan, pair = read_yaml(config), ["scratch", "sifu"]
     load_suite(plan | {"scenarios": ["mnist"], "variants": pair, "shown": pair}, config.parent)
     for found in CLAIMS:
-        if "--cell" in found.again:
-            scenario, variant, seed, *stop = found.again.split("--cell ")[1].split("/")
+        if "--cell" in found.command:
+            scenario, variant, seed, *stop = found.command.split("--cell ")[1].split("/")
             limited = "trade-off" in found.name or found.name.startswith("Last does well")
             assert stop == (["budget_25"] if limited else [])
             assert scenario in plan["scenarios"]
             assert variant in plan["variants"]
             assert int(seed) in range(plan["first_seed"], plan["first_seed"] + plan["num_seeds"])
         else:
-            assert "--configfile config/paper.yaml" in found.again
+            assert "--configfile config/paper.yaml" in found.command
     assert len({found.name for found in CLAIMS}) == len(CLAIMS)
     assert len(PAPER) == 13
 
 
 def test_models_that_never_recovered_have_not_forgotten() -> None:
-    """DP's model knows nobody, as it never got back to the target: no seed has a number, of three that were run."""
-    found = claim("DP").measure(World(changes={("*", "dp_released"): Said(30, 0.0, status="not_reached")}).tables())
+    """DP's model never gets back to the target: no seed has a number, of three that were run."""
+    found = claim("DP").measure(World(changes={("*", "dp_released"): Outcome(30, 0.0, status="not_reached")}).tables())
     assert (found[0].value, found[0].verdict, found[0].ran) == (None, NOT_TESTABLE, 3)
-    lost = World(changes={("*", "scratch"): Said(status="not_reached")})
+    lost = World(changes={("*", "scratch"): Outcome(status="not_reached")})
     assert claim("Fine-tuning").measure(lost.tables())[0].verdict is NOT_TESTABLE, "nor has scratch's"
 
 
 def test_last_is_not_blamed_where_scratch_fails() -> None:
     """CIFAR's target may be out of reach for all."""
-    lost = World(changes={("*", "scratch"): Said(status="not_reached")})
+    lost = World(changes={("*", "scratch"): Outcome(status="not_reached")})
     for name in ("Last does well", "Last never"):
         assert verdict(name, lost) is NOT_TESTABLE
 
@@ -231,15 +213,15 @@ def test_a_seed_that_last_lacks_counts_on_cifar_too() -> None:
 
 
 def test_how_far_last_stays_below_scratch() -> None:
-    """0.9 at the target minus 0.5 under both limits; beside it: it never recovers."""
+    """0.9 at the target minus 0.5 under both limits; and it never recovers."""
     assert measured("Last does well", World(), "cifar10").mean == pytest.approx(0.4)
     assert measured("Last does well", World(), "cifar10", 1).mean == 0
-    assert measured("Last never", World(changes={("*", "last"): Said(30)}), "mnist").mean == 1
+    assert measured("Last never", World(changes={("*", "last"): Outcome(30)}), "mnist").mean == 1
 
 
 def test_a_restart_is_one_only_from_the_first_rounds() -> None:
     """10 rounds of 100 are saved from round 10, neither nothing nor half of SIFU's 60; round 11 is not the start."""
-    early, late = (World(changes={("*", "sifu_strict"): Said(90, cut=cut)}) for cut in (10, 11))
+    early, late = (World(changes={("*", "sifu_strict"): Outcome(90, cut=cut)}) for cut in (10, 11))
     found = claim(HISTORY).measure(early.tables())[0]
     assert (found.verdict, found.value and found.value.mean) == (IN_PART, pytest.approx(0.1))
     assert claim(HISTORY).measure(late.tables())[0].verdict is NOT_TESTABLE
@@ -247,7 +229,7 @@ def test_a_restart_is_one_only_from_the_first_rounds() -> None:
 
 def test_both_references_of_a_trade_off_are_judged() -> None:
     """Gaps under the same limit are half as large here: 1.0 / 2 - 0.2 / 2."""
-    world, same = World(("mnist",)), "SIFU's trade-off is still the best beside scratch"
+    world, same = World(("mnist",)), "SIFU's trade-off is still the best next to scratch"
     assert measured("SIFU has", world, "mnist").mean == pytest.approx(0.8)
     assert measured(same, world, "mnist").mean == pytest.approx(0.4)
     assert claim(same).measure(world.tables())[0].what.endswith("to scratch under the same limit")
@@ -256,20 +238,20 @@ def test_both_references_of_a_trade_off_are_judged() -> None:
 @pytest.mark.parametrize(
     ("change", "wanted"),
     [
-        ({("*", "fed_accum"): Said(50, 0.0)}, IN_PART),  # SIFU is not the only one
-        ({("*", "fed_accum"): Said(50, 0.0, status="not_reached")}, HOLDS),
-        ({("*", "sifu"): Said(40, 0.2)}, FAILS),  # fast, but it knows them
-        ({("mnist", "sifu"): Said(40, status="diverged")}, IN_PART),  # nothing to measure on one of five
+        ({("*", "fed_accum"): Outcome(50, 0.0)}, IN_PART),  # SIFU is not the only one
+        ({("*", "fed_accum"): Outcome(50, 0.0, status="not_reached")}, HOLDS),
+        ({("*", "sifu"): Outcome(40, 0.2)}, FAILS),  # fast, but it does not forget
+        ({("mnist", "sifu"): Outcome(40, status="diverged")}, IN_PART),  # nothing to measure on one of five
     ],
 )
-def test_only_sifu_is_faster_and_forgets(change: dict[tuple[str, str], Said], wanted: Verdict) -> None:
+def test_only_sifu_is_faster_and_forgets(change: dict[tuple[str, str], Outcome], wanted: Verdict) -> None:
     assert verdict("For other sets", World(changes=change)) is wanted
     saved, known = (measured("For other sets", World(), "mnist", place).mean for place in (0, 1))
     assert (saved, known) == (pytest.approx(0.6), pytest.approx(0.02)), "40 of 100 rounds"
 
 
-def test_clients_who_had_done_nothing_are_not_hidden() -> None:
-    """Of 100 who had, 30 are hidden; with 50 more who had not, 80 of 150 would be more than half."""
+def test_clients_that_did_not_take_part_are_not_hidden() -> None:
+    """Of 100 that took part 30 are hidden; with 50 more that did not, 80 of 150 would be more than half."""
     name = "Strict SIFU's certificate"
     assert measured(name, World(hidden=0.3, idle=50), "mnist", 1).mean == pytest.approx(0.3)
     assert verdict(name, World(hidden=0.3, idle=50)) is FAILS

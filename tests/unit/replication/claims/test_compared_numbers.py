@@ -1,4 +1,4 @@
-"""Numbers that stand beside those a claim is judged by: each on a world where it is on paper."""
+"""Numbers that are shown with a claim and not judged: each in a world where it is known by hand."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from sifu.replication.claims.claim import Line
-from tests.claimed import Said, World
-from tests.unit.replication.claims.test_claims import FAILS, HOLDS, NOT_TESTABLE, claim, measured, verdict
+from sifu.replication.claims.claim import Line, Verdict
+from tests.claimed import Outcome, World, claim, measured, verdict
 
 
-def beside(name: str, what: str, world: World, scenario: str = "mnist") -> float:
+def shown(name: str, what: str, world: World, scenario: str = "mnist") -> float:
     """The mean of the one line that begins so."""
     lines = claim(name).measure(world.tables())
     (found,) = [line for line in lines if line.scenario == scenario and line.what.startswith(what)]
@@ -22,27 +21,27 @@ def beside(name: str, what: str, world: World, scenario: str = "mnist") -> float
 
 def test_trade_offs_of_dp_and_of_doing_nothing() -> None:
     """DP 0.3 + 0.3 minus SIFU's 0.1 + 0.1; the original model 0.4 + 0.4."""
-    world = World(("mnist",), {("mnist", "dp_released"): Said(gap=0.3), ("mnist", "original"): Said(gap=0.4)})
+    world = World(("mnist",), {("mnist", "dp_released"): Outcome(gap=0.3), ("mnist", "original"): Outcome(gap=0.4)})
     first = claim("SIFU's trade-off is still the best with DP").measure(world.tables())[0]
     assert first.value is not None
-    assert (first.what, first.value.mean) == ("gaps of the best rival (dp_released) minus SIFU's", pytest.approx(0.4))
-    assert beside("SIFU has", "gaps of original", world) == pytest.approx(0.8)
+    assert (first.note, first.value.mean) == ("dp_released", pytest.approx(0.4))
+    assert shown("SIFU has", "gaps of original", world) == pytest.approx(0.8)
 
 
 def test_how_often_last_diverges_where_scratch_got_there() -> None:
-    world = World(changes={("cifar10", "last"): Said(30, status="diverged")})
+    world = World(changes={("cifar10", "last"): Outcome(30, status="diverged")})
     for name in ("Last does well", "Last never"):
-        assert beside(name, "requests after which Last diverges", world, "cifar10") == 1
-        assert beside(name, "requests after which Last diverges", world, "cifar100") == 0
-    lost = replace(world, changes=world.changes | {("cifar10", "scratch"): Said(status="not_reached")})
+        assert shown(name, "requests after which Last diverges", world, "cifar10") == 1
+        assert shown(name, "requests after which Last diverges", world, "cifar100") == 0
+    lost = replace(world, changes=world.changes | {("cifar10", "scratch"): Outcome(status="not_reached")})
     found = [line for line in claim("Last never").measure(lost.tables()) if line.scenario == "cifar10"]
     assert [line.value for line in found] == [None], "without scratch nothing is counted"
 
 
 def test_accuracy_on_test_data() -> None:
     """Scratch 0.8 (0.9 - 0.1), SIFU 0.75."""
-    world = World(("mnist",), {("mnist", "sifu"): Said(40, 0.02, retain=0.85)})
-    assert beside("SIFU's forget accuracy", "accuracy of SIFU on test data", world) == pytest.approx(-0.05)
+    world = World(("mnist",), {("mnist", "sifu"): Outcome(40, 0.02, retain=0.85)})
+    assert shown("SIFU's forget accuracy", "accuracy of SIFU on test data", world) == pytest.approx(-0.05)
 
 
 def test_clients_that_are_hidden_are_counted_by_the_rule_of_each() -> None:
@@ -69,24 +68,24 @@ def test_the_worst_ratio_is_a_median() -> None:
     assert (found.mean, found.low, found.high, found.seeds) == (2.0, 1.0, 1e15, 3)
 
 
-def test_what_models_short_of_the_target_know_stands_beside() -> None:
-    """DP-FedAvg never gets there, and knows 0.6 of those who left: shown, and not judged."""
-    world = World(("mnist",), {("mnist", "dp_released"): Said(30, 0.6, status="not_reached")})
+def test_what_models_short_of_the_target_know_is_shown() -> None:
+    """DP-FedAvg never reaches the target, and knows 0.6 of the forgotten clients: shown, and not judged."""
+    world = World(("mnist",), {("mnist", "dp_released"): Outcome(30, 0.6, status="not_reached")})
     first, *others = [line for line in claim("DP").measure(world.tables()) if line.scenario == "mnist"]
-    assert (first.value, first.verdict) == (None, NOT_TESTABLE)
+    assert (first.value, first.verdict) == (None, Verdict.NOT_TESTABLE)
     assert [(line.value.mean, line.verdict) for line in others if line.value] == [(pytest.approx(0.6), None)]
     assert not [line for line in claim("DP").measure(World().tables()) if "short of" in line.what]
 
 
-def test_fed_eraser_is_also_put_beside_sifu() -> None:
-    """80 rounds of ten client steps each beside SIFU's 40."""
-    world = World(("mnist",), {("mnist", "fed_eraser_searched"): Said(80)})
+def test_fed_eraser_is_also_compared_with_sifu() -> None:
+    """80 rounds of ten client steps each, SIFU 40."""
+    world = World(("mnist",), {("mnist", "fed_eraser_searched"): Outcome(80)})
     (line,) = [line for line in claim("FedEraser, corrected").measure(world.tables()) if "beyond SIFU's" in line.what]
     assert line.value is not None
     assert (line.value.mean, line.verdict) == (pytest.approx(1.0), None)
 
 
-def test_client_steps_stand_beside_rounds() -> None:
+def test_client_steps_are_shown_with_rounds() -> None:
     """Ten client steps a round here, so the same shares; the average of rounds comes first, and is the one judged."""
     for name, saved in (("SIFU takes", 0.6), ("FedEraser takes", 0.12)):
         lines = claim(name).measure(World().tables())
@@ -95,12 +94,12 @@ def test_client_steps_stand_beside_rounds() -> None:
         assert next(line for line in lines if line.scenario == "").what.startswith("rounds")
 
 
-def test_what_the_released_code_saves_stands_beside_what_is_claimed() -> None:
+def test_what_the_released_code_saves_is_shown() -> None:
     """SIFU saves 60%, its released code 70%: 10 points apart."""
-    world = World(changes={("*", "sifu_released"): Said(30)})
+    world = World(changes={("*", "sifu_released"): Outcome(30)})
     lines = claim("SIFU takes").measure(world.tables())
     averages = [line for line in lines if line.scenario == "" and line.what.startswith("rounds")]
     assert [line.value.mean for line in averages if line.value] == [pytest.approx(0.6), pytest.approx(0.7)]
-    assert verdict("SIFU takes", world) is HOLDS
+    assert verdict("SIFU takes", world) is Verdict.HOLDS
     assert measured("SIFU's speed-up is that", world, "").mean == pytest.approx(0.1)
-    assert verdict("SIFU's speed-up is that", world) is FAILS
+    assert verdict("SIFU's speed-up is that", world) is Verdict.FAILS

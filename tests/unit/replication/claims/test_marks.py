@@ -7,16 +7,15 @@ from dataclasses import replace
 import pytest
 
 from sifu.replication.claims.claim import Verdict
-from sifu.replication.claims.tables import DATASETS
-from tests.claimed import Said, World
-from tests.unit.replication.claims.test_claims import claim, verdict
+from sifu.replication.claims.stored_tables import DATASETS
+from tests.claimed import Outcome, World, claim, verdict
 
 HOLDS, IN_PART, FAILS, NOT_TESTABLE, NOT_RUN = Verdict
 MARKS, BACKDOORS = "With watermarks", "Clients with backdoors"
 
 
 def test_a_rival_that_never_recovers_matches_nobody() -> None:
-    lost = World(changes={("*", "fine_tuning"): Said(10, 0.0, status="not_reached")})
+    lost = World(changes={("*", "fine_tuning"): Outcome(10, 0.0, status="not_reached")})
     assert verdict(MARKS, lost) is HOLDS
     found = claim(MARKS).measure(lost.tables())
     assert [line.scenario for line in found if line.counts] == list(DATASETS[1:]), "MNIST has no CNN"
@@ -30,10 +29,10 @@ def test_watermarks_need_all_rivals() -> None:
 
 
 def test_who_forgets_slightly_and_is_faster_is_not_outperformed() -> None:
-    """Fine-tuning takes 30 rounds beside SIFU's 40. Knowing 0.09 more than scratch it forgets, and SIFU, which knows
-    0.02 more, is not the fastest that does, though nobody matches it; knowing 0.11 more it does not forget.
+    """Fine-tuning takes 30 rounds, SIFU 40. Knowing 0.09 more than scratch it forgets, and SIFU, which knows
+    0.02 more, is not the fastest that does, though no method matches it; knowing 0.11 more it does not forget.
     """
-    forgets, keeps = (World(changes={("*", "fine_tuning"): Said(30, known)}) for known in (0.09, 0.11))
+    forgets, keeps = (World(changes={("*", "fine_tuning"): Outcome(30, known)}) for known in (0.09, 0.11))
     assert verdict(MARKS, forgets) is FAILS
     lines = [line for line in claim(MARKS).measure(forgets.tables()) if line.scenario == "cifar10" and line.value]
     assert {line.what: line.value.mean for line in lines if line.what.startswith("seeds")} == {
@@ -44,14 +43,14 @@ def test_who_forgets_slightly_and_is_faster_is_not_outperformed() -> None:
 
 
 def test_a_sifu_that_does_not_forget_outperforms_nobody() -> None:
-    assert verdict(MARKS, World(changes={("*", "sifu"): Said(40, 0.11)})) is FAILS
+    assert verdict(MARKS, World(changes={("*", "sifu"): Outcome(40, 0.11)})) is FAILS
 
 
 def test_triggers_are_looked_for_where_clients_have_them() -> None:
     """SIFU answers 30 of 100 triggers on MNIST, scratch 1, fine-tuning 80; elsewhere SIFU answers as scratch does."""
-    lines = claim(BACKDOORS).measure(World(changes={("mnist_backdoor", "sifu"): Said(40, triggers=30)}).tables())
+    lines = claim(BACKDOORS).measure(World(changes={("mnist_backdoor", "sifu"): Outcome(40, triggers=30)}).tables())
     means = {(line.scenario, line.what): line.value.mean for line in lines if line.value is not None}
-    accuse, answers = "seeds in which those who left accuse {}", "triggers that {} answers beyond scratch"
+    accuse, answers = "seeds in which forgotten clients accuse {}", "triggers that {} answers beyond scratch"
     assert means["mnist", accuse.format("SIFU")] == 1
     assert means["cifar10", accuse.format("SIFU")] == means["mnist", accuse.format("scratch")] == 0
     assert means["mnist", accuse.format("fine-tuning")] == 1

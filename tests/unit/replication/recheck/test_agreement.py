@@ -1,4 +1,4 @@
-"""Numbers of a cell that was run again, beside those of its own seed and of the others."""
+"""Numbers of a cell that was run again, compared with those of its own seed and of the others."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import fields, replace
 import pandas as pd
 import pytest
 
-from sifu.replication.claims.tables import Tables, read_tables
+from sifu.replication.claims.stored_tables import StoredTables, read_tables
 from sifu.replication.published import REPLICATION
-from sifu.replication.recheck.agreement import Verdict, compare, worst
+from sifu.replication.recheck.agreement import Agreement, compare, worst
 from sifu.store.cell import CellKey
 from sifu.store.schemas import CELLS, METRICS
 from tests.conftest import REPO
@@ -17,7 +17,7 @@ from tests.conftest import REPO
 CELL = CellKey("s", "v", "target", 0, 1)
 
 
-def tables(rounds: list[int], accuracy: list[float], status: str = "done") -> Tables:
+def tables(rounds: list[int], accuracy: list[float], status: str = "done") -> StoredTables:
     """A seed for each number."""
     keys = [CELL._asdict() | {"seed": seed} for seed in range(len(rounds))]
     cells = [key | {"status": status, "rounds": count} for key, count in zip(keys, rounds, strict=True)]
@@ -27,13 +27,13 @@ def tables(rounds: list[int], accuracy: list[float], status: str = "done") -> Ta
         pd.DataFrame(rows, columns=[column.name for column in table.columns])
         for rows, table in ((cells, CELLS), (values, METRICS))
     ]
-    nothing = {field.name: pd.DataFrame() for field in fields(Tables)}
-    return Tables(**nothing | dict(zip(("cells", "metrics"), frames, strict=True)))
+    nothing = {field.name: pd.DataFrame() for field in fields(StoredTables)}
+    return StoredTables(**nothing | dict(zip(("cells", "metrics"), frames, strict=True)))
 
 
-def verdicts(stored: Tables, again: Tables, *, elsewhere: bool = True) -> list[str]:
+def agreements(stored: StoredTables, again: StoredTables, *, elsewhere: bool = True) -> list[str]:
     """Of status, rounds and accuracy."""
-    return [number.verdict.value for number in compare(CELL, stored, again, elsewhere=elsewhere)]
+    return [number.agreement.value for number in compare(CELL, stored, again, elsewhere=elsewhere)]
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,12 @@ def verdicts(stored: Tables, again: Tables, *, elsewhere: bool = True) -> list[s
     [
         (100, 0.50004, "done", ["same", "same", "same"]),  # 0.5000 is printed
         (101, 0.501, "done", ["same", "close", "close"]),
-        (120, 0.519, "done", ["same", "close", "close"]),  # a look 20 rounds later; 0.02 in which no round is missed
+        (
+            120,
+            0.519,
+            "done",
+            ["same", "close", "close"],
+        ),  # an evaluation 20 rounds later; within 0.02 every round is evaluated
         (80, 0.481, "done", ["same", "close", "close"]),
         (121, 0.521, "done", ["same", "within seeds", "within seeds"]),
         (70, 0.4, "done", ["same", "within seeds", "within seeds"]),  # 100 - 30 and 0.5 - 0.1: just inside
@@ -55,25 +60,27 @@ def test_its_own_seed_comes_before_the_others(rounds: int, accuracy: float, stat
     """Deviations: 30 of 100, 130, 160; 0.1 of 0.5, 0.6, 0.7 (a hair more: rounding)."""
     stored = tables([100, 130, 160], [0.5 - 1e-9, 0.6, 0.7 + 1e-9])
     again = tables([rounds], [accuracy], status)
-    assert verdicts(stored, again) == expected
-    here = ["differs" if verdict == "within seeds" else verdict for verdict in expected]
-    assert verdicts(stored, again, elsewhere=False) == here, "on the device of the stored cell other seeds do not count"
+    assert agreements(stored, again) == expected
+    same_device = ["differs" if word == "within seeds" else word for word in expected]
+    assert agreements(stored, again, elsewhere=False) == same_device, (
+        "on the device of the stored cell other seeds do not count"
+    )
 
 
 def test_a_status_that_another_seed_has_is_within_seeds() -> None:
     stored = tables([100, 100], [0.5, 0.5])
     stored.cells.loc[1, "status"] = "not_reached"
     again = tables([100], [0.5], "not_reached")
-    assert verdicts(stored, again) == ["within seeds", "same", "same"]
-    assert verdicts(stored, again, elsewhere=False) == ["differs", "same", "same"]
+    assert agreements(stored, again) == ["within seeds", "same", "same"]
+    assert agreements(stored, again, elsewhere=False) == ["differs", "same", "same"]
 
 
 def test_what_only_one_side_has_differs() -> None:
     full, bare = tables([100, 100], [0.5, 0.5]), tables([100, 100], [])
-    assert verdicts(full, bare) == ["same", "same", "differs"]
-    assert verdicts(bare, full) == ["same", "same", "differs"]
-    assert verdicts(full, tables([], [])) == ["differs"] * 3, "nothing was run again"
-    assert worst([]) == Verdict.DIFFERS, "nothing is compared"
+    assert agreements(full, bare) == ["same", "same", "differs"]
+    assert agreements(bare, full) == ["same", "same", "differs"]
+    assert agreements(full, tables([], [])) == ["differs"] * 3, "nothing was run again"
+    assert worst([]) == Agreement.DIFFERS, "nothing is compared"
 
 
 @pytest.mark.skipif(not (REPO / REPLICATION / "manifest.json").exists(), reason="results/paper is not in this checkout")
@@ -84,8 +91,10 @@ def test_scratch_cannot_pose_as_sifu(seed: int) -> None:
     cells, metrics = (table[table["variant"] == "scratch"] for table in (stored.cells, stored.metrics))
     again = replace(stored, cells=cells.assign(variant="sifu"), metrics=metrics.assign(variant="sifu"))
     cell = CellKey("mnist", "sifu", "target", seed, 1)
-    there = compare(cell, stored, again, elsewhere=True)
-    assert worst(number.verdict for number in there) in (Verdict.WITHIN_SEEDS, Verdict.DIFFERS)
-    assert all(number.verdict.value in ("within seeds", "differs") for number in there if number.quantity == "rounds")
-    here = compare(cell, stored, again, elsewhere=False)
-    assert worst(number.verdict for number in here) == Verdict.DIFFERS
+    other_device = compare(cell, stored, again, elsewhere=True)
+    assert worst(number.agreement for number in other_device) in (Agreement.WITHIN_SEEDS, Agreement.DIFFERS)
+    assert all(
+        number.agreement.value in ("within seeds", "differs") for number in other_device if number.quantity == "rounds"
+    )
+    same_device = compare(cell, stored, again, elsewhere=False)
+    assert worst(number.agreement for number in same_device) == Agreement.DIFFERS

@@ -13,13 +13,13 @@ import torch
 
 from sifu.cli.main import main
 from sifu.config.blocks import block_seeds
-from sifu.replication.claims.tables import read_tables
+from sifu.replication.claims.stored_tables import read_tables
 from sifu.replication.recheck.agreement import compare
 from sifu.replication.recheck.command import made_with
 from sifu.replication.recheck.pace import Pace, pace_of
 from sifu.replication.recheck.rerun import Machine, rerun
 from sifu.replication.recheck.sample import sample_cells
-from sifu.replication.recheck.stored import named_cell, read_stored
+from sifu.replication.recheck.stored_run import named_cell, read_stored_run
 from sifu.store.cell import CellKey
 from sifu.store.parquet import read_table, write_table
 from sifu.store.provenance import provenance
@@ -29,16 +29,16 @@ from tests.conftest import one_sentence
 from tests.small_run import BLOCK, VARIANTS
 
 
-def verify(root: Path, *more: str) -> int:
+def recheck(root: Path, *more: str) -> int:
     with contextlib.chdir(root):
         return main(["verify-paper", "--config", str(root / "config" / "small.yaml"), "--device", "cpu", *more])
 
 
 def test_cells_that_are_run_again_agree(small_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """On the same machine even to the digit: stored and again are the same."""
-    assert verify(small_run, "--cells", "2", "--sample-seed", "1") == 0
+    assert recheck(small_run, "--cells", "2", "--sample-seed", "1") == 0
     printed, said = capsys.readouterr()
-    assert "run again, beside those of results: 2 same, 0 close, 0 within seeds, 0 differs" in printed
+    assert "run again, compared with those of results: 2 same, 0 close, 0 within seeds, 0 differs" in printed
     assert said.count(": same") == 2, "each as soon as it is known"
     assert printed.count("15 of 15 numbers") == 2, (
         "3 requests: status, rounds, 3 accuracies (the digits have no test set)"
@@ -64,8 +64,8 @@ def test_a_budget_is_run_under_its_own_rule(small_run: Path, tmp_path: Path) -> 
     found = compare(cell, read_tables(small_run / "results"), read_tables(tmp_path), elsewhere=False)
     assert len(found) == 3 * 5
     assert all(number.stored == number.again for number in found)
-    assert named_cell("smoke/sifu/0/budget_50", read_stored(small_run / "results")) == cell._replace(request=3)
-    assert named_cell("smoke/sifu/0", read_stored(small_run / "results")).stop == "target"
+    assert named_cell("smoke/sifu/0/budget_50", read_stored_run(small_run / "results")) == cell._replace(request=3)
+    assert named_cell("smoke/sifu/0", read_stored_run(small_run / "results")).stop == "target"
 
 
 def tampered(small_run: Path, root: Path, device: str, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Path:
@@ -92,9 +92,9 @@ def test_only_another_device_may_be_as_far_as_another_seed(
     small_run: Path, tmp_path: Path, device: str, code: int, counts: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = tampered(small_run, tmp_path / "other", device, shifted)
-    assert verify(root, "--cell", "smoke/sifu/0") == code
+    assert recheck(root, "--cell", "smoke/sifu/0") == code
     printed = capsys.readouterr().out
-    assert f"run again, beside those of results: {counts}" in printed
+    assert f"run again, compared with those of results: {counts}" in printed
     assert ("no closer than another seed would be" in printed) == (code == 0), "what is weak says so"
 
 
@@ -102,7 +102,7 @@ def test_a_cell_that_differs_is_noticed_on_any_device(
     small_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = tampered(small_run, tmp_path / "other", "another", lambda cells: cells.assign(rounds=cells["rounds"] + 500))
-    assert verify(root, "--cell", "smoke/sifu/0") == 1
+    assert recheck(root, "--cell", "smoke/sifu/0") == 1
     assert "0 within seeds, 1 differs" in capsys.readouterr().out
 
 
@@ -122,7 +122,7 @@ def test_a_cell_that_differs_is_noticed_on_any_device(
 def test_what_cannot_be_run_again_is_one_sentence(
     small_run: Path, more: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert verify(small_run, *more) == 2
+    assert recheck(small_run, *more) == 2
     assert words in one_sentence(capsys)
 
 
@@ -135,7 +135,7 @@ def test_without_the_datasets_it_says_so(tmp_path: Path, capsys: pytest.CaptureF
 
 def test_a_sample_is_cheap_and_its_own(small_run: Path) -> None:
     """A second a round: cells cost their rounds, and a limit leaves out what is above."""
-    stored = read_stored(small_run / "results")
+    stored = read_stored_run(small_run / "results")
     costs = {cell[:4]: stored.rounds(cell, own(cell)) for cell in sample_cells(stored, 100, 1e9, 0, second)}
     assert len(costs) == 2 * 2 * len(VARIANTS), "seeds, stops, variants"
     limit = sorted(costs.values())[5]
@@ -161,7 +161,7 @@ def own(cell: CellKey) -> range:
 
 def rounds_in(folder: Path, seed: int) -> int:
     """All rounds of a seed that lie in a folder, trainings and requests."""
-    stored = read_stored(folder)
+    stored = read_stored_run(folder)
     return sum(
         int(table.loc[table["seed"] == seed, "rounds"].sum()) for table in (stored.training, stored.tables.cells)
     )
@@ -169,24 +169,24 @@ def rounds_in(folder: Path, seed: int) -> int:
 
 @pytest.mark.parametrize(("variant", "stop"), [("sifu", "target"), ("sifu", "budget_50"), ("dp_smoke", "budget_50")])
 def test_what_a_cell_costs_is_what_is_run_for_it(small_run: Path, tmp_path: Path, variant: str, stop: str) -> None:
-    """On the same machine a re-run takes the rounds that are stored: both trainings of DP, and the target beside a
-    budget.
+    """On the same machine a re-run takes the rounds that are stored: both trainings of DP, and the target next to
+    a budget.
     """
     cell = CellKey("smoke", variant, stop, 1, 1)
     machine = Machine(small_run / "config", small_run / "results", small_run, "cpu")
     rerun(cell, machine, tmp_path)
-    beside = pace_of(machine.config, cell.scenario, machine.data_root).beside
-    assert read_stored(small_run / "results").rounds(cell, own(cell), beside) == rounds_in(tmp_path, 1)
+    needed = pace_of(machine.config, cell.scenario, machine.data_root).needed
+    assert read_stored_run(small_run / "results").rounds(cell, own(cell), needed) == rounds_in(tmp_path, 1)
 
 
 def test_a_cell_can_be_run_again_in_its_block(
     small_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As a GPU does, where rounding depends on who is run together; on a CPU the cell is the same either way."""
+    """As on a GPU, where rounding depends on which seeds are run together; on a CPU the cell is the same both ways."""
     cell = CellKey("smoke", "sifu", "target", 1, 3)
     rerun(cell, Machine(small_run / "config", small_run / "results", small_run, "cpu", seeds="block"), tmp_path)
     assert {path.parent.name for path in tmp_path.glob("unlearn/*/*/*/cells.parquet")} == {BLOCK}
-    assert verify(small_run, "--cell", "smoke/sifu/1", "--seeds", "block") == 0
+    assert recheck(small_run, "--cell", "smoke/sifu/1", "--seeds", "block") == 0
     assert "2 same, 0 close, 0 within seeds, 0 differs" in capsys.readouterr().out, "all that were run are compared"
 
 
@@ -210,10 +210,10 @@ def test_rounding_depends_on_the_block_on_a_gpu(small_run: Path, tmp_path: Path,
     assert (one != two) is other
 
 
-def test_a_backdoor_is_run_beside_scratch(small_run: Path, tmp_path: Path) -> None:
+def test_a_backdoor_is_run_with_scratch(small_run: Path, tmp_path: Path) -> None:
     scenario = "smoke_backdoor"
     cell = CellKey(scenario, "sifu", "target", 0, 1)
     rerun(cell, Machine(small_run / "config", small_run / "results", small_run, "cpu"), tmp_path)
     assert set(read_tables(tmp_path).cells["variant"]) == {"scratch", "sifu"}
-    assert pace_of(small_run / "config", scenario, small_run).beside == ("scratch",)
-    assert read_stored(tmp_path).rounds(cell, own(cell), ("scratch",)) == rounds_in(tmp_path, 0)
+    assert pace_of(small_run / "config", scenario, small_run).needed == ("scratch",)
+    assert read_stored_run(tmp_path).rounds(cell, own(cell), ("scratch",)) == rounds_in(tmp_path, 0)

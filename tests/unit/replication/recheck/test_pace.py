@@ -9,9 +9,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sifu.replication.claims.tables import Tables
+from sifu.replication.claims.stored_tables import StoredTables
 from sifu.replication.recheck.pace import pace_of
-from sifu.replication.recheck.stored import Stored
+from sifu.replication.recheck.stored_run import StoredRun
 from sifu.store.cell import CellKey
 from tests.conftest import REPO
 
@@ -41,8 +41,8 @@ def test_seeds_that_run_together_wait_for_the_slowest() -> None:
         columns=[*CellKey._fields, "rounds"],
     )
     others = cells.assign(variant="last", rounds=1000), cells.assign(stop="budget_25", rounds=1000)
-    tables = Tables(pd.concat([cells, *others]), *[pd.DataFrame()] * (len(fields(Tables)) - 1))
-    stored, cell = Stored(Path(), tables, training), CellKey("a", "sifu", "target", 0, 1)
+    tables = StoredTables(pd.concat([cells, *others]), *[pd.DataFrame()] * (len(fields(StoredTables)) - 1))
+    stored, cell = StoredRun(Path(), tables, training), CellKey("a", "sifu", "target", 0, 1)
     assert [stored.rounds(cell, seeds) for seeds in (range(1), range(1, 2), range(2))] == [220, 210, 250]
 
 

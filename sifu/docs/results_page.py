@@ -1,22 +1,17 @@
-"""docs/results.md and docs/methods.md: every column of every table, every metric, every method."""
+"""docs/results.md: every column of every table, and every metric."""
 
 from __future__ import annotations
 
 from sifu.catalog.lookup import resolve
 from sifu.catalog.metrics import METRICS
 from sifu.docs.settings import NOTE
-from sifu.report.methods import methods_page
 from sifu.store.schemas import METRICS as METRICS_TABLE
 from sifu.store.schemas import TABLES
-
-
-def table_page() -> str:
-    """Table 1."""
-    return NOTE.format(source="sifu/methods and sifu/report/other_methods.yaml") + "# Methods\n\n" + methods_page()
+from sifu.store.table import Table
 
 
 def results_page() -> str:
-    """Every column of every table."""
+    """The whole page, a section a table."""
     parts = [
         NOTE.format(source="sifu/store/schemas.py and sifu/metrics"),
         "# Tables\n",
@@ -24,16 +19,22 @@ def results_page() -> str:
         "rules version, commit, hash of the code that made it, settings, torch, NumPy, device, notes of the stage.\n",
     ]
     for table in TABLES:
-        parts += [
-            f"## {table.name}\n",
-            f"{table.meaning[0].upper()}{table.meaning[1:]}. Key: {', '.join(table.key)}.\n",
-        ]
-        parts += ["| column | type | may be null | meaning |", "| --- | --- | --- | --- |"]
-        for c in table.columns:
-            meaning = c.meaning.replace("|", "\\|")
-            parts.append(f"| `{c.name}` | {c.type} | {'yes' if c.nullable else 'no'} | {meaning} |")
-        parts += ["", *_metric_list()] if table is METRICS_TABLE else [""]
+        parts += _section(table)
+        parts += _metric_list() if table is METRICS_TABLE else []
     return "\n".join(parts)
+
+
+def _section(table: Table) -> list[str]:
+    lines = [
+        f"## {table.name}\n",
+        f"{table.meaning[0].upper()}{table.meaning[1:]}. Key: {', '.join(table.key)}.\n",
+        "| column | type | may be null | meaning |",
+        "| --- | --- | --- | --- |",
+    ]
+    for column in table.columns:
+        meaning = column.meaning.replace("|", "\\|")
+        lines.append(f"| `{column.name}` | {column.type} | {'yes' if column.nullable else 'no'} | {meaning} |")
+    return [*lines, ""]
 
 
 def _metric_list() -> list[str]:

@@ -1,0 +1,62 @@
+"""Measured numbers as text: means, intervals, verdicts, times."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from sifu.replication.claims.claim import Line, Measured, Verdict
+from sifu.replication.claims.forgetting import BEYOND
+from sifu.report.tables import markdown
+
+_SHORT = {"share": "{:.1%}", "number": "{:.3f}", "times": "{:.3g}"}
+_LARGE = 1e7  # from here on ratios have an exponent
+_SMALL = 1e-4
+
+
+def table_text(rows: list[list[str]], *columns: str) -> str:
+    """A Markdown table, without a caption."""
+    return markdown(pd.DataFrame(rows, columns=list(columns)), "").lstrip()
+
+
+def interval_text(value: Measured | None, unit: str) -> str:
+    """`mean [low, high]`; the mean alone for one seed, a dash without a value."""
+    if value is None:
+        return "-"
+    mean = number_text(value.mean, unit)
+    return f"{mean} [{end_text(value.low, unit)}, {end_text(value.high, unit)}]" if value.seeds > 1 else mean
+
+
+def end_text(value: float, unit: str) -> str:
+    """An end of an interval: with more digits where rounding would move it onto a threshold, or across."""
+    short = number_text(value, unit)
+    if unit != "number" or float(short) not in (0.0, BEYOND) or float(short) == value:
+        return short
+    return f"{value:.4f}" if abs(value) >= _SMALL else f"{value:.0e}"
+
+
+def number_text(value: float, unit: str) -> str:
+    """A number with the digits of its unit (share | number | times); never minus zero."""
+    large = unit == "times" and 999.5 <= abs(value) < _LARGE
+    text = f"{value:,.0f}" if large else _SHORT[unit].format(value)
+    return text.removeprefix("-") if not text.strip("-0.%") else text
+
+
+def verdict_text(line: Line) -> str:
+    """The verdict on a line; a dash where a number is only shown."""
+    if line.verdict is not None:
+        return line.verdict.value
+    if line.value is not None:
+        return "-"
+    return (Verdict.NOT_TESTABLE if line.ran else Verdict.NOT_RUN).value
+
+
+def seeds_text(line: Line) -> str:
+    """How many seeds a line is measured on, of those that were run."""
+    seeds = line.value.seeds if line.value is not None else 0
+    return f"{seeds} of {line.ran}" if seeds < line.ran else str(seeds)
+
+
+def time_text(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,91 @@
+"""docs/replication/claims.md: each claim with its quote, its rule, its numbers and their intervals."""
+
+from __future__ import annotations
+
+from sifu.docs.measured_text import interval_text, seeds_text, table_text, verdict_text
+from sifu.docs.replication_run import MeasuredRun
+from sifu.docs.settings import NOTE
+from sifu.replication.claims.catalog import OPEN_QUESTIONS, PAPER
+from sifu.replication.claims.claim import Claim, Line
+from sifu.replication.claims.stored_tables import DATASETS, SHOWN_ONLY
+from sifu.replication.published import REPLICATION
+
+_INTRODUCTION = """\
+Numbers are means over seeds with their 95% bootstrap intervals (percentiles; too narrow with few seeds). Rounds are
+those of all requests of a seed, each to the target accuracy, compared with scratch's in the same seed. `(7 of 10)`:
+only 7 of the 10 seeds that were run have a value.
+
+How a verdict follows:
+- On a dataset a claim **holds**, **does not hold** or, between the two, **holds in part**, by the rule of the claim
+  (for short: a dataset holds).
+- A dataset where a seed missed the target holds in part at best; where more than half did, it is **not testable**.
+- A claim about every dataset holds if all hold, does not hold if all that could be judged fail, else holds in part.
+- A claim about an average follows from its interval. It holds in part at best where a dataset or a seed is missing.
+- MNIST by writer, a natural partition that everybody can download, is shown and never judged.
+
+Methods `as released` follow the paper's code, but for the [deviations](index.md#deviations-from-the-paper); `corrected`
+methods follow their own papers. Each command runs one cell again (`SIFU_DATA_ROOT` names the folder of the datasets).
+"""
+
+
+def claims_page(run: MeasuredRun) -> str:
+    """The whole page."""
+    parts = [
+        NOTE.format(source=f"the tables of {REPLICATION} (sifu/replication/claims)"),
+        "# Claims\n",
+        _INTRODUCTION,
+        "## The paper's claims\n",
+        *(_section(claim, run) for claim in PAPER),
+        "## What the paper leaves open\n",
+        *(_section(claim, run) for claim in OPEN_QUESTIONS),
+    ]
+    return "\n".join(parts)
+
+
+def _section(claim: Claim, run: MeasuredRun) -> str:
+    lines = run.of(claim)
+    parts = [
+        f"### {claim.name}\n",
+        f"> {claim.quote} ({claim.place})\n",
+        f"Verdict: **{claim.judge(lines).value}**. {claim.rule}\n",
+        _numbers(lines, run.titles),
+        f"```sh\n{claim.command}\n```\n",
+    ]
+    return "\n".join(parts)
+
+
+def _numbers(lines: list[Line], titles: dict[str, str]) -> str:
+    """A row a number, a column a dataset; below a number that is judged, its verdicts. Then what was not run."""
+    names = (*DATASETS, *SHOWN_ONLY, "")
+    columns = [name for name in names if any(line.scenario == name and (line.value or line.ran) for line in lines)]
+    rows = []
+    for what in dict.fromkeys(line.what for line in lines):
+        by_scenario = {line.scenario: line for line in lines if line.what == what}
+        if any(line.scenario in columns for line in by_scenario.values()):
+            rows += _rows(what, [by_scenario.get(name) for name in columns])
+    absent = [titles.get(name, name) for name in DATASETS if name not in columns]
+    note = f"Not run: {', '.join(absent)}.\n" if absent else ""
+    if not columns:
+        return note
+    heads = [titles.get(name, name) or "average" for name in columns]
+    return table_text(rows, "number", "seeds", *heads) + (f"\n{note}" if note else "")
+
+
+def _rows(what: str, lines: list[Line | None]) -> list[list[str]]:
+    """The row of a number, and the row of its verdicts where it has any."""
+    seeds = max((line.value.seeds for line in lines if line and line.value), default=0)
+    rows = [[what, str(seeds), *(_cell(line, seeds) for line in lines)]]
+    if any(line and line.verdict for line in lines):
+        rows.append(["verdict", "", *(verdict_text(line) if line else "" for line in lines)])
+    return rows
+
+
+def _cell(line: Line | None, seeds: int) -> str:
+    """`mean [low, high]`, with its seeds where they are fewer than the row's or than were run, and its note."""
+    if line is None:
+        return ""
+    text = interval_text(line.value, line.unit)
+    own = line.value.seeds if line.value is not None else 0
+    if own < max(line.ran, seeds) and (line.ran or line.value is not None):
+        text += f" ({seeds_text(line)})"
+    return f"{text}, {line.note}" if line.note else text

@@ -1,0 +1,58 @@
+"""The run that the pages of docs/replication speak of: its plan, its tables, and all claims measured once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sifu.replication.claims.catalog import CLAIMS
+from sifu.replication.claims.claim import Claim, Line
+from sifu.replication.claims.stored_tables import StoredTables, read_tables
+from sifu.replication.published import CONFIG, REPLICATION, described, is_published, read_manifest
+
+
+@dataclass(frozen=True)
+class MeasuredRun:
+    """A replication with every claim measured; without a manifest it has no rows."""
+
+    root: Path
+    plan: dict[str, Any]  # the settings of today's config
+    manifest: dict[str, Any] | None
+    tables: StoredTables
+    lines: dict[str, list[Line]]  # by the name of a claim
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """The labels of scenarios."""
+        return {name: scenario["label"] for name, scenario in self.plan["scenarios"].items()}
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels of variants."""
+        return {name: variant["label"] for name, variant in self.plan["variants"].items()}
+
+    def of(self, claim: Claim) -> list[Line]:
+        """What was measured for a claim."""
+        return self.lines[claim.name]
+
+    def line(self, scenario: str, what: str) -> Line | None:
+        """The first measured line of this name, of any claim."""
+        lines = (line for lines in self.lines.values() for line in lines)
+        return next((line for line in lines if (line.scenario, line.what) == (scenario, what)), None)
+
+
+def measured_run(root: Path) -> MeasuredRun:
+    """The replication of a checkout; a run that is still under way has no manifest, and counts as not run."""
+    folder = root / REPLICATION
+    published = is_published(root)
+    tables = read_tables(folder if published else folder / "none")
+    manifest = read_manifest(folder) if published else None
+    lines = {claim.name: claim.measure(tables) for claim in CLAIMS}
+    return MeasuredRun(root, described(root / CONFIG), manifest, tables, lines)
+
+
+def anchor(claim: Claim) -> str:
+    """The name that GitHub gives to a claim's heading."""
+    kept = "".join(sign for sign in claim.name.lower() if sign.isalnum() or sign in " -")
+    return kept.replace(" ", "-")

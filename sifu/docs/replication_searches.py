@@ -1,0 +1,113 @@
+"""docs/replication/searches.md: settings, every value that was tried for them, and under which budget."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from sifu.docs.replication_run import MeasuredRun
+from sifu.docs.settings import NOTE
+from sifu.replication.claims.stored_tables import REFERENCE
+from sifu.replication.published import NOT_RUN, REPLICATION
+from sifu.report.tables import hyper_parameters, markdown, not_chosen, scenario_searches, searches
+
+_CLIP = {"mnist": 0.5, "fashionmnist": 0.5, "cifar10": 0.2, "cifar100": 0.2, "celeba": 0.5}  # C of the paper's Table 2
+_ERASER = "2, 0.5"  # dt and r of FedEraser's own paper
+_METHODS = """\
+These settings of methods were searched on seeds that are not reported: C of DP-FedAvg, for which the SIFU paper has a
+value for each dataset, and FedEraser's dt and r (`every`, `calibration`), for which it has none.
+- Budget of each value: {budgets} to recover in. FedEraser's calibration comes before, and is longer the smaller dt is.
+- Choice: no seed diverges; then most seeds reach the target; then the fewest client steps. Where no value reaches the
+  target, the most accurate one. How well a value forgets does not count.
+- Scenarios with marks take the values of their dataset.
+- `published`: C of the SIFU paper, dt and r of FedEraser's own paper.
+"""
+_SCENARIOS = """\
+Clipping and networks, which the paper's text leaves open, were searched in the same way. The cost is the client steps
+of a training and of SIFU's answer to the first request, so that a search favours SIFU if anybody.
+- Budget of each value: {budgets}.
+- `used` is the scenario's own value, `chosen` the one that the search would choose.{otherwise}
+"""
+
+
+def searches_page(run: MeasuredRun) -> str:
+    """The whole page."""
+    trials = run.tables.scenario_trials
+    parts = [
+        NOTE.format(source=f"the tables of {REPLICATION}"),
+        "# Settings and searches\n",
+        "## Settings of scenarios\n",
+        _settings(run),
+        "## Searches of methods' settings\n",
+        _METHODS.format(budgets=_method_budgets(run.plan, run.labels)),
+        *_tried(run.tables.trials, run.labels),
+        "## Searches of scenarios' settings\n",
+        _SCENARIOS.format(budgets=_scenario_budgets(run.plan, run.titles), otherwise=_otherwise(trials, run.titles)),
+        markdown(scenario_searches(trials), "").lstrip() if len(trials) else "Not run.\n",
+    ]
+    return "\n".join(parts)
+
+
+def _settings(run: MeasuredRun) -> str:
+    """The settings of every scenario that was run, as its manifest has them."""
+    if run.manifest is None:
+        return f"{NOT_RUN}\n"
+    stored = run.manifest.get("scenarios", {})
+    ran = {name: stored[name] for name in run.titles if name in stored and run.tables.ran(name, REFERENCE)}
+    complete = {name: plain for name, plain in ran.items() if "federation" in plain}
+    return markdown(hyper_parameters(run.titles, complete), "").lstrip()
+
+
+def _method_budgets(plan: dict[str, Any], labels: dict[str, str]) -> str:
+    searched = {labels[name]: variant["search"] for name, variant in plan["variants"].items() if variant.get("search")}
+    return _grouped({label: _budget(search) for label, search in searched.items()})
+
+
+def _scenario_budgets(plan: dict[str, Any], titles: dict[str, str]) -> str:
+    planned = plan["beside"]["scenario_searches"]
+    return _grouped({f"{titles[entry['scenario']]}'s {', '.join(entry['grid'])}": _budget(entry) for entry in planned})
+
+
+def _grouped(budgets: dict[str, str]) -> str:
+    """Each budget with what has it; the budget alone where all have the same."""
+    named: dict[str, list[str]] = {}
+    for name, budget in budgets.items():
+        named.setdefault(budget, []).append(name)
+    return "; ".join(budget if len(named) == 1 else f"{budget}: {', '.join(names)}" for budget, names in named.items())
+
+
+def _budget(search: dict[str, Any]) -> str:
+    values = 1
+    for tried in search["grid"].values():
+        values *= len(tried)
+    return f"{values} values, {search['num_seeds']} seeds, {search['rounds']} rounds"
+
+
+def _otherwise(trials: pd.DataFrame, titles: dict[str, str]) -> str:
+    """The searches that would have chosen another value than the one that is used."""
+    others = [
+        f"{titles.get(str(name), name)}: {sentence}"
+        for name, part in trials.groupby("scenario")
+        for sentence in not_chosen(part)
+    ]
+    searched = len(trials[["scenario", "setting"]].drop_duplicates())
+    return f" They differ in {len(others)} of {searched}: {'; '.join(others)}." if others else ""
+
+
+def _tried(trials: pd.DataFrame, labels: dict[str, str]) -> list[str]:
+    """The chosen values; then, folded, every value that was tried, and whether it is the published one."""
+    if not len(trials):
+        return ["Not run.\n"]
+    table = searches(trials, labels)
+    names = trials.drop_duplicates(["scenario", "variant", "place"]).sort_values(["scenario", "variant", "place"])
+    rows = zip(names["scenario"], names["variant"], names["setting"], names["value"], strict=True)
+    table = table.assign(published=["yes" if _published(*row) else "" for row in rows])
+    chosen, every = (markdown(part, "").lstrip() for part in (table[table["chosen"] == "yes"], table))
+    return [chosen, f"<details><summary>All {len(table)} values</summary>\n", every, "</details>\n"]
+
+
+def _published(scenario: str, variant: str, setting: str, value: str) -> bool:
+    if setting == "clip":
+        return variant == "dp_released" and float(value) == _CLIP.get(scenario)
+    return value == _ERASER

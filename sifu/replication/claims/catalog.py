@@ -1,0 +1,49 @@
+"""Every claim that is checked, a line each: those of the paper, then those that the paper leaves open."""
+
+from __future__ import annotations
+
+from sifu.replication.claims import (
+    backdoor,
+    bound,
+    certificate,
+    forgetting,
+    last,
+    request_sets,
+    restart,
+    rounds,
+    sigma,
+    trade_off,
+    watermark,
+)
+
+PAPER = (
+    rounds.SIFU_SAVES,
+    rounds.FED_ERASER_TAKES_MORE,
+    trade_off.BEST_ON_FOUR,
+    forgetting.FINE_TUNING_FORGETS_POORLY,
+    forgetting.FED_ACCUM_FORGETS_POORLY,
+    last.DOES_WELL_ON_SIMPLE_DATASETS,
+    last.NEVER_RECOVERS,
+    watermark.SIFU_OUTPERFORMS,
+    sigma.BEST_SIGMA,
+    request_sets.ONLY_SIFU,
+    forgetting.SIFU_SLIGHTLY_ABOVE,
+    bound.ALPHA_BELOW_PSI,
+    forgetting.DP_FORGETS_POORLY,
+)
+
+OPEN_QUESTIONS = (
+    certificate.SIFU_KEEPS_ITS_PROMISE,
+    certificate.STRICT_SIFU_KEEPS_ITS_PROMISE,
+    backdoor.SIFU_GOES_UNNOTICED,
+    rounds.STRICT_SIFU_SAVES,
+    restart.HISTORY_SAVES,
+    rounds.RELEASED_SAVES_AS_MUCH,
+    rounds.CORRECTED_FED_ERASER_TAKES_MORE,
+    forgetting.CORRECTED_FED_ACCUM_FORGETS_POORLY,
+    trade_off.BEST_NEXT_TO_CORRECTED_RIVALS,
+    trade_off.BEST_WITH_DP,
+    trade_off.BEST_UNDER_THE_SAME_LIMIT,
+)
+
+CLAIMS = (*PAPER, *OPEN_QUESTIONS)

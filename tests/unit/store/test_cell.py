@@ -1,0 +1,66 @@
+"""`python -m sifu cell`: every number of one cell, and the same cell in two folders."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from sifu.cli.main import main
+from sifu.store.parquet import read_table, write_table
+from sifu.store.provenance import provenance
+from sifu.store.schemas import CELLS
+from tests.conftest import one_sentence
+
+
+def cell(root: Path, *more: str, seed: str = "1") -> int:
+    wanted = ["--scenario", "smoke", "--variant", "sifu", "--seed", seed]
+    return main(["cell", *wanted, "--results", str(root / "results"), *more])
+
+
+def test_a_cell_is_the_row_of_the_table(small_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cell(small_run, "--request", "2", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    table = small_run / "results" / "unlearn" / "smoke" / "sifu" / "s000-001" / "cells.parquet"
+    row = read_table(table, CELLS).query("seed == 1 and request == 2 and stop == 'target'").iloc[0]
+    assert found["numbers"]["psi"] == row["psi"]
+    assert found["numbers"]["rounds"] == row["rounds"]
+    assert found["numbers"]["spent_epsilon"] is None
+    assert 0 < found["metrics"]["accuracy, retain"] <= 1
+    assert found["made by"]["file"] == str(table)
+    assert cell(small_run, "--request", "2") == 0
+    assert f"  psi                                  {float(row['psi'])!r}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--request", "4"], "has no row with request 4; it has 1, 2, 3"),
+        (["--stop", "budget_25"], "has no row with stop budget_25; it has budget_50, target"),
+        (["--variant", "last"], "no block with seed 1 under"),
+        (["--against", "/none"], "no block with seed 1 under /none"),
+    ],
+)
+def test_a_cell_that_is_not_there(
+    small_run: Path, more: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cell(small_run, *more) == 2
+    assert words in one_sentence(capsys)
+
+
+def test_two_folders_are_compared(small_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Seed 0 under the name of seed 1 is another cell."""
+    other = tmp_path / "other"
+    shutil.copytree(small_run / "results", other)
+    assert cell(small_run, "--against", str(other)) == 0
+    assert "numbers are the same to the last digit" in capsys.readouterr().out
+    path = other / "unlearn" / "smoke" / "sifu" / "s000-001" / "cells.parquet"
+    table = read_table(path, CELLS)
+    write_table(path, CELLS, table.assign(seed=1 - table["seed"]), provenance("unlearn", {}, "", "cpu"))
+    assert cell(small_run, "--against", str(other)) == 2
+    assert "numbers differ from" in capsys.readouterr().err
+    shutil.copytree(path.parent, path.parent.with_name("s001-001"))
+    assert main(["cell", "--scenario", "smoke", "--variant", "sifu", "--seed", "1", "--results", str(other)]) == 2
+    assert "is in several blocks under" in capsys.readouterr().err
