@@ -13,6 +13,7 @@ class FigureSpec(NamedTuple):
 
 
 FIGURES: dict[str, FigureSpec] = {
+    "overview": FigureSpec("sifu.report.figures.overview"),
     "budgets": FigureSpec("sifu.report.figures.budgets"),
     "watermark": FigureSpec("sifu.report.figures.watermark"),
     "requests": FigureSpec("sifu.report.figures.requests"),

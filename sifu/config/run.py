@@ -38,7 +38,7 @@ class Only:
 
 @settings
 class SigmaSweep:
-    """A variant with several values of sigma (paper, figure 4)."""
+    """A variant with several values of sigma (paper, Figure 5)."""
 
     scenarios: tuple[str, ...] = setting("which of the run's scenarios")
     variant: str = setting("name in variants.yaml", default="sifu")
@@ -53,7 +53,7 @@ class SigmaSweep:
 
 @settings
 class RequestSets:
-    """One request for each of several sets of clients (paper, figure 5)."""
+    """One request for each of several sets of clients (paper, Figure 6)."""
 
     scenarios: tuple[str, ...] = setting("which of the run's scenarios")
     variants: tuple[str, ...] = setting("some of the run's variants")
@@ -81,7 +81,7 @@ class Change:
 
 @settings
 class AlphaSweep:
-    """alpha and Psi of trainings with other hyper-parameters, which may not converge (paper, figure 6)."""
+    """alpha and Psi of trainings with other hyper-parameters, which may not converge (paper, Figure 7)."""
 
     scenarios: tuple[str, ...] = setting("which of the run's scenarios")
     federations: tuple[Change, ...] = setting("changed federations, one training each")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sifu.config.fields import build
 from sifu.config.scenario import Scenario, request_lists
-from sifu.docs import performance
+from sifu.docs import findings, performance
 from sifu.docs.citation import bibtex
 from sifu.docs.methods_by_dataset import methods_by_dataset
 from sifu.errors import SifuError
@@ -166,12 +166,14 @@ PARTS: dict[str, Callable[..., str]] = {
     "setting": of_replication(setting),
     "headline": of_replication(headline),
     "datasets": methods_by_dataset,
+    "overview": of_replication(findings.overview),
+    "findings": of_replication(findings.findings),
+    "costs": of_replication(findings.costs),
     "promise": of_replication(promise),
     "figure": of_replication(figure),
     "tables": of_replication(tables),
     "plan": plan,
     "evaluations": evaluations,
-    "looks": evaluations,  # as docs/design.md still calls it
     "level": level,
     "resamples": resamples,
     "pythons": pythons,

@@ -1,1 +1,1 @@
-"""From Parquet alone to tables and figures."""
+"""Tables and figures for people, made of the results' Parquet tables alone."""

@@ -1,4 +1,4 @@
-"""Is Psi a bound in fact, and does SIFU's noise hide what a client did? By the trainings without single clients."""
+"""Is Psi a bound in fact, and does SIFU's noise hide what a client did? By trainings without single clients."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Limits = dict[tuple[str, str], tuple[float, float]]  # (scenario, rule) -> Psi* 
 def bounds_that_hold(alpha: pd.DataFrame, changes: dict[str, str]) -> pd.DataFrame:
     """How often Psi is a bound in fact: the share of points with alpha <= Psi, and the worst alpha / Psi.
 
-    A row a scenario, change (`changes` are their names for people) and rule that differs from those before it.
+    A row a scenario, change (`changes`: change -> name for people) and rule that differs from those before it.
     """
     rows = []
     for (scenario, change), group in alpha[alpha["alpha"] > 0].groupby(["scenario", "change"]):
@@ -25,8 +25,8 @@ def bounds_that_hold(alpha: pd.DataFrame, changes: dict[str, str]) -> pd.DataFra
 
 
 def psi_limits(cells: pd.DataFrame) -> Limits:
-    """By scenario and rule of counting, where SIFU was run. The classical mechanism's Psi* is more than is hidden."""
-    from sifu.certificate.gaussian import largest_ratio  # only here: figures need no torch
+    """Psi* and the distance that the noise hides, by scenario and rule. The classical Psi* is larger."""
+    from sifu.certificate.gaussian import largest_ratio  # not at the top: figures need no torch
 
     rows = cells[cells["variant"].isin(_SIFU)].dropna(subset="psi_star").drop_duplicates(["scenario", "variant"])
     found: Limits = {}
@@ -37,7 +37,7 @@ def psi_limits(cells: pd.DataFrame) -> Limits:
 
 
 def bounds_by_seed(alpha: pd.DataFrame, limits: Limits) -> pd.DataFrame:
-    """The same as numbers, a row a seed (table `bounds`)."""
+    """How often Psi is a bound, as numbers: a row a seed (table `bounds`)."""
     rows = []
     for (scenario, change), group in alpha[alpha["alpha"] > 0].groupby(["scenario", "change"]):
         for rule in rules_that_differ(group):
@@ -51,16 +51,17 @@ def bounds_by_seed(alpha: pd.DataFrame, limits: Limits) -> pd.DataFrame:
 
 
 def _hidden(alpha: pd.DataFrame, limits: Limits) -> pd.DataFrame:
-    """Of whom, were they the only one to leave, SIFU's noise hides what they did: alpha where Psi last is within Psi*.
+    """How many clients SIFU's noise would hide if each were the only one to forget.
 
-    Who had done nothing by then (alpha = 0) is idle, and hidden without any noise.
+    A client is hidden where alpha is small enough at the last round with Psi within Psi*. A client that had done
+    nothing by then (alpha = 0) is idle, and hidden without any noise.
     """
     rows = []
-    for (scenario, rule), (limit, most) in limits.items():
+    for (scenario, rule), (limit, hidden_by_noise) in limits.items():
         within = alpha[(alpha["scenario"] == scenario) & (alpha["change"] == "") & (alpha[f"psi_{rule}"] <= limit)]
         last = within.loc[within.groupby(["seed", "client"])["round"].idxmax()]
         for seed, moved in last.groupby("seed")["alpha"]:
-            counts = [len(moved), int((moved <= most * (1 + ROUNDING)).sum()), int((moved == 0).sum())]
+            counts = [len(moved), int((moved <= hidden_by_noise * (1 + ROUNDING)).sum()), int((moved == 0).sum())]
             rows.append([scenario, "", rule, seed, *counts])
     counted = ["leavers", "hidden", "idle"]
     found = pd.DataFrame(rows, columns=["scenario", "change", "rule", "seed", *counted])
@@ -73,6 +74,6 @@ def share_held(alpha: pd.DataFrame, rule: str) -> float:
 
 
 def rules_that_differ(alpha: pd.DataFrame) -> list[str]:
-    """`published`, `released` where that is something else (after requests it is), `strict`."""
+    """`published`, `released` where that differs (it does after requests), `strict`."""
     same = (alpha["psi_released"] == alpha["psi_published"]).all()
     return ["published", "strict"] if same else ["published", "released", "strict"]

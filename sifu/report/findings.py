@@ -1,4 +1,4 @@
-"""What a run says, in sentences with numbers: generated, so that they cannot be wishful."""
+"""What a run shows, in sentences with numbers: generated, so that they cannot be wishful."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from sifu.report.deletion_test import verdicts
 from sifu.report.results import Results
 from sifu.report.statistics import to_target
 from sifu.report.tables import not_chosen
-from sifu.report.verification import verdicts
 
 _ABOVE = 1.05  # times what is claimed: less is rounding of means
 
@@ -36,7 +36,7 @@ def _value(part: pd.DataFrame, variant: str, quantity: str, subset: str = "") ->
     return rows.iloc[0] if len(rows) else None
 
 
-_CLOSE = 0.02  # to scratch's accuracy on those who left: just as well forgotten
+_CLOSE = 0.02  # to scratch's accuracy on the forgotten clients: just as well forgotten
 _FORGET = ("Just as well forget:", "Less well:", "With an accuracy below scratch's:")
 
 
@@ -53,34 +53,34 @@ def _cheapest(source: Results, part: pd.DataFrame) -> str | None:
             continue
         text = f"{label} ({cost['mean']:.2f} of scratch's client steps, accuracy {accuracy['mean']:.2f})"
         found[_forgets(accuracy["mean"] - reference["mean"])].append((cost["mean"], text))
-    words = [f"after scratch the accuracy on those who leave first is {reference['mean']:.2f}."]
+    words = [f"after scratch the accuracy on the first forgotten clients is {reference['mean']:.2f}."]
     words += [f"{start} {'; '.join(text for _, text in sorted(chosen))}." for start, chosen in found.items() if chosen]
     return " ".join(words)
 
 
 def _forgets(gap: float) -> str:
-    """What an accuracy is called that differs by `gap` from scratch's: below it nothing is forgotten better."""
+    """The words for an accuracy that differs by `gap` from scratch's. Below scratch's nothing is forgotten better."""
     close, above, below = _FORGET
     return close if abs(gap) <= _CLOSE else above if gap > 0 else below
 
 
 def _certificates(source: Results, part: pd.DataFrame) -> str | None:
-    """Whose delta is really larger than what is claimed."""
+    """The methods whose actual delta is larger than the claimed one."""
     broken = [
-        f"{label} (claims {claimed:.2g}, strictly {actual:.2g})"
+        f"{label} (claimed {claimed:.2g}, actual {actual:.2g})"
         for label, claimed, actual in _above_claim(source, part, "claimed_delta", "actual_delta")
     ]
-    return f"the delta that holds is above the one that is claimed for {', '.join(broken)}." if broken else None
+    return f"the actual delta is above the claimed one for {', '.join(broken)}." if broken else None
 
 
 def _spent(source: Results, part: pd.DataFrame) -> str | None:
-    """Who spends a larger epsilon than it claims."""
+    """The methods that spend a larger epsilon than they claim."""
     words = [
-        f"{label} (claims {claimed:g}, spends {spent:,.0f} for one client)"
+        f"{label} (claimed {claimed:g}, spent {spent:,.0f} for one client)"
         for label, claimed, spent in _above_claim(source, part, "claimed_epsilon", "spent_epsilon")
     ]
-    found = "an accountant finds a larger epsilon than the one that is claimed for"
-    return f"{found} {', '.join(words)}." if words else None
+    start = "an accountant finds a larger epsilon than the claimed one for"
+    return f"{start} {', '.join(words)}." if words else None
 
 
 def _above_claim(source: Results, part: pd.DataFrame, claim: str, fact: str) -> Iterator[tuple[str, float, float]]:
@@ -92,7 +92,7 @@ def _above_claim(source: Results, part: pd.DataFrame, claim: str, fact: str) -> 
 
 
 def _verified(source: Results, scenario: str) -> str | None:
-    """Whom the clients' own test accuses."""
+    """The methods that the clients' own test accuses."""
     checks = source.verification
     part = verdicts(checks[(checks["scenario"] == scenario) & (checks["request"] == 1)])
     if not len(part):

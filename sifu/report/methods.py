@@ -15,7 +15,7 @@ from sifu.unlearning.method import Assumptions
 
 _CAPTION = (
     "What every method assumes and promises (the paper's Table 1). Rows in `code` are run by this suite and say so "
-    "themselves; `not implemented` ones are as the paper gives them, corrected where a number stands."
+    "themselves; `not implemented` ones are as the paper gives them, corrected where there is a footnote."
 )
 OTHERS = Path(__file__).with_name("other_methods.yaml")
 _TITLES = {
@@ -23,12 +23,12 @@ _TITLES = {
     "convex": "theorem, convex",
     "non_convex": "theorem, non-convex",
     "server_data": "needs server data",
-    "forgotten_data": "needs leavers' data",
+    "forgotten_data": "needs forgotten clients' data",
 }
 
 
 def method_rows() -> list[dict[str, Any]]:
-    """One row a method: the columns of Table 1, what it reads of the past, what the server stores."""
+    """One row a method: the columns of Table 1, what it reads of the history, what the server stores."""
     rows = []
     for name in METHODS:
         method = build_method(name, {}, Certificate(sigma=0.0))

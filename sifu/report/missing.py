@@ -19,5 +19,5 @@ def missing_names(missing: Sequence[str], root: Path) -> list[str]:
         return list(missing)
     stages: dict[str, list[str]] = {}
     for stage, *scenario in sorted({Path(file).relative_to(root).parent.parts[:2] for file in missing}):
-        stages.setdefault(stage, []).extend(scenario)  # of all that are left out the null space alone has none
+        stages.setdefault(stage, []).extend(scenario)  # the null space alone has no scenario
     return [f"{stage} of {', '.join(names)}" if names else stage for stage, names in stages.items()]

@@ -13,11 +13,11 @@ import yaml
 from sifu.catalog.figures import FIGURES
 from sifu.plan.report_plan import ReportPlan
 from sifu.report import tables
+from sifu.report.deletion_test import verification
 from sifu.report.findings import findings
 from sifu.report.image import DPI
 from sifu.report.missing import missing_names, missing_words
 from sifu.report.results import Results
-from sifu.report.verification import verification
 
 _TEMPLATE = Path(__file__).with_name("page.html")
 
@@ -63,7 +63,7 @@ def _findings(source: Results) -> str:
 
 
 def _left_out(plan: ReportPlan) -> str:
-    return escape(f"Planned and not run, as their datasets are not there: {', '.join(plan.left_out)}.")
+    return escape(f"Planned and not run, as their datasets are missing: {', '.join(plan.left_out)}.")
 
 
 def _headline(source: Results) -> str:
@@ -140,8 +140,8 @@ def _certificates(source: Results) -> str:
         parts += ["<h3>Claimed and actual</h3>", html_table(claims, "claims", sortable=True)]
     checks = verification(source.verification, source.plan.labels)
     if len(checks):
-        parts += ["<h3>Verification by the clients</h3>", html_table(checks, "checks", sortable=True)]
-    return "".join(parts) or "<p>Nothing is promised in this run.</p>"
+        parts += ["<h3>The clients' own test of deletion</h3>", html_table(checks, "checks", sortable=True)]
+    return "".join(parts) or "<p>No method of this run gives a certificate.</p>"
 
 
 def _settings(source: Results) -> str:

@@ -70,7 +70,7 @@ class Results:
 
     @cached_property
     def alpha(self) -> pd.DataFrame:
-        """Of the scenarios as they are, and of their changed federations."""
+        """alpha and Psi of the scenarios as they are, and with changed federations."""
         return self.table("alpha/alpha", "alpha_sweep/alpha")
 
     @cached_property

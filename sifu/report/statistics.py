@@ -45,7 +45,7 @@ def long_form(cells: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def _done(cells: pd.DataFrame) -> pd.DataFrame:
-    """Which seeds met their stop rule, or (`refused`) were refused: its mean is a share."""
+    """1 for seeds that met their stop rule (`done`) or were refused (`refused`), so that means are shares."""
     met = (cells["status"] == "done").astype(float)
     refused = cells["status"] == "refused"
     quantity = pd.Series("done", cells.index).mask(refused, "refused")
@@ -54,14 +54,14 @@ def _done(cells: pd.DataFrame) -> pd.DataFrame:
 
 def _relative(cells: pd.DataFrame, column: str, quantity: str) -> pd.DataFrame:
     """A column over that of scratch in the same seed and request, both to the target."""
-    paired = _beside_scratch(cells, column)
+    paired = _with_scratch(cells, column)
     paired = paired.assign(quantity=quantity, subset="", value=paired[column] / paired[f"{column}_scratch"])
     return paired[_LONG]
 
 
 def _speed_up(cells: pd.DataFrame) -> pd.DataFrame:
     """Scratch's client steps over a method's, seed by seed; where a seed took none, which ones did (`no_cost`)."""
-    paired = _beside_scratch(cells, "client_steps")
+    paired = _with_scratch(cells, "client_steps")
     free = paired["client_steps"] == 0
     any_free = free.groupby([paired[key] for key in _CELL]).transform("any")
     ratio = paired["client_steps_scratch"] / paired["client_steps"].mask(free)
@@ -69,7 +69,7 @@ def _speed_up(cells: pd.DataFrame) -> pd.DataFrame:
     return paired.assign(quantity=quantity, subset="", value=ratio.mask(any_free, free.astype(float)))[_LONG]
 
 
-def _beside_scratch(cells: pd.DataFrame, column: str) -> pd.DataFrame:
+def _with_scratch(cells: pd.DataFrame, column: str) -> pd.DataFrame:
     """Cells to the target, with a column of scratch's in the same seed and request."""
     to_target = cells[cells["stop"] == "target"]
     reference = to_target[to_target["variant"] == REFERENCE][["scenario", "seed", "request", column]]
@@ -89,7 +89,7 @@ def over_seeds(numbers: pd.DataFrame) -> pd.DataFrame:
 
 
 def to_target(numbers: pd.DataFrame) -> pd.DataFrame:
-    """Statistics of recoveries to the target, for people. `short`: some seed did not get there, so that rounds are a
+    """Statistics of recoveries to the target, for people. `short`: some seed did not reach it, so that rounds are a
     lower bound of what it takes. Ratios of costs are left out there, and where scratch itself fell short.
     """
     found = numbers[numbers["stop"] == "target"]
@@ -106,7 +106,7 @@ def _among(rows: pd.DataFrame, chosen: pd.DataFrame, keys: list[str]) -> NDArray
 
 
 def bootstrap_intervals(samples: Iterable[NDArray[np.float64]], level: float = 0.95) -> list[tuple[float, float]]:
-    """The percentile bootstrap interval of each sample's mean; the same resamples for everybody and every time."""
+    """The percentile bootstrap interval of each sample's mean; the same resamples for all samples and every time."""
     samples = list(samples)
     found = [(float(values.min()), float(values.max())) for values in samples]
     usual = [place for place, values in enumerate(samples) if np.isfinite(values).all() and len(values) > 1]
@@ -117,8 +117,7 @@ def bootstrap_intervals(samples: Iterable[NDArray[np.float64]], level: float = 0
             some = places[first : first + _AT_ONCE]
             means = mean_of(np.stack([samples[place] for place in some]))  # [samples, resamples]
             ends = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=1)
-            found_here = zip(some, ends.T.tolist(), strict=True)
-            for place, (low, high) in found_here:
+            for place, (low, high) in zip(some, ends.T.tolist(), strict=True):
                 found[place] = low, high
     return found
 

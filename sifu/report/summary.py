@@ -53,7 +53,7 @@ def _print_headline(report: Path) -> None:
         for row in shown.itertuples(index=False):
             table.add_row(*row)
         Console(width=max(150, Console().width)).print(table)
-    print(f"report: {report}/report.html (tables and figures beside it)")
+    print(f"report: {report}/report.html (tables and figures in the same folder)")
 
 
 def _spread(values: pd.Series) -> str:

@@ -43,12 +43,12 @@ BUDGETS = (
 
 
 def headline(statistics: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
-    """To the target accuracy: cost, what was kept, what was forgotten, what was promised and what holds."""
+    """After recovery to the target: cost, accuracy on remaining and forgotten clients, claimed and actual delta."""
     return _wide(to_target(statistics), HEADLINE, labels, ["scenario", "method", "request"])
 
 
 def certificates(statistics: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
-    """To the target accuracy: what is promised to whom, what holds strictly, and what private rounds spend together."""
+    """After recovery to the target: the claimed certificate, the actual one, and what private rounds spent in all."""
     promised = statistics[statistics["stop"] == "target"]
     keys = ["scenario", "variant", "request"]
     with_claim = promised[promised["quantity"] == "claimed_epsilon"][keys].drop_duplicates()
@@ -86,7 +86,7 @@ _SCENARIO_TRIAL = ("scenario", "setting", "value", "target met", "diverged", "ro
 
 
 def scenario_searches(trials: pd.DataFrame) -> pd.DataFrame:
-    """Every value of a scenario's settings that was tried, the one that is used, and the one that would be chosen."""
+    """Every value that was tried for a scenario's settings, with marks at the used one and at the one to choose."""
     rows = []
     for (scenario, setting, _), group in trials.groupby(["scenario", "setting", "place"]):
         counts = [f"{(group['status'] == status).sum()} of {len(group)}" for status in ("done", "diverged")]

@@ -9,10 +9,10 @@ import pandas as pd
 from sifu.plan.code_hash import code_hash
 from sifu.plan.report_plan import ReportPlan
 from sifu.report import bounds, tables
+from sifu.report.deletion_test import verification
 from sifu.report.methods import methods_csv, methods_latex, methods_page
 from sifu.report.missing import missing_names, missing_words
 from sifu.report.results import Results
-from sifu.report.verification import verification
 from sifu.store.parquet import write_table, write_text
 from sifu.store.provenance import provenance
 from sifu.store.schemas import BOUNDS, STATISTICS

@@ -18,7 +18,7 @@ from sifu.replication.claims.claim import (
 )
 from sifu.replication.claims.commands import rerun_cell
 from sifu.replication.claims.stored_tables import REFERENCE, StoredTables
-from sifu.report.verification import verdicts
+from sifu.report.deletion_test import verdicts
 
 MOST, FEW = 0.9, 0.1  # of the seeds
 RULE = (

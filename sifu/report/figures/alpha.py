@@ -1,4 +1,4 @@
-"""Figure 6: the sensitivity that was measured against its bounds, under the scenarios' own settings and others."""
+"""The paper's Figure 7: measured sensitivity against its bounds, under the scenarios' own settings and others."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ CAPTION = (
     "Measured alpha(n, c), the distance of the training to the same training without client c, and its bounds "
     "Psi(n, c) as published and strictly counted (the released code differs after a request only). Curves: medians "
     "over clients and seeds, under the scenario's own settings. Points: every round, client and seed, under its own "
-    "settings and under less adapted ones, some of which do not converge; a bound holds where its points lie above "
-    "the line, and the titles say for how many that is so. The last steps of models that explode lie outside (paper, "
-    "figure of alpha and Psi)."
+    "settings and under less adapted ones, some of which do not converge. A bound holds where its points lie above the "
+    "line; the titles say for which share they do. The last steps of models that explode lie outside (paper, Figure 7)."
 )
 _RULES = ("published", "released", "strict")
 _MOST_POINTS = 4000  # of a panel: more only make a larger file
@@ -49,13 +48,13 @@ def layout(plan: ReportPlan, measured: set[tuple[str, str]]) -> list[list[Panel 
     """
     jobs = plan.jobs.get("alpha_sweep", [])
     swept = {name: list(dict.fromkeys(job.part for job in jobs if job.scenario == name)) for name in plan.titles}
-    there = {name: [change for change in more if (name, change) in measured] for name, more in swept.items()}
-    most = max((len(changes) for changes in there.values()), default=0)
+    present = {name: [change for change in more if (name, change) in measured] for name, more in swept.items()}
+    most = max((len(changes) for changes in present.values()), default=0)
     width = max(4, 2 + most + most % 2)
     own: dict[str, list[Panel]] = {s: [(s, _CURVES), (s, "")] if (s, "") in measured else [] for s in plan.titles}
-    whole = [own[name] + [(name, change) for change in more] for name, more in there.items() if more]
-    flat = [panel for name, more in there.items() if not more for panel in own[name]]
-    rows = whole + [flat[start : start + width] for start in range(0, len(flat), width)]
+    full = [own[name] + [(name, change) for change in more] for name, more in present.items() if more]
+    flat = [panel for name, more in present.items() if not more for panel in own[name]]
+    rows = full + [flat[start : start + width] for start in range(0, len(flat), width)]
     used = max((len(row) for row in rows), default=1)
     return [[*row, *[None] * (used - len(row))] for row in rows] or [[None]]
 
@@ -80,7 +79,7 @@ def _shares(part: pd.DataFrame) -> str:
     return "holds: " + ", ".join(f"{rule} {share_held(part, rule):.1%}" for rule in rules_that_differ(part))
 
 
-def _look(rule: str) -> tuple[float, float, float]:
+def _colour(rule: str) -> tuple[float, float, float]:
     return colours()[_RULES.index(rule)]
 
 
@@ -91,7 +90,7 @@ def _curves(axis: Axes, part: pd.DataFrame) -> None:
     middle = part.groupby("round")[["alpha", *(f"psi_{rule}" for rule in _RULES)]].median()
     axis.plot(middle.index, middle["alpha"], color="black", label="measured alpha")
     for rule in rules_that_differ(part):
-        axis.plot(middle.index, middle[f"psi_{rule}"], color=_look(rule), label=f"Psi, {rule}")
+        axis.plot(middle.index, middle[f"psi_{rule}"], color=_colour(rule), label=f"Psi, {rule}")
     axis.set_yscale("symlog", linthresh=1e-2)
     axis.set_xlabel("round n", fontsize=8)
     axis.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True, steps=[1, 2, 5, 10]))
@@ -106,7 +105,7 @@ def _points(axis: Axes, part: pd.DataFrame) -> None:
     inside = part[part["alpha"] <= _EXPLODED * part["alpha"].quantile(0.99)]
     shown = inside.iloc[:: max(1, len(inside) // _MOST_POINTS)]
     for rule in rules_that_differ(part):
-        axis.plot(shown["alpha"], shown[f"psi_{rule}"], ".", ms=2, alpha=0.4, color=_look(rule), rasterized=True)
+        axis.plot(shown["alpha"], shown[f"psi_{rule}"], ".", ms=2, alpha=0.4, color=_colour(rule), rasterized=True)
     ends = [inside["alpha"].min(), inside["alpha"].max()]
     axis.plot(ends, ends, color="black", linewidth=0.8)
     axis.set(xscale="log", yscale="log")

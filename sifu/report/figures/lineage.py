@@ -1,4 +1,4 @@
-"""Figure 7: the lineage of a run, as the paper draws it: branches that grow where a request went back to."""
+"""Ours, after the illustration in the paper's Figure 1: branches start where a request went back to."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from sifu.report.results import Results
 
 TITLE = "Lineage of a run"
 CAPTION = (
-    "SIFU's branches, from the tables of one seed: the training (branch 0), then a branch for each request, which"
-    " starts at the round of the branch that it went back to. Rounds that are still part of the present model's "
-    "past are drawn solid, those that were dropped faint (paper, figure of the lineage H(u))."
+    "SIFU's branches, from the tables of one seed: the training (branch 0), then a branch for each request, which "
+    "starts at the round of the branch that it went back to. Rounds that led to the current model are drawn solid, "
+    "rounds that were dropped faint (ours: the lineage H(u), which the paper's Figure 1 illustrates)."
 )
 _VARIANTS = ("sifu", "sifu_strict", "sifu_released")
 
@@ -22,7 +22,7 @@ def draw(source: Results) -> Figure:
     plan = source.plan
     variant = next((name for name in _VARIANTS if name in plan.shown), None)
     cells = source.cells[(source.cells["variant"] == variant) & (source.cells["stop"] == "target")]
-    cells = cells.dropna(subset=["branch", "cut_round"])  # of a cell that was refused
+    cells = cells.dropna(subset=["branch", "cut_round"])  # refused cells have none
     cells = cells.merge(source.training[["scenario", "seed"]])  # a lineage starts with its training
     scenarios = [name for name in plan.titles if name in set(cells["scenario"])]
     board = Board.of(scenarios, 1, most=4, width=3.6, height=2.8)

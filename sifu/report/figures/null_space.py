@@ -1,4 +1,4 @@
-"""Figure 8: appendix A, what fine-tuning cannot reach."""
+"""Ours, for the paper's appendix A: what fine-tuning cannot reach."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from sifu.report.results import Results
 
 TITLE = "Fine-tuning never forgets"
 CAPTION = (
-    "An under-determined linear regression, trained on 8 examples and fine-tuned without one of them: its "
-    "distance to retraining, in the null space of the examples that are left and in their span. Median and range "
-    "of ten problems (paper, appendix A)."
+    "An under-determined linear regression, trained on 8 examples and fine-tuned without one of them: its distance to "
+    "retraining, in the null space of the remaining examples and in their span. Median and range of ten problems "
+    "(ours, for the argument of the paper's appendix A)."
 )
 _TITLES = (("null_space", "null space of the examples left"), ("span", "their span"))
 

@@ -1,4 +1,4 @@
-"""Figure 5: which clients are forgotten."""
+"""The paper's Figure 6: which clients are forgotten."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from sifu.report.statistics import intervals, lost
 TITLE = "Which clients are forgotten"
 CAPTION = (
     "One request after the training, for each of several sets of clients: each class in turn where clients hold "
-    "one, random sets elsewhere. Aggregation rounds and accuracy on those who left. Mean over seeds and its 95% "
+    "one, random sets elsewhere. Aggregation rounds and accuracy on the forgotten clients. Mean over seeds and its 95% "
     "bootstrap interval. A hollow mark: some seeds had not reached the target when they were stopped, and count with "
-    "the rounds they had. Seeds that diverged have no rounds, and a cross stands where all of them did. The training "
-    "of DP-FedAvg is not counted (paper, figure 5)."
+    "the rounds they had. Seeds that diverged have no rounds; a cross stands where all of them did. The training of "
+    "DP-FedAvg is not counted (paper, Figure 6)."
 )
 _ROWS = (("rounds", "aggregation rounds"), ("forget_accuracy", "accuracy on the forgotten"))
 

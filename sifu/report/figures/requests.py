@@ -1,4 +1,4 @@
-"""Figure 3: cost and forgetting, request after request, without a watermark."""
+"""The paper's Figure 4: cost and forgetting, request after request, without a watermark."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from sifu.report.statistics import to_target
 
 TITLE = "Cost and forgetting, request after request"
 CAPTION = (
-    "Aggregation rounds until the target accuracy, and accuracy on all who have left so far, after each of the "
-    "requests. Mean over seeds and its 95% bootstrap interval; lower is better, but forgetting is perfect at "
-    "scratch's accuracy, not at 0. A hollow mark: some seeds had not reached the target when they were stopped, and "
-    "count with the rounds they had: what they would take is more. Seeds that diverged have no rounds, and a cross "
-    "stands where all of them did (paper, figure 3)."
+    "Aggregation rounds until the target accuracy, and accuracy on all clients forgotten so far, after each request. "
+    "Mean over seeds and its 95% bootstrap interval; lower is better, but forgetting is perfect at scratch's accuracy, "
+    "not at 0. A hollow mark: some seeds had not reached the target when they were stopped; they count with the rounds "
+    "they had, and would take more. Seeds that diverged have no rounds; a cross stands where all of them did (paper, "
+    "Figure 4)."
 )
 ROWS: tuple[Row, ...] = (("rounds", "", "aggregation rounds"), ("accuracy", "forgotten", "accuracy on the forgotten"))
 

@@ -1,4 +1,4 @@
-"""Figure 4: what the noise sigma does to SIFU."""
+"""The paper's Figure 5: what the noise sigma does to SIFU."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sifu.report.statistics import intervals, lost, to_target
 
 TITLE = "Impact of sigma"
 CAPTION = (
-    "SIFU under different noise, one request after another to the target accuracy: aggregation rounds and "
-    "accuracy on all who have left so far. Little noise hides nothing, so that SIFU goes back to the start, as "
-    "scratch does; much noise hides everything, and nothing is left to go back from, as with Last; both are drawn"
-    " as horizontal lines for the first request. A hollow mark: some seeds had not reached the target when they were"
-    " stopped, and count with the rounds they had. Seeds that diverged have no rounds, and a cross stands where all of"
-    " them did. Mean over seeds and its 95% bootstrap interval (paper, figure 4)."
+    "SIFU under different noise, one request after another to the target accuracy: aggregation rounds and accuracy on "
+    "all clients forgotten so far. With little noise, which hides nothing, SIFU goes back to the start, as scratch "
+    "does. With much noise, which hides everything, SIFU starts from the last model, as Last does. Scratch and Last "
+    "are drawn as horizontal lines for the first request. A hollow mark: some seeds had not reached the target when "
+    "they were stopped, and count with the rounds they had. Seeds that diverged have no rounds; a cross stands where "
+    "all of them did. Mean over seeds and its 95% bootstrap interval (paper, Figure 5)."
 )
 _ROWS = (("rounds", "aggregation rounds"), ("forget_accuracy", "accuracy on the forgotten"))
 _LIMITS = {"rounds": ("rounds", ""), "forget_accuracy": ("accuracy", "forgotten")}
@@ -40,7 +40,7 @@ def draw(source: Results) -> Figure:
 
 
 def _panel(axis: Axes, rows: pd.DataFrame, column: str) -> None:
-    """A line a request; hollow marks where it did not get there, crosses where it never will."""
+    """A line a request; hollow marks where a seed fell short of the target, crosses where all seeds diverged."""
     over, broken = intervals(rows, ["request", "sigma"], column), lost(rows, ["request", "sigma"])
     colour_of = dict(zip(sorted(rows["request"].unique()), steps(rows["request"].nunique()), strict=True))
     for request, group in over.groupby("request"):
@@ -50,7 +50,7 @@ def _panel(axis: Axes, rows: pd.DataFrame, column: str) -> None:
         axis.errorbar(x, y, error, capsize=2, marker="o", markersize=4, color=colour, label=label)
         hollow(axis, group, group["sigma"], {"color": colour, "marker": "o", "markersize": 4})
     axis.set_xscale("log")
-    if column == "rounds":  # those that were stopped are so many that a linear axis would hide all others
+    if column == "rounds":  # stopped recoveries have so many rounds that a linear axis would hide the others
         for request, group in broken.groupby("request"):
             crosses(axis, group["sigma"], colour_of[request])
         axis.set_yscale("log")
@@ -66,6 +66,6 @@ def _limits(axis: Axes, source: Results, scenario: str, column: str) -> None:
         part = numbers[(numbers["scenario"] == scenario) & (numbers["variant"] == variant) & (numbers["request"] == 1)]
         part = part[(part["quantity"] == quantity) & (part["subset"] == subset) & ~part["short"]]
         if len(part) and variant in source.plan.shown:
-            look = style(source, variant)
-            label = f"{look['label']}, request 1"
-            axis.axhline(part["mean"].iloc[0], color=look["color"], linestyle="--", linewidth=1, label=label)
+            marks = style(source, variant)
+            label = f"{marks['label']}, request 1"
+            axis.axhline(part["mean"].iloc[0], color=marks["color"], linestyle="--", linewidth=1, label=label)

@@ -59,9 +59,9 @@ def drawn(source: Results, part: pd.DataFrame) -> set[str]:
 
 
 def lines(axis: Axes, source: Results, part: pd.DataFrame, x: str, lost: pd.DataFrame | None = None) -> None:
-    """A line a method with its 95% interval; the methods stand a little apart, so that bars do not hide each other.
+    """A line a method with its 95% interval, the methods a little apart, so that bars do not hide each other.
 
-    `lost`: variants and places that have no mean, as every seed diverged; they have a cross at the top.
+    `lost`: variants and places without a mean, as every seed diverged; they get a cross at the top.
     """
     lost = part.iloc[:0] if lost is None else lost
     wanted = drawn(source, part) | drawn(source, lost)
@@ -71,10 +71,10 @@ def lines(axis: Axes, source: Results, part: pd.DataFrame, x: str, lost: pd.Data
         group = part[part["variant"] == variant].sort_values(x)
         error = [group["mean"] - group["low"], group["high"] - group["mean"]]
         shift = (place - (len(present) - 1) / 2) * step
-        look = style(source, variant)
-        axis.errorbar(group[x] + shift, group["mean"], error, capsize=2, linewidth=1.2, **look)
-        hollow(axis, group, group[x] + shift, look)
-        crosses(axis, lost.loc[lost["variant"] == variant, x] + shift, look["color"])
+        marks = style(source, variant)
+        axis.errorbar(group[x] + shift, group["mean"], error, capsize=2, linewidth=1.2, **marks)
+        hollow(axis, group, group[x] + shift, marks)
+        crosses(axis, lost.loc[lost["variant"] == variant, x] + shift, marks["color"])
     finish(axis, empty=not present)
 
 
@@ -85,39 +85,39 @@ def _step(x: pd.Series, count: int) -> float:
     return float(apart) * min(0.08, 0.6 / max(1, count - 1))
 
 
-def hollow(axis: Axes, group: pd.DataFrame, x: pd.Series, look: dict[str, Any]) -> None:
+def hollow(axis: Axes, group: pd.DataFrame, x: pd.Series, marks: dict[str, Any]) -> None:
     """White marks over those of cells that fell `short` of the target on some seed, which must not look fast."""
     if "short" not in group or not group["short"].any():
         return
-    shape = {key: look[key] for key in ("color", "marker", "markersize")} | {"markerfacecolor": "white"}
+    shape = {key: marks[key] for key in ("color", "marker", "markersize")} | {"markerfacecolor": "white"}
     axis.plot(x[group["short"]], group.loc[group["short"], "mean"], linestyle="", zorder=5, **shape)
     axis.plot([], [], "o", color="black", markersize=5, markerfacecolor="white", label=_SHORT)
 
 
 def crosses(axis: Axes, x: pd.Series, colour: Any) -> None:
-    """Marks at the top of a panel, whatever its scale: what diverged never arrives."""
+    """Crosses at the top of a panel, whatever its scale: what diverged never reaches the target."""
     if not len(x):
         return
-    look: dict[str, Any] = {"marker": "x", "linestyle": "", "markersize": 5, "transform": axis.get_xaxis_transform()}
-    axis.plot(x, [0.97] * len(x), color=colour, **look)
+    marks: dict[str, Any] = {"marker": "x", "linestyle": "", "markersize": 5, "transform": axis.get_xaxis_transform()}
+    axis.plot(x, [0.97] * len(x), color=colour, **marks)
     axis.plot([], [], "x", color="black", markersize=5, label=_LOST)
 
 
 def log_ticks(axis: Axes, which: str) -> None:
     """Ticks of a logarithmic `x` or `y` axis: powers of ten, and others between them where there are few."""
     low, high = sorted(getattr(axis, f"get_{which}lim")())
-    one = getattr(axis, f"{which}axis")
+    ticks = getattr(axis, f"{which}axis")
     decades = math.log10(high / low)
     between = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0) if decades < 0.8 else (2.0, 5.0) if decades < 2 else ()
-    one.set_major_locator(LogLocator(subs=(1.0, *between), numticks=6))
+    ticks.set_major_locator(LogLocator(subs=(1.0, *between), numticks=6))
     if decades < 2:
-        one.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    one.set_minor_formatter(NullFormatter())
+        ticks.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ticks.set_minor_formatter(NullFormatter())
 
 
 def whole_range(axis: Axes, *, rounds: bool) -> None:
-    """Rounds from 0 on, or by their logarithm where one who never arrives would press all others together; shares not
-    so close that noise looks like a difference.
+    """Rounds from 0 on, on a logarithmic scale where one method that never arrives would press the others together;
+    shares not so close that noise seems a difference.
     """
     low, high = axis.get_ylim()
     data = axis.dataLim
@@ -139,12 +139,12 @@ def finish(axis: Axes, *, empty: bool = False) -> None:
 
 
 def legend(figure: Figure, *, below: bool = False) -> None:
-    """One legend for all panels, beside or below them."""
+    """One legend for all panels, at their right or below them."""
     handles: dict[str, Any] = {}
     for axis in figure.axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    handles = dict(sorted(handles.items(), key=lambda entry: entry[0] in (_SHORT, _LOST)))  # last: they are no methods
+    handles = dict(sorted(handles.items(), key=lambda entry: entry[0] in (_SHORT, _LOST)))  # last: these are no methods
     if not handles:
         return
     labels = [fill(label, _LEGEND_LINE) for label in handles]

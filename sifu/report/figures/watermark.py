@@ -1,4 +1,4 @@
-"""Figure 2: the same with watermarked or backdoored clients."""
+"""The paper's Figure 3: cost and forgetting, request after request, of watermarked or backdoored clients."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from sifu.report.statistics import to_target
 
 TITLE = "Cost and forgetting of marked data"
 CAPTION = (
-    "As the figure without marks, for clients whose images carry a watermark (ten pixels at the maximum) or, "
-    "beyond the paper, a trigger with a label of their own: aggregation rounds, and accuracy on the marked data "
-    "of all who have left so far. A hollow mark: some seeds did not reach the target; a cross: all of them diverged. "
-    "Mean over seeds and its 95% bootstrap interval (paper, figure 2)."
+    "As figure `requests`, for clients whose images carry a watermark (ten pixels at the maximum) or, beyond the "
+    "paper, a trigger with a label of their own: aggregation rounds, and accuracy on the marked data of all clients "
+    "forgotten so far. A hollow mark: some seeds did not reach the target; a cross: all of them diverged. Mean over "
+    "seeds and its 95% bootstrap interval (paper, Figure 3)."
 )
 
 

@@ -27,7 +27,7 @@ def test_generated_pages_are_current() -> None:
     stale = [str(path.relative_to(REPO)) for path, text in wanted.items() if path.read_text() != text]
     assert not stale, f"out of date: {', '.join(stale)}; run `make docs`"
     names = {path.relative_to(REPO).as_posix() for path in wanted}
-    assert {"README.md", "docs/design.md", "docs/results.md", "docs/replication/index.md"} <= names
+    assert {"README.md", "docs/rules.md", "docs/results.md", "docs/replication/index.md"} <= names
 
 
 def test_words_on_settings_are_not_shown_as_code() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import betabinom
 
 from sifu.metrics.deletion_test import HonestCounts, accusation, rate_limit, threshold
-from sifu.report.verification import verdicts, verification
+from sifu.report.deletion_test import verdicts, verification
 
 
 def test_clients_that_are_alike_give_the_binomial_test() -> None:

@@ -1,4 +1,4 @@
-"""Where panels stand, and what axes show."""
+"""Where panels stand, what axes show, and what the overview says."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from PIL import Image
 
 from sifu.catalog.methods import METHODS
 from sifu.plan.report_plan import ReportPlan
-from sifu.report.figures import requests, sigma
+from sifu.report.figures import overview, requests, sigma
 from sifu.report.figures.alpha import _points
 from sifu.report.figures.board import Board
 from sifu.report.figures.style import colours, grid, legend, lines, log_ticks, whole_range
 from sifu.report.image import DPI, write_figure
 from sifu.report.results import Results
 from sifu.report.statistics import intervals, lost
+from sifu.report.totals import request_totals
 
 _KEYS = ["scenario", "variant", "stop", "request"]
 
@@ -49,7 +50,13 @@ def crossed(axis: Axes) -> list[list[float]]:
 def source_of(labels: dict[str, str]) -> Results:
     """Methods alone: nothing was run."""
     methods = {name: name for name in labels}
-    return Results(ReportPlan("", {}, labels, methods, list(labels)))
+    return Results(ReportPlan("", labels=labels, methods=methods, shown=list(labels)))
+
+
+def plain_results(labels: dict[str, str]) -> Results:
+    """The same with one scenario s without marks."""
+    methods = {name: name for name in labels}
+    return Results(ReportPlan("", {"s": "S"}, labels, methods, shown=list(labels), marks={"s": "plain"}))
 
 
 def test_methods_do_not_hide_each_other_at_a_single_budget() -> None:
@@ -92,8 +99,7 @@ def test_marks_of_what_did_not_get_there_are_hollow() -> None:
 
 def test_what_diverged_on_every_seed_has_a_cross_at_the_top() -> None:
     """Last has rounds at its first request; at the second no seed was left, whatever accuracy it ended with."""
-    plan = ReportPlan("", {"s": "S"}, {"last": "Last"}, {"last": "last"}, ["last"], {}, {"s": "plain"})
-    source = Results(plan)
+    source = plain_results({"last": "Last"})
     key = {"scenario": "s", "variant": "last", "stop": "target"}
     rows = [(1, "done", 0.5), (1, "rounds", 70.0), (1, "accuracy", 0.2), (2, "done", 0.0), (2, "accuracy", 0.1)]
     found = [key | {"request": at, "quantity": name, "mean": value, "low": value} for at, name, value in rows]
@@ -145,7 +151,7 @@ def test_short_is_a_mean_with_a_seed_that_did_not_get_there() -> None:
 
 def test_a_sigma_under_which_every_seed_diverges_has_a_cross() -> None:
     """Rounds of 1 at sigma = 1 would be the fastest."""
-    source = Results(ReportPlan("", {"s": "S"}))
+    source = Results(ReportPlan("", titles={"s": "S"}))
     sweep = pd.DataFrame({"sigma": [0.1, 1.0], "rounds": [60, 1], "forget_accuracy": [0.5, 0.1]})
     source.__dict__["sweep"] = sweep.assign(scenario="s", request=1, seed=0, status=["done", "diverged"])
     source.__dict__["statistics"] = pd.DataFrame(columns=[*_KEYS, "quantity", "subset", "mean"])
@@ -154,9 +160,9 @@ def test_a_sigma_under_which_every_seed_diverges_has_a_cross() -> None:
     assert (crossed(rounds), crossed(shares)) == ([[1.0, 0.97]], [])
 
 
-def test_a_dip_is_seen_beside_rounds_that_were_stopped() -> None:
+def test_a_dip_is_seen_next_to_rounds_that_were_stopped() -> None:
     """Rounds of the sigma sweep are drawn to a logarithmic scale, shares are not."""
-    source = Results(ReportPlan("", {"s": "S"}))
+    source = Results(ReportPlan("", titles={"s": "S"}))
     sweep = pd.DataFrame({"sigma": [0.01, 0.1, 1.0], "rounds": [60, 50, 4000], "forget_accuracy": [0.0, 0.1, 0.2]})
     source.__dict__["sweep"] = sweep.assign(scenario="s", request=1, seed=0, status=["done", "done", "not_reached"])
     source.__dict__["statistics"] = pd.DataFrame(columns=[*_KEYS, "quantity", "subset", "mean"])
@@ -196,3 +202,99 @@ def test_a_logarithmic_axis_always_has_labels(low: float, high: float) -> None:
     left, right = axis.get_xlim()
     shown = [tick for tick in axis.get_xticks() if left <= tick <= right]
     assert 2 <= len(shown) <= 7
+
+
+def answers(**variants: list[tuple[float, float, str]]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Cells and metrics of scenario s: of each variant the steps, accuracy on the forgotten and status of its seeds,
+    over two requests of which only the second may fall short of the target.
+    """
+    cells, metrics = [], []
+    for variant, seeds in variants.items():
+        for seed, (steps, accuracy, status) in enumerate(seeds):
+            for request in (1, 2):
+                key = {"scenario": "s", "variant": variant, "stop": "target", "seed": seed, "request": request}
+                ended = status if request == 2 or status == "refused" else "done"
+                cells.append(key | {"client_steps": steps / 2, "status": ended})
+                metrics.append(key | {"metric": "accuracy", "subset": "forgotten", "value": accuracy})
+    return pd.DataFrame(cells), pd.DataFrame(metrics)
+
+
+def overview_of(labels: dict[str, str], **variants: list[tuple[float, float, str]]) -> list[str]:
+    """The words next to the bars, and in place of them, from top to bottom."""
+    source = plain_results(labels)
+    source.__dict__["cells"], source.__dict__["metrics"] = answers(**variants)
+    (axis,) = overview.draw(source).axes
+    return [text.get_text() for text in axis.texts]
+
+
+SCRATCH = [(100.0, 0.2, "done"), (200.0, 0.2, "done")]
+
+
+def test_totals_are_ratios_seed_by_seed_over_all_requests() -> None:
+    """50 / 100 and 50 / 200: 0.375 in the mean. A seed that fell short of the target counts in no mean of costs."""
+    half = [(50.0, 0.3, "done"), (50.0, 0.2, "done")]
+    short = [(50.0, 0.3, "done"), (1.0, 0.9, "not_reached")]
+    found = request_totals(*answers(scratch=SCRATCH, half=half, short=short)).set_index("variant")
+    assert found.loc["half", ["seeds", "recovered", "compared"]].tolist() == [2, 2, 2]
+    assert found.loc["half", ["cost", "gap"]].tolist() == pytest.approx([0.375, 0.05])
+    assert found.loc["short", ["seeds", "recovered", "compared"]].tolist() == [2, 1, 1]
+    assert found.loc["short", ["cost", "gap", "gap_of_all"]].tolist() == pytest.approx([0.5, 0.1, 0.4])
+    assert found.loc["scratch", ["cost", "gap"]].tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("gap", "words"),
+    [
+        (0.0, "forgotten"),
+        (0.03, "forgotten"),
+        (0.04, "in part"),
+        (0.1, "in part"),
+        (0.11, "not forgotten"),
+        (-0.03, "forgotten"),
+        (-0.2, "less accurate than scratch"),
+    ],
+)
+def test_forgetting_is_graded_by_the_gap_to_scratch(gap: float, words: str) -> None:
+    assert overview.grade(gap).words == words
+    assert overview.grade(gap, original=0.5).words == words
+    assert overview.grade(gap, original=0.1).words == "accuracy cannot tell"
+
+
+def test_the_overview_says_what_each_bar_is() -> None:
+    """A cost of 25% with scratch's accuracy, one of 400%, one that never recovers, one that is refused, one that did
+    not forget; the original model has no bar.
+    """
+    found = overview_of(
+        {name: name for name in ("scratch", "sifu", "fed_eraser", "last", "fed_accum", "fine_tuning", "original")},
+        scratch=SCRATCH,
+        sifu=[(25.0, 0.2, "done"), (50.0, 0.2, "done")],
+        fed_eraser=[(400.0, 0.25, "done"), (800.0, 0.25, "done")],
+        last=[(1.0, 0.0, "not_reached"), (1.0, 0.0, "diverged")],
+        fed_accum=[(0.0, 0.0, "refused"), (0.0, 0.0, "refused")],
+        fine_tuning=[(10.0, 0.9, "done"), (20.0, 0.9, "done")],
+        original=[(0.0, 0.95, "not_reached"), (0.0, 0.95, "not_reached")],
+    )
+    assert found == ["100% ✓", "25% ✓", "400% ~", "never recovers", "refuses this scenario", "10% ✗"]
+
+
+def test_a_long_bar_is_cut_off_and_marked() -> None:
+    labels = {"scratch": "Scratch", "last": "Last"}
+    source = plain_results(labels)
+    source.__dict__["cells"], source.__dict__["metrics"] = answers(scratch=SCRATCH, last=[(300.0, 0.2, "done")] * 2)
+    (axis,) = overview.draw(source).axes
+    widths = sorted(bar.get_width() for bars in axis.containers for bar in bars)  # type: ignore[attr-defined]
+    assert widths == [1.0, overview.CUT]
+    assert len([line for line in axis.lines if line.get_color() == "white"]) == 2
+
+
+def test_accuracy_cannot_tell_where_the_original_model_is_as_accurate_as_scratch() -> None:
+    untouched = [(0.0, 0.25, "not_reached"), (0.0, 0.25, "done")]
+    labels = {"scratch": "Scratch", "original": "Original", "sifu": "SIFU"}
+    found = overview_of(labels, scratch=SCRATCH, original=untouched, sifu=[(50.0, 0.2, "done"), (100.0, 0.2, "done")])
+    assert found == ["100% ?", "50% ?"]
+
+
+def test_the_overview_has_at_most_14_methods() -> None:
+    labels = {"scratch": "Scratch"} | {f"v{number}": f"V{number}" for number in range(20)}
+    found = overview_of(labels, **dict.fromkeys(labels, SCRATCH))
+    assert len(found) == overview.MOST_METHODS == 14

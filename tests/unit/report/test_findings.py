@@ -13,7 +13,7 @@ Number = tuple[str, str, str, float]  # variant, quantity, subset, mean
 
 
 def source_of(numbers: dict[str, list[Number]]) -> Results:
-    """Means of the first request to the target, scenario by scenario; no tables besides."""
+    """Means of the first request to the target, scenario by scenario; no other tables."""
     rows = [(scenario, *number) for scenario, found in numbers.items() for number in found]
     titles, labels = ({name: name.title() for name in dict.fromkeys(row[place] for row in rows)} for place in (0, 1))
     source = Results(ReportPlan("", titles, labels))
@@ -24,7 +24,7 @@ def source_of(numbers: dict[str, list[Number]]) -> Results:
     return source
 
 
-def test_a_larger_epsilon_than_the_one_that_is_claimed_is_said() -> None:
+def test_a_larger_epsilon_than_the_claimed_one_is_named() -> None:
     """DP claims 10 and spends 1,234.5 in one scenario, 10.4 (within 5% of the claim) in another; SIFU spends none."""
     claimed: list[Number] = [("dp", "claimed_epsilon", "", 10.0), ("sifu", "claimed_epsilon", "", 10.0)]
     numbers: dict[str, list[Number]] = {
@@ -32,8 +32,8 @@ def test_a_larger_epsilon_than_the_one_that_is_claimed_is_said() -> None:
         "two": [("dp", "spent_epsilon", "", 10.4)],
     }
     assert findings(source_of({name: claimed + found for name, found in numbers.items()})) == [
-        "One: an accountant finds a larger epsilon than the one that is claimed for "
-        "Dp (claims 10, spends 1,234 for one client)."
+        "One: an accountant finds a larger epsilon than the claimed one for "
+        "Dp (claimed 10, spent 1,234 for one client)."
     ]
 
 
@@ -50,7 +50,7 @@ def test_forgetting_is_as_scratch_does_it_not_as_little_as_possible() -> None:
     cells = [*answer("scratch", 0.47, 1.0), *answer("close", 0.46), *answer("known", 0.9, 0.1), *answer("below", 0.41)]
     (text,) = findings(source_of({"one": [*cells, *answer("stopped", 0.47, 0.01, done=0.9)]}))
     assert text == (
-        "One: after scratch the accuracy on those who leave first is 0.47. "
+        "One: after scratch the accuracy on the first forgotten clients is 0.47. "
         "Just as well forget: Close (0.50 of scratch's client steps, accuracy 0.46). "
         "Less well: Known (0.10 of scratch's client steps, accuracy 0.90). "
         "With an accuracy below scratch's: Below (0.50 of scratch's client steps, accuracy 0.41)."

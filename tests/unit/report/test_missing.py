@@ -1,4 +1,4 @@
-"""What has not been run yet: every figure and table is made of what is there, and says what is not."""
+"""What has not been run yet: every figure and table is made of the results that exist, and names those that do not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sifu.catalog.figures import FIGURES
 from sifu.errors import DataError
 from sifu.plan.load import load_suite, read_yaml
 from sifu.plan.report_plan import ReportPlan
-from sifu.plan.stage_spec import REPORT_FILES
+from sifu.plan.stage_spec import REPORT_FILES, STAGES
 from sifu.report.missing import missing_names
 from sifu.report.results import Results
 from sifu.stages.figure import run_figure
@@ -91,10 +91,10 @@ def fill(plan: ReportPlan) -> None:
         write(root / "verify" / scenario / BLOCK / "verification.parquet", schemas.VERIFICATION, checks)
         points = [key | {"change": "", "seed": s, "round": n, "alpha": 1.0 + n} for s in seeds for n in range(3)]
         write(root / "alpha" / scenario / BLOCK / "alpha.parquet", schemas.ALPHA, points)
-        for _, variant, block in (entry for entry in plan.searches if entry[0] == scenario):
+        for _, block, variant in (job for job in plan.jobs["search"] if job.scenario == scenario):
             path = root / "search" / scenario / variant / block / "search.parquet"
             write(path, schemas.SEARCH, [key | {"variant": variant, "value": "0.1", "chosen": True}])
-        for _, name, block in (entry for entry in plan.scenario_searches if entry[0] == scenario):
+        for _, block, name in (job for job in plan.jobs["scenario_search"] if job.scenario == scenario):
             path = root / "scenario_search" / scenario / name / block / "scenario_search.parquet"
             write(path, schemas.SCENARIO_SEARCH, [key | {"setting": name, "used": True, "chosen": True}])
     swept = [{"scenario": "smoke", "variant": "sifu", "sigma": sigma} for sigma in (0.01, 0.1)]
@@ -137,7 +137,7 @@ def test_with_everything_there_nothing_is_missing(plan: ReportPlan) -> None:
 
 
 def test_scenarios_that_were_left_out_are_named(plan: ReportPlan, tmp_path: Path) -> None:
-    words = "Planned and not run, as their datasets are not there: celeba."
+    words = "Planned and not run, as their datasets are missing: celeba."
     for left_out in ([], ["celeba"]):
         run_page(replace(plan, left_out=left_out), tmp_path, "make")
         assert (words in (tmp_path / "report.html").read_text()) is bool(left_out)
@@ -160,33 +160,23 @@ def test_many_files_are_named_by_their_scenarios() -> None:
 
 
 def test_before_anything_has_run(tmp_path: Path) -> None:
-    """All 8 figures, every table and the page are made of nothing, and name all that they would be made of."""
+    """Every figure, table and the page are made without any results, and name all that they would be made of."""
     plan = plan_of(tmp_path)
     planned = Results(plan).planned
+    reported = [f"{stage}/{table}" for stage, spec in STAGES.items() for table in spec.reported]
     report = make_all(plan)
     assert all((report / "tables" / file).exists() for file in REPORT_FILES)
     assert all((report / "figures" / f"{name}.{kind}").exists() for name in FIGURES for kind in FIGURE_KINDS)
     for name in FIGURES:
         caption = (report / "figures" / f"{name}.md").read_text()
-        assert all_named(planned[MADE_OF[name]], caption, tmp_path), name
+        for table in FIGURES[name].tables if name != "sigma" else ("sweep/sweep",):  # its lines need a sweep first
+            assert all_named(planned(table), caption, tmp_path), (name, table)
     headline = (report / "tables" / "headline.md").read_text()
-    for kind in ("cells", "metrics", "verification", "alpha", "trials"):
-        assert all_named(planned[kind], headline, tmp_path), kind
+    for table in ("unlearn/cells", "verify/metrics", "verify/verification", "alpha/alpha", "search/search"):
+        assert all_named(planned(table), headline, tmp_path), table
     page = (report / "report.html").read_text()
-    assert all(all_named(paths, page, tmp_path) for paths in planned.values())
+    assert all(all_named(planned(table), page, tmp_path) for table in reported)
     assert "planned tables are missing" in (report / "tables" / "budgets.tex").read_text()
-
-
-MADE_OF = {
-    "budgets": "metrics",
-    "watermark": "cells",
-    "requests": "cells",
-    "sigma": "sweep",
-    "request_sets": "request_sets",
-    "alpha": "alpha",
-    "lineage": "training",
-    "null_space": "null_space",
-}
 
 
 @pytest.mark.parametrize(
@@ -215,7 +205,7 @@ def test_a_part_that_is_missing_is_named_and_the_rest_is_drawn(plan: ReportPlan,
     assert lost
     source = Results(plan)
     for name in FIGURES:
-        import_module(FIGURES[name]).draw(source).draw_without_rendering()
+        import_module(FIGURES[name].module).draw(source).draw_without_rendering()
     report = Path(plan.results) / "report"
     run_report(plan, report)
     run_page(plan, report, "make")

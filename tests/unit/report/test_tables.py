@@ -16,7 +16,7 @@ ACCURACY = {"scratch": (0.0, 0.1), "fast": (0.2, 0.0), "lucky": (0.0, 0.1), "ori
 
 
 def table(**status: tuple[str, str]) -> pd.DataFrame:
-    """Two seeds, one request; accuracies on those who left, and their gaps to scratch. `status`: how seeds ended."""
+    """Two seeds, one request; accuracies on the forgotten clients and gaps to scratch. `status`: how seeds ended."""
     cells, metrics = [], []
     for variant, steps in STEPS.items():
         for seed, cost in enumerate(steps):

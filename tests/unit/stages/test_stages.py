@@ -277,7 +277,7 @@ def test_the_settings_of_the_config_are_a_table(results: Ran) -> None:
 
 def test_findings_are_sentences_with_numbers(results: Ran) -> None:
     (first, *_) = findings(Results(plan_of(results.root)))
-    assert first.startswith("Smoke: after scratch the accuracy on those who leave first is 0.00.")
+    assert first.startswith("Smoke: after scratch the accuracy on the first forgotten clients is 0.00.")
     assert "of scratch's client steps" in first
 
 

@@ -15,7 +15,7 @@ from sifu.config.scenario import Scenario
 from sifu.core.keys import Keys
 from sifu.plan.load import load_scenario
 from sifu.plan.variants import build_method
-from sifu.report.verification import verdicts
+from sifu.report.deletion_test import verdicts
 from sifu.stages.block import Block
 from sifu.stages.partition import run_partition
 from sifu.stages.request_sets import Trained, run_request_sets

@@ -1,4 +1,4 @@
-"""What clients that have left find out with their triggers, judged by how honest models answer other clients."""
+"""What forgotten clients find out with their triggers, judged by how honest models answer other clients."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CELL = ["scenario", "variant", "request", "seed"]
 
 
 def verification(checks: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
-    """What the clients that have left find out with their triggers, alone and together."""
+    """A row a method and request: what the forgotten clients find out with their triggers, alone and together."""
     columns = ["scenario", "method", "request", "trigger success", "clients that accuse", "accused together"]
     columns += ["type I", "type II", "type II, together"]
     found, rows = verdicts(checks), []
@@ -29,8 +29,8 @@ def verification(checks: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
 
 
 def verdicts(checks: pd.DataFrame) -> pd.DataFrame:
-    """A row a seed and request to the target: how many `clients` there are and `accuse`, each alone (`type_1`, and the
-    mean `type_2`), and whether they do `together`.
+    """A row a seed and request to the target: how many `clients` test the model, how many `accuse` it, each alone
+    (`type_1`, and the mean `type_2`), and whether they accuse it `together`.
     """
     rows = []
     for (scenario, request), group in checks[checks["stop"] == "target"].groupby(["scenario", "request"]):
@@ -44,8 +44,8 @@ def verdicts(checks: pd.DataFrame) -> pd.DataFrame:
 
 
 def _others(scratch: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """Scratch's answers in all other seeds: nobody is judged by an answer of its own. With a single seed there are no
-    others, and it must do.
+    """Scratch's answers in all other seeds, so that no model is judged by its own answers; with a single seed, those
+    of that seed.
     """
     others = scratch[scratch["seed"] != seed]
     return others if len(others) else scratch

@@ -1,0 +1,49 @@
+"""Cost and forgetting over all requests of a seed, compared with scratch's."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from sifu.report.statistics import REFERENCE
+
+_SEED = ["scenario", "variant", "seed"]
+
+
+def request_totals(cells: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
+    """A row a scenario and variant, of recoveries to the target.
+
+    `seeds`: how many were run; `recovered`: those that reached the target after every request; `refused`: whether the
+    method refused the scenario; `compared`: recovered seeds in which scratch recovered, too. Over these: `cost`, the
+    client steps of all requests over scratch's, seed by seed, then averaged; `gap`, the accuracy on all forgotten
+    clients minus scratch's, averaged over requests and seeds. `gap_of_all`: the same gap over all seeds.
+    """
+    seeds = _by_seed(cells[cells["stop"] == "target"]).merge(_accuracy(metrics), how="left", on=_SEED)
+    scratch = seeds.loc[seeds["variant"] == REFERENCE, ["scenario", "seed", "steps", "recovered", "accuracy"]]
+    seeds = seeds.merge(scratch, how="left", on=["scenario", "seed"], suffixes=("", "_scratch"))
+    both = seeds["recovered"] & seeds["recovered_scratch"].eq(True)
+    gap = seeds["accuracy"] - seeds["accuracy_scratch"]
+    cost = seeds["steps"] / seeds["steps_scratch"]
+    found = seeds.assign(compared=both, cost=cost.where(both), gap=gap.where(both), gap_of_all=gap)
+    return found.groupby(["scenario", "variant"], as_index=False).agg(
+        seeds=("seed", "size"),
+        recovered=("recovered", "sum"),
+        refused=("refused", "all"),
+        compared=("compared", "sum"),
+        cost=("cost", "mean"),
+        gap=("gap", "mean"),
+        gap_of_all=("gap_of_all", "mean"),
+    )
+
+
+def _by_seed(cells: pd.DataFrame) -> pd.DataFrame:
+    """Client steps of all requests of a seed, whether each of them reached the target, whether each was refused."""
+    marked = cells.assign(recovered=cells["status"] == "done", refused=cells["status"] == "refused")
+    return marked.groupby(_SEED, as_index=False).agg(
+        steps=("client_steps", "sum"), recovered=("recovered", "all"), refused=("refused", "all")
+    )
+
+
+def _accuracy(metrics: pd.DataFrame) -> pd.DataFrame:
+    """Accuracy on all clients that were forgotten so far, averaged over the requests of a seed."""
+    wanted = (metrics["stop"] == "target") & (metrics["metric"] == "accuracy") & (metrics["subset"] == "forgotten")
+    return metrics[wanted].groupby(_SEED, as_index=False).agg(accuracy=("value", "mean"))
