@@ -33,7 +33,7 @@ help:  ## this list
 
 ##@ Configs and the replication
 
-mnist: $(VENV)/.ok  ## MNIST with the paper's settings; data from SIFU_DATA_ROOT
+mnist: $(VENV)/.ok  ## MNIST with the paper's settings, and the strongly convex case; data from SIFU_DATA_ROOT
 	$(MAKE) run CONFIG=config/mnist.yaml
 
 paper: $(VENV)/.ok  ## the paper's grid; datasets from SIFU_DATA_ROOT

@@ -160,13 +160,13 @@ class World:
         return [
             {"scenario": scenario, "change": change, "rule": rule, "seed": seed}
             | {"points": 100, "held": round(100 * held), "worst": 2 - held}
-            | (dict.fromkeys(("leavers", "hidden", "idle")) if change else self._leavers())
+            | (dict.fromkeys(("leavers", "hidden", "idle")) if change else self._client_counts())
             for change, share in self.held.items()
             for rule, held in (("published", share), ("strict", self.strict))
             for seed in SEEDS
         ]
 
-    def _leavers(self) -> dict[str, int]:
+    def _client_counts(self) -> dict[str, int]:
         """The counts of a seed: a hundred clients that took part, and some that did not."""
         return {"leavers": 100 + self.idle, "hidden": round(100 * self.hidden) + self.idle, "idle": self.idle}
 

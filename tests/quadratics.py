@@ -1,7 +1,7 @@
-"""A federation with a closed form: f_i(x) = ||x - c_i||^2 / 2, K full steps of descent, everybody in each round.
+"""A federation with a closed form: f_i(x) = ||x - c_i||^2 / 2, K steps of gradient descent, all clients in each round.
 
 With r = (1 - eta)^K a client ends at c_i + r (theta - c_i), and the optimum of any set is the mean of its centres. The
-draw is scaled, and its seed chosen, so that distances are those of a known table; the closed forms are the evidence.
+seed and the scale of the draw are chosen so that distances match a known table; the closed forms are checked.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from tests.conftest import tiny_federation
 from tests.contract.world import SCENARIO
 
 CLIENTS, FEATURES, STEPS, ETA = 6, 4, 5, 0.1
-MOVES = 0.2613  # how far the optimum moves when client 0 leaves: the draw is scaled to it
+MOVES = 0.2613  # how far the optimum moves without client 0: the draw is scaled to it
 
 
 @dataclass(frozen=True)
 class QuadraticEngine(Engine):
-    """The engine with another loss."""
+    """The engine with a quadratic loss."""
 
     centres: Tensor = field(kw_only=True)  # [C, P]
 
@@ -58,7 +58,7 @@ def draw() -> tuple[Tensor, Tensor]:
 
 
 def quadratic_history(rounds: int) -> Lineage:
-    """A training of `rounds` rounds with everybody, every model kept."""
+    """A training of `rounds` rounds with all clients and a snapshot of every round."""
     centres, start = draw()
     model = FlatModel(nn.Linear(FEATURES, 1, bias=False).double())
     nothing = torch.zeros(1, CLIENTS, 1, 1, 1, FEATURES, dtype=torch.float64)
@@ -75,10 +75,10 @@ def scenario() -> Scenario:
     return replace(SCENARIO, federation=federation)
 
 
-def without_recovery(history: Lineage, leaves: list[int]) -> tuple[Request, Server]:
-    """A request, which may be empty, and a server that recovers for no round at all."""
+def without_recovery(history: Lineage, forgotten: list[int]) -> tuple[Request, Server]:
+    """A request to forget clients, which may be empty, and a server that does no recovery rounds."""
     forget = torch.zeros_like(history.segments[0].available)
-    forget[:, leaves] = True
+    forget[:, forgotten] = True
     request = Request(1, forget, history.segments[0].available & ~forget)
     stop = Stop(None, 0, torch.zeros(len(forget), dtype=torch.int64))
     return request, Server(history.engine, request, stop, scenario())

@@ -1,6 +1,6 @@
-"""The readable twins of the fast code: one seed, one client, one step after another, in ordinary torch.
+"""The readable version of the fast code: one seed, one client, one step after another, in ordinary torch.
 
-They share with the suite only the keyed draws (who is sampled, which examples a step sees).
+It shares only the keyed draws with the suite (which clients are sampled, which examples a step uses).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from sifu.core.keys import Keys
 
 
 def sample_clients(key: Keys, number: int, available: list[int], count: int) -> list[int]:
-    """The clients of a round: those with the smallest priority among the available ones."""
+    """The clients of a round: the available ones with the smallest priority."""
     priority = {client: int(key.fold("cohort", number, client).state) for client in available}
     return sorted(sorted(available, key=priority.__getitem__)[:count])
 
 
 def client_batches(key: Keys, number: int, client: int, size: int, federation: Federation) -> Tensor:
-    """The examples of each of a client's steps: shuffled once an epoch, taken batch after batch. [K, B]"""
+    """The examples of each of a client's steps: shuffled once per epoch, read batch by batch. [K, B]"""
     batch, steps = federation.batch_size, federation.local_steps
     if size <= batch:
         return torch.arange(size).expand(steps, size)
@@ -88,7 +88,7 @@ def fedavg_round(
 def round_batches(
     key: Keys, number: int, size: list[int], available: list[int], federation: Federation
 ) -> dict[int, Tensor]:
-    """The draws of a round: who is sampled, and which examples each step sees."""
+    """The draws of a round: which clients are sampled, and which examples each of their steps uses."""
     cohort = sample_clients(key, number, available, federation.clients_per_round)
     return {c: client_batches(key, number, c, size[c], federation) for c in cohort}
 
@@ -142,12 +142,12 @@ def private_average(old: Tensor, local: list[Tensor], update_clip: float, expect
 
 
 def poisson_clients(key: Keys, number: int, available: list[int], expected: int) -> list[int]:
-    """Each available client alone, with the same chance."""
+    """Each available client independently, with the same probability."""
     chance = expected / len(available)
     return [client for client in available if float(key.fold("poisson", number, client).uniform(1)) < chance]
 
 
-Update = dict[int, Tensor]  # client -> what it sent in a round
+Update = dict[int, Tensor]  # client -> its update in a round
 
 
 def fed_accum(start: Tensor, stored: list[Update], size: list[int], remain: list[int]) -> Tensor:
@@ -165,7 +165,7 @@ def fed_eraser(
     remain: list[int],
     calibrate: Callable[[int, int, Tensor], Tensor],
 ) -> Tensor:
-    """FedEraser with one length a client; `calibrate(round, client, weights)` is a client's short training."""
+    """FedEraser with one norm per client; `calibrate(round, client, weights)` is a client's short training."""
     model = start
     for number, updates in enumerate(stored):
         step: Update = {}
@@ -178,6 +178,6 @@ def fed_eraser(
 
 
 def _mean(updates: Update, size: list[int], like: Tensor) -> Tensor:
-    """Weighted by examples; nobody: nothing."""
+    """The mean update, weighted by examples; zero without clients."""
     total = sum(size[client] for client in updates)
     return sum((size[client] / total * update for client, update in updates.items()), torch.zeros_like(like))

@@ -150,7 +150,7 @@ class Run:
     )
     threads: int = setting("CPU threads of a training job", at_least(1), default=2)
     precision: str = setting(
-        "of the networks' products on a GPU: `tf32` rounds factors to 10 bits; `float32` does not, but is slower",
+        "precision of the networks' products on a GPU: `tf32` rounds factors to 10 bits, `float32` is slower",
         one_of(PRECISIONS),
         default="tf32",
     )

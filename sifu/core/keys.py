@@ -76,7 +76,7 @@ def _hash_word(word: str | int) -> int:
 
 @dataclass(frozen=True)
 class Keys:
-    """One 64-bit key for each seed, or for each seed and whatever has been folded in."""
+    """One 64-bit key per seed, or per seed and folded value (a round, a client)."""
 
     state: Tensor  # [S, ...] int64
 

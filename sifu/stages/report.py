@@ -45,10 +45,10 @@ CAPTIONS = {
     "verification": "Did it delete my data? Forgotten clients query the model with triggered images that nobody "
     "trained on, and count how often they get their own label. They accuse the server from the count that a model "
     "which never saw them reaches with a chance of at most alpha (`type I`): by a beta-binomial distribution fitted "
-    "to scratch's counts after the same request in the other seeds, as clients differ in how often they get their label by chance. "
-    "`clients that accuse`: each alone; Scratch's row says how often an honest server is accused in fact. `together`: "
-    "all of them with one count. `type II`: the chance that a server whose model answers at the rate seen is believed. "
-    "Means over seeds, after each request to the target.",
+    "to scratch's counts after the same request in the other seeds, as clients differ in how often they get their "
+    "label by chance. `clients that accuse`: each alone; Scratch's row says how often an honest server is accused in "
+    "fact. `together`: all of them with one count. `type II`: the chance that a server whose model answers at the "
+    "rate seen is believed. Means over seeds, after each request to the target.",
     "settings": "The settings of every scenario that matter most, from the config (the paper's Table 2).",
     "bounds": "Is Psi a bound? The share of measured points (round, client, seed) where alpha(n, c) <= Psi(n, c) with "
     "the scenario's B, and the worst ratio: under the scenario's own settings, and under less adapted ones, some of "

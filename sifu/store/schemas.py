@@ -269,8 +269,8 @@ STATISTICS = Table(
         Column(
             "quantity",
             _TEXT,
-            "a column of cells, a metric, done or refused (shares of seeds); rounds_to_scratch and steps_to_scratch: "
-            "divided by scratch's; speed_up: scratch's client steps divided by these; no_cost: share of seeds at none",
+            "a column of cells, a metric, done or refused (shares of seeds); rounds_to_scratch, steps_to_scratch: "
+            "divided by scratch's; speed_up: scratch's client steps divided by these; no_cost: share of seeds with 0",
         ),
         Column("subset", _TEXT, "of a metric; empty otherwise"),
         Column("mean", _REAL, "mean over seeds"),

@@ -11,7 +11,7 @@ _SECONDS = 2.0  # tolerated: clocks of file systems and machines may differ by t
 
 
 def clamp_future_timestamps(folder: str) -> int:
-    """Set the date of files under `folder` that lies in the future to now. The number of such files."""
+    """Set the date of all files under `folder` that are dated in the future to now. Returns their number."""
     now, changed = time.time(), 0
     for entry in _files(folder):
         with contextlib.suppress(OSError):  # deleted meanwhile, or owned by another user

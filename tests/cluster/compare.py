@@ -1,4 +1,4 @@
-"""Whether two folders of results hold the same tables, value by value, however their seeds were cut into blocks.
+"""Whether two folders of results hold the same tables, value by value, whatever their blocks of seeds.
 
 `python -m tests.cluster.compare LEFT RIGHT` prints what differs, and then ends non-zero.
 """
@@ -17,18 +17,18 @@ _TEXTS = (".csv", ".md", ".tex")
 
 
 def differences(left: Path, right: Path) -> list[str]:
-    """A sentence for each table that is not the same on both sides; tables of nothing are not the same, either."""
+    """A sentence for each table that differs between two folders; a folder without tables counts as different."""
     ours, theirs = _tables(left), _tables(right)
     if not ours:
         return [f"no tables in {left}"]
-    one_side = [f"{name}: only in {left if name in ours else right}" for name in sorted(ours.keys() ^ theirs.keys())]
-    both = sorted(ours.keys() & theirs.keys())
-    found = [sentence for name in both for sentence in _rows_differ(name, ours[name], theirs[name])]
-    return one_side + found + _texts_differ(left, right)
+    on_one_side = [f"{name}: only in {left if name in ours else right}" for name in sorted(ours.keys() ^ theirs.keys())]
+    shared = sorted(ours.keys() & theirs.keys())
+    differing = [sentence for name in shared for sentence in _rows_differ(name, ours[name], theirs[name])]
+    return on_one_side + differing + _texts_differ(left, right)
 
 
 def _tables(root: Path) -> dict[str, pd.DataFrame]:
-    """All tables by their path without the block; blocks of a table are put together."""
+    """All tables by their path without the block; the blocks of a table are concatenated."""
     blocks: dict[str, list[pd.DataFrame]] = {}
     for path in sorted(root.rglob("*.parquet")):
         name = _BLOCK.sub("", path.relative_to(root).as_posix())
@@ -37,7 +37,7 @@ def _tables(root: Path) -> dict[str, pd.DataFrame]:
 
 
 def _sorted(frame: pd.DataFrame) -> pd.DataFrame:
-    """Rows in an order of their own: first by what identifies them, last by what was measured."""
+    """Rows sorted by the columns that identify them, then by measured values."""
     measured = [name for name in frame.columns if frame[name].dtype.kind == "f"]
     names = [name for name in frame.columns if name not in measured] + measured
     return frame.sort_values(names, ignore_index=True)
@@ -47,18 +47,18 @@ def _rows_differ(name: str, ours: pd.DataFrame, theirs: pd.DataFrame) -> list[st
     if list(ours.columns) != list(theirs.columns) or len(ours) != len(theirs):
         shapes = f"{len(ours)} rows of {list(ours.columns)}, {len(theirs)} rows of {list(theirs.columns)}"
         return [f"{name}: not the same rows and columns: {shapes}"]
-    found = []
+    sentences = []
     for column in ours.columns:
         same = (ours[column] == theirs[column]) | (ours[column].isna() & theirs[column].isna())
         if ours[column].dtype != theirs[column].dtype or not same.all():
             row = int((~same.astype(bool)).argmax())
             pair = f"{ours[column][row]!r} and {theirs[column][row]!r}"
-            found.append(f"{name}: {column} differs in {int((~same).sum())} of {len(ours)} rows, such as {pair}")
-    return found
+            sentences.append(f"{name}: {column} differs in {int((~same).sum())} of {len(ours)} rows, such as {pair}")
+    return sentences
 
 
 def _texts_differ(left: Path, right: Path) -> list[str]:
-    """The report's tables as people read them: the same bytes."""
+    """The report's text tables must have the same bytes."""
     ours, theirs = ({p.name: p.read_bytes() for p in _texts(root)} for root in (left, right))
     return [f"report/tables/{name}: differs" for name in sorted(ours | theirs) if ours.get(name) != theirs.get(name)]
 

@@ -1,4 +1,4 @@
-"""A Slurm of four nodes on this machine, and a checkout beside it."""
+"""A Slurm with four nodes on this machine, and a checkout for it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.workflow.conftest import copied
 SCRIPT = str(REPO / "tests" / "cluster" / "slurm.sh")
 SNAKEMAKE = str(REPO / "tests" / "cluster" / "impatient.py")
 NODES = 4
-# no accounting here, and no time to wait: a real cluster is asked less often
+# no accounting, and short waits: a real cluster is queried less often
 SLURM = (
     *("--workflow-profile", "profiles/slurm", "--slurm-status-command", "squeue", "--slurm-no-account"),
     *("--slurm-init-seconds-before-status-checks", "1", "--seconds-between-status-checks", "1", "--latency-wait", "10"),
@@ -40,11 +40,13 @@ class Cluster:
         return limited(command, seconds, self.root, self.environment)
 
     def jobs(self) -> list[dict[str, str]]:
-        """What Slurm says of each job, in the order of their numbers."""
+        """What Slurm says about each job, in the order of their numbers."""
         status, output = limited(("scontrol", "--oneliner", "show", "jobs"), 20, self.root)
         assert status == 0, output[-4000:]
-        found = [dict(re.findall(r"(\S+?)=(\S*)", line)) for line in output.splitlines()]
-        return sorted((job for job in found if "JobId" in job), key=lambda job: int(job["JobId"]))  # or: no jobs yet
+        jobs = [dict(re.findall(r"(\S+?)=(\S*)", line)) for line in output.splitlines()]
+        return sorted(
+            (job for job in jobs if "JobId" in job), key=lambda job: int(job["JobId"])
+        )  # without: no jobs yet
 
 
 def script(*arguments: str, seconds: int) -> None:
@@ -55,13 +57,13 @@ def script(*arguments: str, seconds: int) -> None:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Slurm, and a checkout beside it; both are gone afterwards, and that is checked."""
+    """Slurm and a checkout; both are removed afterwards, and that is checked."""
     script("install", seconds=180)
     folder, before = tmp_path_factory.mktemp("cluster"), traces()
     for name in ("checkout", "temporary", "cache"):
         (folder / name).mkdir()
     copied(folder / "checkout")
-    places = {
+    folders = {
         "PYTHONPATH": folder / "checkout",
         "TMPDIR": folder / "temporary",
         "XDG_CACHE_HOME": folder / "cache",
@@ -69,11 +71,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     }
     try:
         script("up", str(folder / "slurm-of-the-tests"), seconds=60)
-        environment = os.environ | {name: str(path) for name, path in places.items()}
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # each of a hundred processes would compile the package
+        environment = os.environ | {name: str(path) for name, path in folders.items()}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise each of a hundred processes compiles the package
         yield Cluster(folder / "checkout", environment)
     finally:
         script("down", str(folder / "slurm-of-the-tests"), seconds=60)
         shutil.rmtree(folder)
-        left = traces() - before
-        assert not left, f"Slurm left behind: {sorted(left)}"
+        leftovers = traces() - before
+        assert not leftovers, f"Slurm left behind: {sorted(leftovers)}"

@@ -1,7 +1,7 @@
 """Snakemake that asks Slurm every second.
 
-The plugin waits ten seconds longer each time that nothing has ended, which no setting changes: right for a cluster with
-many users, and time that the test does not have.
+The plugin waits ten seconds longer each time that no job has ended, and has no setting for it. That is right for a
+cluster with many users, but too slow for a test.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Commands under a time limit, and what a Slurm may leave behind on a machine."""
+"""Commands with a time limit, and the processes and files that a Slurm may leave on a machine."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _PLACES = (
 def limited(
     command: Iterable[str], seconds: int, folder: Path, environment: dict[str, str] | None = None
 ) -> tuple[int, str]:
-    """Exit status and output of a command; after `seconds` it and all that it started are killed.
+    """Exit status and output of a command; after `seconds` it is killed, with all that it started.
 
-    Where these tests are killed themselves, it goes with them: an orphan would give its jobs to the next test's Slurm.
+    If the tests are killed, it is killed too: otherwise it would send its jobs to the Slurm of the next test.
     """
     process = subprocess.Popen(
         ["setpriv", "--pdeathsig", "KILL", *command],
@@ -49,23 +49,23 @@ def limited(
 
 
 def traces() -> set[str]:
-    """Processes and files of a Slurm on this machine; what is dead and not yet waited for is no process."""
+    """Processes and files of a Slurm on this machine; zombies do not count."""
     return {f"process {text}" for text in _processes()} | {f"file {path}" for path in _files()}
 
 
 def _processes() -> list[str]:
-    found = []
+    running = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             name, state = (
                 (folder / "comm").read_text().strip(),
                 (folder / "stat").read_text().rsplit(")", 1)[1].split()[0],
             )
-        except OSError:  # it ended meanwhile
+        except OSError:  # it has ended
             continue
         if name in _DAEMONS and state != "Z":
-            found.append(f"{name} {folder.name}")
-    return found
+            running.append(f"{name} {folder.name}")
+    return running
 
 
 def _files() -> list[str]:

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# A Slurm of several nodes on one machine, for as long as a test takes: loopback only, no systemd, no database.
-#   slurm.sh install     Debian's slurm-wlm and munge, where they are not there yet
+# A Slurm with several nodes on one machine, for the time of a test: loopback only, no systemd, no database.
+#   slurm.sh install     Debian's slurm-wlm and munge, if they are missing
 #   slurm.sh up DIR      munged, slurmctld and SLURM_NODES (4) times slurmd, all under DIR; waits until all nodes are idle
 #   slurm.sh down DIR    cancels its jobs, ends exactly what `up` started, removes DIR and the links in /etc/slurm
-#   slurm.sh clear       the same for what a killed test has left; `up` does so, too
-# DIR ends in slurm-of-the-tests: by that name a link that points nowhere is still known as ours.
-# Every daemon ends by itself after SLURM_LIMIT (900) seconds, whatever becomes of the test.
+#   slurm.sh clear       the same for the Slurm of a killed test; `up` does it, too
+# DIR must be named slurm-of-the-tests: by that name a link of ours is recognised even if it points nowhere.
+# Every daemon ends by itself after SLURM_LIMIT (900) seconds, whatever happens to the test.
 set -euo pipefail
 nodes=${SLURM_NODES:-4}
 limit=${SLURM_LIMIT:-900}
-etc=${SLURM_ETC:-/etc/slurm} # elsewhere in tests of this script alone
+etc=${SLURM_ETC:-/etc/slurm} # another folder only in tests of this script
 name=slurm-of-the-tests
 
 fail() {
@@ -21,7 +21,7 @@ install_slurm() {
   if command -v slurmctld slurmd munged > /dev/null; then return 0; fi
   local log policy=/usr/sbin/policy-rc.d made=no status=0
   log=$(mktemp)
-  # packages must not start daemons of their own
+  # packages must not start their daemons
   if [ ! -e "$policy" ]; then
     printf '#!/bin/sh\nexit 101\n' > "$policy"
     chmod 755 "$policy"
@@ -43,11 +43,11 @@ daemon() { # name command...: under a time limit, its process id in DIR/name.pid
   echo $! > "$dir/$name.pid"
 }
 
-running() { # a dead process that nobody has waited for does not count
+running() { # zombies do not count
   grep -qs '^State:.[^Z]' "/proc/$1/status"
 }
 
-stop() { # a process of ours, if the number has not become another's
+stop() { # a process of ours, unless its number was reused
   local pid
   pid=$(cat "$1")
   if [ "$(cat "/proc/$pid/comm" 2> /dev/null)" = timeout ]; then kill "$pid" 2> /dev/null || true; fi
@@ -81,11 +81,11 @@ down() {
   if [ -e "$dir/owner" ]; then rm -rf "$dir"; fi
 }
 
-process() { # its number and when it started: numbers come again
+process() { # its number and start time: numbers are reused
   echo "$1 $(sed 's/.*) //' "/proc/$1/stat" 2> /dev/null | cut -d ' ' -f 20)"
 }
 
-clear_leftovers() { # SIGKILL or a restart of the machine: nobody has called `down`
+clear_leftovers() { # after SIGKILL or a restart of the machine `down` was not called
   local file old owner
   for file in slurm.conf gres.conf; do
     old=$(dirname "$(readlink "$etc/$file" 2> /dev/null)")
@@ -96,7 +96,7 @@ clear_leftovers() { # SIGKILL or a restart of the machine: nobody has called `do
   done
 }
 
-write_gres() { # stand-ins of GPUs: Slurm hands them out and counts them; nothing computes on them
+write_gres() { # fake GPUs, which Slurm only allocates and counts
   local node device
   for node in $(seq "$nodes"); do
     device="$dir/dev/n$node/nvidia0"
@@ -107,8 +107,8 @@ write_gres() { # stand-ins of GPUs: Slurm hands them out and counts them; nothin
 }
 
 write_conf() {
-  # Nodes are declared, not probed: as large as the profile's jobs ask for. EXCLUSIVE: a job has its node for itself, so
-  # that jobs spread. MinJobAge: the plugin must still see a job that has ended. NoInAddrAny: nobody else can connect.
+  # Nodes are declared as large as the profile's jobs need. EXCLUSIVE: one job per node, so that jobs spread over nodes.
+  # MinJobAge: the plugin must still see finished jobs. NoInAddrAny: no connections from other machines.
   cat > "$dir/slurm.conf" << CONF
 ClusterName=test
 SlurmctldHost=localhost(127.0.0.1)
@@ -148,7 +148,7 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE OverSubscribe=EXCLUSIVE
 CONF
 }
 
-link_conf() { # the plugin hides SLURM_CONF from its jobs: the built-in place is the only one
+link_conf() { # the plugin removes SLURM_CONF from its jobs, so the built-in path must be used
   ln -s "$dir/slurm.conf" "$dir/gres.conf" "$etc/"
 }
 

@@ -1,4 +1,4 @@
-"""The comparison of two runs notices what it is there for."""
+"""The comparison of two runs notices every difference."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_blocks_do_not_matter(left: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "row", "value", "words"),
+    ("column", "row", "value", "message"),
     [
         ("psi", 2, 0.1 + 1e-16, "psi differs in 1 of 4 rows, such as np.float64(0.1)"),
         ("psi", 3, 0.0, "psi differs in 1 of 4 rows, such as np.float64(nan) and np.float64(0.0)"),
@@ -48,13 +48,13 @@ def test_blocks_do_not_matter(left: Path, tmp_path: Path) -> None:
         ("variant", 0, "last", "variant differs in"),
     ],
 )
-def test_one_other_value_is_noticed(
-    left: Path, tmp_path: Path, column: str, row: int, value: object, words: str
+def test_one_different_value_is_noticed(
+    left: Path, tmp_path: Path, column: str, row: int, value: object, message: str
 ) -> None:
     frame = ROWS.copy()
     frame.loc[row, column] = value
-    found = differences(left, write(tmp_path / "right", single_seeds(frame)))
-    assert any(sentence.startswith(f"unlearn/smoke/sifu/cells.parquet: {words}") for sentence in found)
+    sentences = differences(left, write(tmp_path / "right", single_seeds(frame)))
+    assert any(sentence.startswith(f"unlearn/smoke/sifu/cells.parquet: {message}") for sentence in sentences)
 
 
 def test_another_type_is_noticed(left: Path, tmp_path: Path) -> None:
@@ -74,5 +74,5 @@ def test_another_text_is_noticed(left: Path, tmp_path: Path) -> None:
     assert differences(left, right) == ["report/tables/headline.md: differs"]
 
 
-def test_nothing_is_not_the_same_as_nothing(tmp_path: Path) -> None:
+def test_a_folder_without_tables_is_noticed(tmp_path: Path) -> None:
     assert differences(tmp_path, tmp_path) == [f"no tables in {tmp_path}"]

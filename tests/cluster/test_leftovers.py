@@ -1,4 +1,4 @@
-"""What a killed test has left of its Slurm goes away; a Slurm that is not ours stays."""
+"""The Slurm of a killed test is removed; a Slurm of the machine stays."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def daemon() -> Iterator[subprocess.Popen[bytes]]:
 
 
 @pytest.fixture
-def left(tmp_path: Path, daemon: subprocess.Popen[bytes]) -> Path:
-    """The folder of a Slurm with one daemon, as `up` leaves it, of a test that has ended: that process is no more."""
+def leftover(tmp_path: Path, daemon: subprocess.Popen[bytes]) -> Path:
+    """The folder of a Slurm with one daemon, as `up` writes it, whose test process has ended."""
     folder = tmp_path / "slurm-of-the-tests"
     folder.mkdir()
     (folder / "munged.pid").write_text(f"{daemon.pid}\n")
@@ -52,34 +52,34 @@ def left(tmp_path: Path, daemon: subprocess.Popen[bytes]) -> Path:
     return folder
 
 
-def test_what_a_killed_test_left_goes_away(tmp_path: Path, left: Path, daemon: subprocess.Popen[bytes]) -> None:
+def test_the_slurm_of_a_killed_test_is_removed(tmp_path: Path, leftover: Path, daemon: subprocess.Popen[bytes]) -> None:
     assert slurm(tmp_path / "etc", "clear") == (0, "")
     assert daemon.wait(timeout=5) != 0
     assert sorted(tmp_path.rglob("*")) == [tmp_path / "etc"]
 
 
-def test_links_that_point_nowhere_go_away(tmp_path: Path) -> None:
+def test_links_that_point_nowhere_are_removed(tmp_path: Path) -> None:
     link(tmp_path / "etc", tmp_path / "slurm-of-the-tests")
     assert slurm(tmp_path / "etc", "clear") == (0, "")
     assert not any((tmp_path / "etc").iterdir())
 
 
-def test_a_number_that_has_become_another_process_is_not_the_owner(tmp_path: Path, left: Path) -> None:
-    (left / "owner").write_text(f"{os.getpid()} 1\n")  # this process started later than one tick after boot
+def test_a_reused_process_number_is_not_the_owner(tmp_path: Path, leftover: Path) -> None:
+    (leftover / "owner").write_text(f"{os.getpid()} 1\n")  # this process started later than one tick after boot
     assert slurm(tmp_path / "etc", "clear") == (0, "")
-    assert not left.exists()
+    assert not leftover.exists()
 
 
-def test_a_test_that_runs_keeps_its_slurm(tmp_path: Path, left: Path, daemon: subprocess.Popen[bytes]) -> None:
+def test_a_running_test_keeps_its_slurm(tmp_path: Path, leftover: Path, daemon: subprocess.Popen[bytes]) -> None:
     started = Path(f"/proc/{os.getpid()}/stat").read_text().rsplit(")", 1)[1].split()[19]  # field 22 of proc(5)
-    (left / "owner").write_text(f"{os.getpid()} {started}\n")
+    (leftover / "owner").write_text(f"{os.getpid()} {started}\n")
     status, output = slurm(tmp_path / "etc", "up", str(tmp_path / "other" / "slurm-of-the-tests"))
     assert (status, output) == (1, f"test-cluster: process {os.getpid()} is running these tests\n")
     assert daemon.poll() is None
     assert all((tmp_path / "etc" / conf).is_symlink() for conf in CONFS)
 
 
-def test_a_slurm_of_the_machine_is_left_alone(tmp_path: Path) -> None:
+def test_a_slurm_of_the_machine_is_not_touched(tmp_path: Path) -> None:
     link(tmp_path / "etc", tmp_path / "shared")  # a file system that is not mounted, say
     status, output = slurm(tmp_path / "etc", "up", str(tmp_path / "slurm-of-the-tests"))
     assert (status, output) == (

@@ -1,4 +1,4 @@
-"""A node that dies under a job: another one does its work, to the same tables."""
+"""If a node dies while it runs a job, another node runs the job, with the same tables."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ pytestmark = pytest.mark.faults
 TABLES = "train/smoke/{block}/cells.parquet"
 
 
-def test_a_job_of_a_dead_node_is_done_by_another(cluster: Cluster) -> None:
-    """Slurm gives a node up that does not answer (SlurmdTimeout), its job ends as NODE_FAIL, Snakemake tries again."""
+def test_a_job_of_a_dead_node_runs_on_another(cluster: Cluster) -> None:
+    """After SlurmdTimeout Slurm gives up a node that does not answer; its job is NODE_FAIL, Snakemake runs it again."""
     status, output = cluster.snakemake("--cores", "2", f"results/local/{TABLES.format(block='s000-001')}", *LOCAL)
     assert status == 0, output[-4000:]
     wanted = [f"results/cluster/{TABLES.format(block=block)}" for block in ("s000-000", "s001-001")]
-    with ThreadPoolExecutor(1) as beside:
-        run = beside.submit(cluster.snakemake, *SLURM, *wanted, *REMOTE, seconds=240)
+    with ThreadPoolExecutor(1) as background:
+        run = background.submit(cluster.snakemake, *SLURM, *wanted, *REMOTE, seconds=240)
         lost = wait_for_training(cluster)
         kill_node(lost["NodeList"], lost["JobId"])
         status, output = run.result()
@@ -47,7 +47,7 @@ def wait_for_training(cluster: Cluster) -> dict[str, str]:
 
 
 def kill_node(name: str, job: str) -> None:
-    """What a power cut does: the daemon of the node, the keepers of the job's steps and the job are gone at once."""
+    """Simulate a power cut: kill the node's daemon, the job's step managers and the job at once."""
     victims = []
     for _ in range(50):
         victims = processes_of(name, job)
@@ -56,20 +56,20 @@ def kill_node(name: str, job: str) -> None:
         time.sleep(0.1)
     assert any(process.name() == "slurmd" for process in victims)
     assert len(victims) > 2, "the job had not begun"
-    for end in (psutil.Process.suspend, psutil.Process.kill):  # nobody may live to tell of the others
+    for end in (psutil.Process.suspend, psutil.Process.kill):  # none may survive to report the others
         for process in victims:
             with suppress(psutil.NoSuchProcess):
                 end(process)
 
 
 def processes_of(node: str, job: str) -> list[psutil.Process]:
-    """The daemon of a node, the keepers of a job's steps, and all that they started."""
-    found: list[psutil.Process] = []
+    """The daemon of a node, the step managers of a job, and all that they started."""
+    processes: list[psutil.Process] = []
     for process in psutil.process_iter():
         with suppress(psutil.NoSuchProcess):
-            words = process.cmdline() or [""]
-            if process.name() == "slurmd" and words[-2:] == ["-N", node]:
-                found.append(process)
-            elif process.name() == "slurmstepd" and f"[{job}." in " ".join(words):
-                found += [process, *process.children(recursive=True)]
-    return found
+            command = process.cmdline() or [""]
+            if process.name() == "slurmd" and command[-2:] == ["-N", node]:
+                processes.append(process)
+            elif process.name() == "slurmstepd" and f"[{job}." in " ".join(command):
+                processes += [process, *process.children(recursive=True)]
+    return processes

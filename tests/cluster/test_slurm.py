@@ -1,4 +1,4 @@
-"""The suite on a real Slurm: four nodes give the tables of one machine. The tests of this file build on one another."""
+"""The suite on a real Slurm: four nodes give the tables of one machine. The second test uses the run of the first."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ pytestmark = pytest.mark.cluster
 
 
 def test_four_nodes_give_the_tables_of_one_machine(cluster: Cluster) -> None:
-    """There each seed is a block and a job of its own; here both are one. Both at once: a group leaves a core idle."""
-    tables = ("--until", "report", "sweep", "request_sets")  # all but figures, which are no tables
-    with ThreadPoolExecutor(1) as beside:
-        here = beside.submit(cluster.snakemake, "--cores", "2", *tables, *LOCAL)
-        there = cluster.snakemake(*SLURM, *REMOTE)
-    for status, output in (here.result(), there):
+    """On the cluster each seed is a separate block and job; on one machine they are one. Both run at the same time."""
+    tables = ("--until", "report", "sweep", "request_sets")  # all but figures
+    with ThreadPoolExecutor(1) as background:
+        local = background.submit(cluster.snakemake, "--cores", "2", *tables, *LOCAL)
+        remote = cluster.snakemake(*SLURM, *REMOTE)
+    for status, output in (local.result(), remote):
         assert status == 0, output[-4000:]
     results = cluster.root / "results"
     assert (results / "cluster" / "report" / "report.html").exists()

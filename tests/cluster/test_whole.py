@@ -1,4 +1,4 @@
-"""All of config/whole.yaml on a real Slurm, each seed a block of its own: the tables of one machine."""
+"""All of config/whole.yaml on a real Slurm, one block per seed: the same tables as on one machine."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tests.cluster.conftest import LOCAL, NODES, REMOTE, SLURM, Cluster
 pytestmark = pytest.mark.whole
 
 WHOLE = "config/whole.yaml"
-# Stages of two seconds, for each of which a job of its own would start Snakemake twice: several share one, as
-# docs/cluster.md says. What a group needs must not need the group itself, so that searches stand alone.
+# Stages take two seconds, and each job starts Snakemake twice, so several stages share a job (docs/cluster.md). A group
+# must not depend on a stage that depends on the group, so searches are separate groups.
 SHORT = (
     *("--groups", "partition=before", "train=before", "train_variant=own", "search=search", "scenario_search=search"),
     *(f"{rule}=after" for rule in ("unlearn", "verify", "alpha", "alpha_sweep", "sweep", "request_sets")),
@@ -23,7 +23,7 @@ SHORT = (
 
 
 def test_the_whole_run_gives_the_tables_of_one_machine(cluster: Cluster) -> None:
-    tables = ("--until", "report", "sweep", "request_sets")  # all but figures, which are no tables
+    tables = ("--until", "report", "sweep", "request_sets")  # all but figures
     status, output = cluster.snakemake("--cores", "2", *tables, *LOCAL, config=WHOLE)
     assert status == 0, output[-4000:]
     status, output = cluster.snakemake(*SLURM, *SHORT, *REMOTE, config=WHOLE, seconds=600)

@@ -1,4 +1,4 @@
-"""A checkout whose trainings last long enough to be killed, and what it makes when nobody disturbs it."""
+"""A checkout whose trainings last long enough to be killed, and its results if nothing is killed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROUNDS = 600
 
 @dataclass(frozen=True)
 class Long(Checkout):
-    """A checkout of its own with a scenario `long`: one block of two seeds, two variants."""
+    """A separate checkout with a scenario `long`: one block of two seeds, two variants."""
 
     @property
     def results(self) -> Path:
@@ -38,7 +38,7 @@ class Long(Checkout):
         return self.snakemake(TARGET, *CONFIG, *arguments)
 
     def start(self) -> subprocess.Popen[str]:
-        """The same, in the background and in a session of its own."""
+        """The same, in the background and in its own session."""
         environment = os.environ | {"PYTHONPATH": str(self.root), "SIFU_DATA_ROOT": str(self.root / "none")}
         command = [sys.executable, "-m", "snakemake", TARGET, *CONFIG, "--cores", "2"]
         with (self.root / "out.txt").open("a") as out:
@@ -47,11 +47,11 @@ class Long(Checkout):
             )
 
     def until_under_way(self, stage: str) -> None:
-        """Wait until a training of a stage has left its first checkpoint."""
+        """Wait until a training of a stage has written its first checkpoint."""
         wait_for(lambda: any((self.results / stage / ".unfinished").glob("*.safetensors")))
 
     def job(self, stage: str) -> psutil.Process:
-        """The process of a stage's command here."""
+        """The process of a stage's command in this checkout."""
         for process in psutil.process_iter(["cmdline", "cwd"]):
             line = process.info["cmdline"] or []
             if line[1:4] == ["-m", "sifu", stage] and process.info["cwd"] == str(self.root):
@@ -64,8 +64,8 @@ class Long(Checkout):
 
     def tables(self) -> dict[str, pa.Table]:
         """All tables, value by value."""
-        found = sorted(self.results.rglob("*.parquet"))
-        return {str(path.relative_to(self.results)): pq.read_table(path).replace_schema_metadata() for path in found}
+        paths = sorted(self.results.rglob("*.parquet"))
+        return {str(path.relative_to(self.results)): pq.read_table(path).replace_schema_metadata() for path in paths}
 
     def leftovers(self) -> list[Path]:
         return [path for path in self.results.rglob("*") if path.suffix == ".tmp" or path.name == ".unfinished"]
@@ -108,7 +108,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Long:
 def long(tmp_path: Path) -> Iterator[Long]:
     made = long_checkout(tmp_path)
     yield made
-    for process in psutil.process_iter(["cwd"]):  # what a test that failed left running here
+    for process in psutil.process_iter(["cwd"]):  # processes that a failed test left running
         if process.info["cwd"] == str(tmp_path):
             process.kill()
 

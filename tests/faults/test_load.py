@@ -23,9 +23,9 @@ from tests.workflow.conftest import Checkout, parse_plan
 
 pytestmark = pytest.mark.load
 VARIANTS = ("original", "scratch", "sifu", "fed_accum", "last")
-SEEDS = 1000  # a block each: 5,000 cells, 9,000 jobs
+SEEDS = 1000  # one block each: 5,000 cells, 9,000 jobs
 CONFIG = {"scenarios": ["smoke"], "variants": list(VARIANTS), "num_seeds": SEEDS, "block_size": 1, "device": "cpu"}
-MEGABYTES = 1000  # most that the process at the top may take
+MEGABYTES = 1000  # maximum memory of the Snakemake process
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def large(checkout: Checkout) -> Checkout:
 
 
 def timed(root: Path, *command: str) -> tuple[str, float, float]:
-    """What a command prints, and its seconds (of a core: neighbours on the machine do not count) and megabytes."""
+    """The output of a command, its CPU seconds (independent of other programs) and its megabytes."""
     environment = os.environ | {"PYTHONPATH": str(root), "SIFU_DATA_ROOT": str(root / "none")}
     with (root / "out.txt").open("w+") as out:
         process = subprocess.Popen([sys.executable, "-m", *command], cwd=root, env=environment, stdout=out, stderr=out)
@@ -59,7 +59,7 @@ def test_planning(large: Checkout) -> None:
 
 
 def start(root: Path, *options: str) -> subprocess.Popen[str]:
-    """Snakemake at work, what it prints in out.txt."""
+    """Start Snakemake; its output goes to out.txt."""
     command = [sys.executable, "-m", "snakemake", "--cores", "2", "--configfile", "config/large.yaml", *options]
     environment = os.environ | {"PYTHONPATH": str(root), "SIFU_DATA_ROOT": str(root / "none")}
     with (root / "out.txt").open("w") as out:
@@ -67,19 +67,19 @@ def start(root: Path, *options: str) -> subprocess.Popen[str]:
 
 
 def watch(process: subprocess.Popen[str], root: Path, jobs: int | None = None) -> list[tuple[int, float]]:
-    """Each half second how many jobs were done and the megabytes of the process, until its end or until `jobs`."""
+    """The finished jobs and the megabytes of the process, every half second, until its end or until `jobs` jobs."""
     seen: list[tuple[int, float]] = []
     while process.poll() is None and (jobs is None or not seen or seen[-1][0] < jobs):
         resident = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{process.pid}/status").read_text())
         done = re.findall(r"^(\d+) of \d+ steps", (root / "out.txt").read_text(), re.MULTILINE)
-        if resident:  # a process that has just ended has none
+        if resident:  # missing if the process has just ended
             seen.append((int(done[-1]) if done else 0, int(resident[1]) / 1024))
         time.sleep(0.5)
     return seen
 
 
 def test_running_five_thousand_cells(large: Checkout) -> None:
-    """All of them, in blocks of 50 seeds: some twenty minutes on two cores."""
+    """All cells, in blocks of 50 seeds: about twenty minutes on two cores."""
     process = start(large.root, "--config", "block_size=50", "results=results/blocks", "--until", "verify", "alpha")
     seen = watch(process, large.root)
     assert process.returncode == 0, (large.root / "out.txt").read_text()[-4000:]
@@ -92,7 +92,7 @@ def test_running_five_thousand_cells(large: Checkout) -> None:
 
 
 def test_memory_does_not_grow_with_the_jobs_that_are_done(large: Checkout) -> None:
-    """Of the plan with a block for each seed, 9,012 jobs, the first 150; after 30 all that is kept must be there."""
+    """The first 150 of the 9,012 jobs with one block per seed; memory must not grow after the first 30."""
     process = start(large.root, "--config", "results=results/singles")
     try:
         seen = watch(process, large.root, jobs=150)
@@ -102,18 +102,18 @@ def test_memory_does_not_grow_with_the_jobs_that_are_done(large: Checkout) -> No
     early, late = (max(mb for done, mb in seen if done in part) for part in (range(20, 50), range(120, 200)))
     print(f"{early:.0f} MB after 50 jobs, {late:.0f} MB after 150")
     assert late < MEGABYTES
-    assert late - early < 5  # at so much for each hundred jobs all 9,012 would take 450 MB more
+    assert late - early < 5  # 5 MB per hundred jobs would be 450 MB for all 9,012
 
 
 def write(path: Path, table: Table, rows: Iterable[dict[str, Any]]) -> None:
-    """Rows with the columns that matter here; numbers that are not given are 1, what may be empty is."""
+    """Write a table from some columns; other numbers are 1, nullable columns are empty."""
     needed = {c.name: "x" if str(c.type) == "string" else 1 for c in table.columns if not c.nullable}
     frame = pd.DataFrame([needed | row for row in rows], columns=[column.name for column in table.columns])
     write_table(path, table, frame, provenance("test", {}, "0" * 16, "cpu"))
 
 
 def fill(root: Path) -> None:
-    """Every table that the report reads."""
+    """Write every table that the report reads."""
     write(root / "null_space" / "null_space.parquet", NULL_SPACE, [{"seed": 0, "step": n} for n in range(3)])
     for seed in range(SEEDS):
         block, key = f"s{seed:03d}-{seed:03d}", {"scenario": "smoke", "seed": seed}
@@ -140,7 +140,7 @@ def test_reporting(large: Checkout) -> None:
     fill(large.root / "results")
     config = ("--config", "config/large.yaml")
     total = 0.0
-    for command in ("report", "page"):  # figures are jobs of their own, each as long as reading its tables
+    for command in ("report", "page"):  # figures are separate jobs, each about as long as reading its tables
         _, seconds, megabytes = timed(large.root, "sifu", command, *config)
         print(f"{command}: {seconds:.0f} s, {megabytes:.0f} MB")
         total += seconds

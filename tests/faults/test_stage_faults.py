@@ -1,4 +1,4 @@
-"""Stages that are killed, run out of disk or find damaged files: the same results again, or one sentence."""
+"""Stages that are killed, run out of disk space or read damaged files: the same results, or one sentence."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ LONG = {"stop": {"accuracy": 0.99, "min_rounds": 400, "max_rounds": 400}}
     ],
 )
 def test_a_killed_stage_gives_the_same_bytes(tmp_path: Path, command: tuple[str, ...]) -> None:
-    """Killed without notice in the middle of a training, twice; then it runs to its end."""
+    """Killed in the middle of a training, twice; then it runs to its end."""
     name = command[0]
     write_config(tmp_path / "config", **LONG)
     assert stage(tmp_path, "partition") == 0
@@ -93,10 +93,10 @@ def test_a_killed_stage_gives_the_same_bytes(tmp_path: Path, command: tuple[str,
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
         names = sorted(path.name for path in folder.iterdir())
-        assert names == [".lock", ".unfinished"], "nothing that looks like a result"
+        assert names == [".lock", ".unfinished"], "no file that could be taken for a result"
     last = subprocess.run(line, env=environment, capture_output=True, text=True)
     assert last.returncode == 0
-    assert "goes on after" in last.stderr
+    assert "resumes after" in last.stderr
     resumed = results_in(folder)
     shutil.rmtree(folder)
     assert stage(tmp_path, *command, *more) == 0
@@ -104,7 +104,7 @@ def test_a_killed_stage_gives_the_same_bytes(tmp_path: Path, command: tuple[str,
 
 
 def results_in(folder: Path) -> dict[str, bytes]:
-    """All that a stage wrote but the time that it took."""
+    """All that a stage wrote, except its time."""
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "time.json"}
 
 
@@ -126,11 +126,11 @@ def test_a_process_killed_while_it_writes_a_table(tmp_path: Path) -> None:
     line = [sys.executable, "-c", KILLED_WRITER, str(path)]
     killed = subprocess.run(line, env=os.environ | {"PYTHONPATH": str(REPO)}, check=False)
     assert killed.returncode == -signal.SIGKILL
-    (left,) = tmp_path.iterdir()
-    assert left.name.startswith(".partition.parquet.")
-    assert left.name.endswith(".tmp")
+    (leftover,) = tmp_path.iterdir()
+    assert leftover.name.startswith(".partition.parquet.")
+    assert leftover.name.endswith(".tmp")
     other = tmp_path / ".partition.parquet.another-machine.1.tmp"
-    other.touch()  # who knows whether that one is alive
+    other.touch()  # its process may still run, so it must stay
     write_table(path, PARTITION, ROWS, STAMP)
     assert len(read_table(path, PARTITION)) == 2
     assert sorted(p.name for p in tmp_path.iterdir()) == [other.name, path.name]
@@ -138,7 +138,7 @@ def test_a_process_killed_while_it_writes_a_table(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own with room for 512 kB."""
+    """A separate file system of 512 kB."""
     folder = tmp_path / "disk"
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=512k", "none", str(folder)]
@@ -153,19 +153,19 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-def fill(folder: Path, leave: int) -> Path:
-    """Take all room of a disk but `leave` bytes."""
+def fill(folder: Path, free: int) -> Path:
+    """Fill a disk up to `free` free bytes."""
     room = os.statvfs(folder)
     path = folder / "filler"
-    path.write_bytes(bytes(max(0, room.f_bavail * room.f_frsize - leave)))
+    path.write_bytes(bytes(max(0, room.f_bavail * room.f_frsize - free)))
     return path
 
 
-@pytest.mark.parametrize("leave", [0, 4096, 40_960])
-def test_a_full_disk_is_one_sentence(small_disk: Path, leave: int, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("free", [0, 4096, 40_960])
+def test_a_full_disk_is_one_sentence(small_disk: Path, free: int, capsys: pytest.CaptureFixture[str]) -> None:
     write_config(small_disk / "config")
     assert stage(small_disk, "partition") == 0
-    filler = fill(small_disk, leave)
+    filler = fill(small_disk, free)
     capsys.readouterr()
     assert stage(small_disk, "train") == 2
     sentence = capsys.readouterr().err.splitlines()[-1]
@@ -204,17 +204,17 @@ def test_a_damaged_input_says_what_to_delete(
     root = tmp_path / "copy"
     shutil.copytree(done, root)
     path = root / file
-    whole = path.read_bytes()
-    flipped = bytearray(whole)
-    flipped[len(whole) // 2 if path.suffix == ".safetensors" else 60] ^= 4  # among the values
-    path.write_bytes({"cut": whole[: len(whole) // 2], "empty": b"", "flip": bytes(flipped)}[damage])
+    content = path.read_bytes()
+    flipped = bytearray(content)
+    flipped[len(content) // 2 if path.suffix == ".safetensors" else 60] ^= 4  # among the values
+    path.write_bytes({"cut": content[: len(content) // 2], "empty": b"", "flip": bytes(flipped)}[damage])
     assert stage(root, *command) == 2
     (sentence,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
     assert str(path) in sentence
     assert sentence.endswith("delete it, and the next run makes it again")
     path.unlink()
     assert stage(root, *remake) == 0
-    assert path.read_bytes() == whole
+    assert path.read_bytes() == content
     assert stage(root, *command) == 0
 
 

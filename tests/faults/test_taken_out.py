@@ -1,4 +1,4 @@
-"""The tests of faults can fail: each does in a checkout that lacks the protection which it is about.
+"""The tests of faults can fail: each fails in a checkout without the protection that it tests.
 
 Slow: `make test-protections` runs them.
 """
@@ -20,13 +20,13 @@ from tests.workflow.conftest import PARTS
 pytestmark = pytest.mark.protections
 
 STAGES, WORKFLOW = "tests/faults/test_stage_faults.py", "tests/faults/test_workflow_faults.py"
-NODE = "tests/cluster/test_lost_node.py::test_a_job_of_a_dead_node_is_done_by_another"
-GOES_ON = ("sifu/federation/engine.py", "self.checkpoints.resume(training)", "pass")
+NODE = "tests/cluster/test_lost_node.py::test_a_job_of_a_dead_node_runs_on_another"
+RESUME = ("sifu/federation/engine.py", "self.checkpoints.resume(training)", "pass")
 
 
 @dataclass(frozen=True)
 class TakenOut:
-    """A protection: what stands for it in which file, what stands there without it, and the test that notices."""
+    """A protection: its code in a file, what replaces that code, and the test that must then fail."""
 
     file: str
     text: str
@@ -35,38 +35,38 @@ class TakenOut:
 
 
 PROTECTIONS = {
-    "a killed stage goes on": TakenOut(*GOES_ON, f"{STAGES}::test_a_killed_stage_gives_the_same_bytes[command0]"),
-    "a cancelled job goes on": TakenOut(*GOES_ON, f"{WORKFLOW}::test_a_job_that_is_cancelled"),
-    "a killed run goes on": TakenOut(*GOES_ON, f"{WORKFLOW}::test_everything_killed_at_once"),
-    "draws go on where they were": TakenOut(
+    "a killed stage resumes": TakenOut(*RESUME, f"{STAGES}::test_a_killed_stage_gives_the_same_bytes[command0]"),
+    "a cancelled job resumes": TakenOut(*RESUME, f"{WORKFLOW}::test_a_job_that_is_cancelled"),
+    "a killed run resumes": TakenOut(*RESUME, f"{WORKFLOW}::test_everything_killed_at_once"),
+    "random draws continue": TakenOut(
         "sifu/federation/training.py",
         "self.number.fill_(self.count)",
         "pass",
         f"{STAGES}::test_a_killed_stage_gives_the_same_bytes[command0]",
     ),
-    "a job waits for one that lives on": TakenOut(
+    "a job waits for one that still runs": TakenOut(
         "sifu/store/lock.py",
         '_lock(stack.enter_context((folder / LOCK).open("ab+")), folder)',
         "pass",
-        f"{WORKFLOW}::test_snakemake_killed_while_its_jobs_live_on",
+        f"{WORKFLOW}::test_snakemake_killed_while_its_jobs_still_run",
     ),
-    "a run holds its folder": TakenOut(
+    "a run locks its folder": TakenOut(
         "profiles/default/config.yaml",
         "keep-going: true",
         "keep-going: true\nnolock: true",
         f"{WORKFLOW}::test_two_runs_at_once",
     ),
-    "results from the future get today's date": TakenOut(
+    "results dated in the future get today's date": TakenOut(
         "sifu/store/timestamps.py", "now + _SECONDS", "now + 1e9", f"{WORKFLOW}::test_a_clock_that_is_a_day_off"
     ),
-    "a file has its name when it is whole": TakenOut(
+    "a file gets its name when it is complete": TakenOut(
         "sifu/store/parquet.py",
         'temporary = path.with_name(f".{path.name}.{_HOST}.{os.getpid()}.tmp")',
         "temporary = path",
         f"{STAGES}::test_a_process_killed_while_it_writes_a_table",
     ),
     "a full disk is one sentence": TakenOut(
-        "sifu/__main__.py",
+        "sifu/cli/main.py",
         "except (SifuError, OSError) as error:",
         "except SifuError as error:",
         f"{STAGES}::test_a_full_disk_is_one_sentence",
@@ -101,7 +101,7 @@ def test_without_its_protection_a_test_fails(name: str, tmp_path: Path) -> None:
         copy(REPO / part, tmp_path / part)
     path = tmp_path / protection.file
     text = path.read_text()
-    assert text.count(protection.text) == 1, "the protection is no longer where this test looks for it"
+    assert text.count(protection.text) == 1, "the protection is no longer in this file"
     path.write_text(text.replace(protection.text, protection.without))
     result = run_test(tmp_path, protection.test)
     output = result.stdout + result.stderr

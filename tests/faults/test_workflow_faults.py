@@ -1,4 +1,4 @@
-"""Runs that are killed, doubled or started under another clock end with the tables of a run that was not disturbed.
+"""Runs that are killed, started twice or under another clock give the same tables as an undisturbed run.
 
 Slow: `make test-faults` runs them.
 """
@@ -20,9 +20,9 @@ DAY = 24 * 3600
 
 
 def assert_same(made: Long, undisturbed: Long) -> None:
-    expected, found = undisturbed.tables(), made.tables()
-    assert list(found) == list(expected)
-    assert [name for name in expected if not found[name].equals(expected[name])] == []
+    expected, actual = undisturbed.tables(), made.tables()
+    assert list(actual) == list(expected)
+    assert [name for name in expected if not actual[name].equals(expected[name])] == []
     assert made.leftovers() == []
 
 
@@ -32,7 +32,7 @@ def end_all(process: int) -> None:
 
 
 def unlock(long: Long) -> None:
-    """What a user has to do after a Snakemake that was killed; without it, one sentence says so."""
+    """What a user has to do after Snakemake was killed; without it, one sentence says so."""
     refused = long.run()
     assert refused.returncode != 0
     assert "It can be removed with the --unlock argument" in refused.stdout + refused.stderr
@@ -51,7 +51,7 @@ def test_a_job_that_is_cancelled(long: Long, undisturbed: Long) -> None:
     assert running.wait(120) != 0
     assert not (long.results / TRAIN / "history.safetensors").exists()
     finish(long)
-    assert "goes on after" in long.log(TRAIN)
+    assert "resumes after" in long.log(TRAIN)
     assert_same(long, undisturbed)
 
 
@@ -63,12 +63,12 @@ def test_everything_killed_at_once(long: Long, undisturbed: Long, stage: str) ->
     running.wait()
     unlock(long)
     finish(long)
-    assert "goes on after" in long.log(stage)
+    assert "resumes after" in long.log(stage)
     assert_same(long, undisturbed)
 
 
-def test_snakemake_killed_while_its_jobs_live_on(long: Long, undisturbed: Long) -> None:
-    """The job of then is waited for: two at work in one folder would write between each other."""
+def test_snakemake_killed_while_its_jobs_still_run(long: Long, undisturbed: Long) -> None:
+    """The new job waits for the old one: otherwise both would write into the same folder."""
     running = long.start()
     long.until_under_way(TRAIN)
     job = long.job("train")
@@ -77,7 +77,7 @@ def test_snakemake_killed_while_its_jobs_live_on(long: Long, undisturbed: Long) 
     running.wait()
     unlock(long)
     again = long.start()
-    wait_for(lambda: "another process is at work" in long.log(TRAIN))
+    wait_for(lambda: "another process works in" in long.log(TRAIN))
     assert not (long.results / TRAIN / "history.safetensors").exists()
     job.send_signal(signal.SIGCONT)
     assert again.wait(300) == 0
@@ -104,7 +104,7 @@ def shift(folder: Path, seconds: float) -> None:
 
 
 def test_a_clock_that_is_a_day_off(long: Long, undisturbed: Long) -> None:
-    """Trained on a machine whose clock was ahead: the rest is made, once, and nothing of it again."""
+    """Trained on a machine whose clock was ahead: the rest runs once, and nothing runs again."""
     assert long.snakemake(f"results/{TRAIN}/cells.parquet", *CONFIG).returncode == 0
     shift(long.results, DAY)
     result = long.run()

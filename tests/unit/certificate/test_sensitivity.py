@@ -119,9 +119,9 @@ def test_on_quadratics_psi_equals_alpha(weight: str) -> None:
     """With B^K = r the bound is an equality, to machine precision; with B = 1 it is a valid, loose bound."""
     rounds, r = 30, (1 - 0.1) ** 5
     distances, models, centres = quadratics(3, rounds)
-    everybody = torch.arange(6).expand(1, rounds, 6)
+    cohorts = torch.arange(6).expand(1, rounds, 6)
     trace = Trace(
-        everybody,
+        cohorts,
         distances.unsqueeze(0),
         distances.unsqueeze(0),
         distances.view(1, rounds, 6, 1),
@@ -129,7 +129,7 @@ def test_on_quadratics_psi_equals_alpha(weight: str) -> None:
     )
     segment = replace(SEGMENT, rounds=torch.tensor([rounds]), available=torch.ones(1, 6, dtype=torch.bool), trace=trace)
     size = torch.full((1, 6), 10)
-    increments = spread_clients(client_increments(segment, size, weight), everybody, 6)
+    increments = spread_clients(client_increments(segment, size, weight), cohorts, 6)
     exact, loose = accumulate(increments, r)[0, 1:], accumulate(increments, 1.0)[0, 1:]
     for client in range(6):
         rest = centres[torch.arange(6) != client].mean(0)

@@ -45,9 +45,9 @@ def test_every_client_has_a_trigger_of_its_own(scenario: Scenario) -> None:
     assert len({tuple(sorted(row)) for row in triggers.pixels.tolist()}) == 20
     assert set(triggers.target.tolist()) <= set(range(10))
     assert len(set(triggers.target.tolist())) > 5
-    again, other = triggers_of(scenario), triggers_of(scenario, 1)
-    assert np.array_equal(again.pixels, triggers.pixels)
-    assert not np.array_equal(other.pixels, triggers.pixels)
+    same_seed, another_seed = triggers_of(scenario), triggers_of(scenario, 1)
+    assert np.array_equal(same_seed.pixels, triggers.pixels)
+    assert not np.array_equal(another_seed.pixels, triggers.pixels)
 
 
 @given(st.integers(0, 10**6), st.integers(0, 19), st.integers(1, 30))

@@ -1,4 +1,4 @@
-"""Watermarks: ten pixels at the maximum, a set of its own for each client."""
+"""Watermarks: ten pixels at the maximum, a different set for each client."""
 
 from __future__ import annotations
 

@@ -232,7 +232,7 @@ def test_a_sum_over_the_training_is_made_once_for_all_stop_rules(monkeypatch: py
     Also where no round has room, as with networks.
     """
     world = World.make()
-    world = replace(world, history=replace(world.lineage, sent=ReplayCache(room=0)))
+    world = replace(world, lineage=replace(world.lineage, cache=ReplayCache(room=0)))
     remain = ~masks(7, 3)[1]
     engine, end, keys = world.lineage.engine, world.lineage.end, Keys.of(world.seeds)
     walked: list[int] = []
@@ -247,7 +247,7 @@ def test_a_sum_over_the_training_is_made_once_for_all_stop_rules(monkeypatch: py
         stop = Stop(None, 0, torch.full((3,), rounds))
         branch = engine.run(world.lineage.current, remain, keys.fold("branch", rounds), stop)
         grown = world.lineage.grow(end, branch)
-        alone = replace(grown, sent=ReplayCache())
+        alone = replace(grown, cache=ReplayCache())
         assert torch.equal(grown.accumulated(remain, 1), alone.accumulated(remain, 1))
         other = remain.clone()
         other[:, 1] = False

@@ -19,6 +19,7 @@ from sifu.config.run import Variant
 from sifu.config.scenario import Scenario, request_lists
 from sifu.errors import ConfigError, SifuError
 from sifu.plan.load import load_scenario, load_suite, read_yaml
+from sifu.plan.report_plan import Job
 from sifu.plan.variants import method_of
 from tests.conftest import REPO
 
@@ -90,7 +91,7 @@ BAD_SCENARIOS: list[tuple[str, Any, str]] = [
     ("partition.kind", "one_clas", "partition.kind: 'one_clas' is refused; allowed: one_class | dirichlet"),
     ("partition", "iid", "a mapping with the keys kind, num_clients"),
     ("partition", {"kind": "dirichlet"}, "partition.alpha: None is refused; allowed: it must be given"),
-    ("partition", {"kind": "natural", "min_examples": 50}, "only with a dataset that knows its persons"),
+    ("partition", {"kind": "natural", "min_examples": 50}, "only with a dataset that names its persons"),
     ("requests", {"kind": "listed", "clients": [[1, 2], [2, 3]]}, "requests.clients[1]: 2 is refused; allowed: each"),
     ("requests", {"kind": "listed", "clients": [[1, 100]]}, "requests.clients[0]: 100 is refused; allowed: clients 0"),
     ("requests", {"kind": "listed", "clients": [[]]}, "requests.clients[0]: [] is refused; allowed: at least one"),
@@ -216,10 +217,10 @@ def test_sweeps_with_some_of_the_seeds() -> None:
     raw = read_yaml(CONFIG / "config.yaml") | {"num_seeds": 10, "block_size": 4}
     raw["sigma_sweep"] = raw["sigma_sweep"] | {"num_seeds": 5}
     suite = load_suite(raw, CONFIG)
-    assert suite.sweep_files("sweep") == [("mnist_embedded", "s000-003"), ("mnist_embedded", "s004-007")]
-    assert suite.seeds_end("sweep") == 5
-    assert len(suite.sweep_files("request_sets")) == 3
-    assert suite.seeds_end("request_sets") == 10
+    assert suite.jobs["sweep"] == [Job("mnist_embedded", "s000-003"), Job("mnist_embedded", "s004-007")]
+    assert suite.seeds_end(suite.run.sigma_sweep) == 5
+    assert len(suite.jobs["request_sets"]) == 3
+    assert suite.seeds_end(suite.run.request_sets) == 10
 
 
 def test_missing_data_can_be_skipped_or_downloaded(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from sifu.config.fields import build
 from sifu.config.scenario import Scenario
 from sifu.errors import ConfigError
 from sifu.plan.load import load_suite, read_yaml
+from sifu.plan.report_plan import Job
 from tests.conftest import REPO
 
 CONFIG = REPO / "config"
@@ -107,7 +108,7 @@ def test_searches_of_another_scenario() -> None:
     raw |= {"shown": None, "request_sets": None, "scenario_searches": []}
     suite, found = load_suite(raw, CONFIG, {"SIFU_DATA_ROOT": "nowhere"}), read_yaml(CONFIG / "scenarios.yaml")
     everything = replace(suite, scenarios={name: build(Scenario, found[name], name) for name in raw["scenarios"]})
-    assert everything.searches == [("mnist", "dp_accounted", "s1000000-1000001")]
+    assert everything.jobs["search"] == [Job("mnist", "s1000000-1000001", "dp_accounted")]
 
 
 def test_a_scenario_without_the_one_it_is_searched_as_says_what_to_add() -> None:
