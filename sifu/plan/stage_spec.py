@@ -188,6 +188,7 @@ _ALL = (
     ),
 )
 
+WITH_PART = ("variants", "own_trainings", "searches", "scenario_searches", "alpha_sweep")  # jobs with a part
 STAGES: dict[str, StageSpec] = {spec.name: spec for spec in _ALL}
 
 

@@ -21,7 +21,7 @@ from sifu.config.search import ScenarioSearch, trials
 from sifu.plan import freshness
 from sifu.plan.code_hash import code_hash
 from sifu.plan.report_plan import Job
-from sifu.plan.stage_spec import REPORT_FILES, STAGES
+from sifu.plan.stage_spec import REPORT_FILES, STAGES, WITH_PART
 from sifu.plan.suite import Suite
 from sifu.store import paths
 
@@ -42,8 +42,7 @@ class Targets:
         """A file of a stage, for one job, or with wildcards for all."""
         spec = STAGES[stage]
         if job is None:
-            has_part = any(known.part for known in self.suite.jobs[stage]) or spec.jobs in _WITH_PART
-            job = Job() if spec.jobs == "once" else JOB if has_part else JOB._replace(part="")
+            job = JOB if spec.jobs in WITH_PART else Job() if spec.jobs == "once" else JOB._replace(part="")
         folder = paths.stage_folder(self.run.results, spec.folder or stage, job.scenario, job.block, job.part)
         return str(folder / file)
 
@@ -254,7 +253,6 @@ class Targets:
         return [*self.report_files(), *self.all_figures(), self.page_file]
 
 
-_WITH_PART = ("variants", "own_trainings", "searches", "scenario_searches", "alpha_sweep")
 _json = partial(json.dumps, sort_keys=True)
 
 

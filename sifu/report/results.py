@@ -35,11 +35,14 @@ class Results:
     def _folder(self, stage: str, job: Job) -> Path:
         return stage_folder(self.root, STAGES[stage].folder or stage, job.scenario, job.block, job.part)
 
+    def all_planned(self) -> list[Path]:
+        """Every file that the report of a finished run is made of."""
+        reported = [f"{stage}/{table}" for stage, spec in STAGES.items() for table in spec.reported]
+        return [path for name in reported for path in self.planned(name)]
+
     def all_missing(self) -> list[str]:
         """Every planned file that does not exist, whether it was asked for or not."""
-        reported = [f"{stage}/{table}" for stage, spec in STAGES.items() for table in spec.reported]
-        paths = [path for name in reported for path in self.planned(name)]
-        return [str(path) for path in paths if not path.exists()]
+        return [str(path) for path in self.all_planned() if not path.exists()]
 
     def table(self, *names: str) -> pd.DataFrame:
         """The rows of all jobs of a table, "stage/table", or of several with the same columns."""

@@ -132,7 +132,7 @@ _HYPER_PARAMETERS = (
     ("certificate.contraction", "B(f, eta)"),
     ("stop.accuracy", "target"),
     ("stop.min_rounds", "fewest rounds"),
-    ("stop.max_rounds", "most rounds"),
+    ("stop.max_rounds", "maximum rounds"),
 )
 
 

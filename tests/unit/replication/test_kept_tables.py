@@ -23,7 +23,7 @@ def plan() -> ReportPlan:
 
 
 def test_git_keeps_every_table_that_the_report_reads() -> None:
-    paths = [str(path) for paths in Results(plan()).planned.values() for path in paths]
+    paths = [str(path) for path in Results(plan()).all_planned()]
     asked = ["git", "check-ignore", "--no-index", "--stdin"]
     found = subprocess.run(asked, cwd=REPO, input="\n".join(paths), capture_output=True, text=True, check=False)
     if found.returncode == 128:
