@@ -17,7 +17,8 @@ from sifu.replication.claims.request_sets import RIVALS
 from sifu.replication.claims.stored_tables import DATASETS, REFERENCE, StoredTables
 from sifu.store.parquet import write_table
 from sifu.store.provenance import provenance
-from sifu.store.schemas import BOUNDS, CELLS, METRICS, REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP, VERIFICATION
+from sifu.store.report_schemas import BOUNDS
+from sifu.store.schemas import CELLS, METRICS, REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP, VERIFICATION
 from sifu.store.table import Table
 from tests.conftest import REPO
 

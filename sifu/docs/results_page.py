@@ -6,7 +6,7 @@ from sifu.catalog.lookup import resolve
 from sifu.catalog.metrics import METRICS
 from sifu.docs.settings import NOTE
 from sifu.plan.stage_spec import STAGES, WITH_PART
-from sifu.store.schemas import BOUNDS, STATISTICS
+from sifu.store.report_schemas import BOUNDS, STATISTICS
 from sifu.store.schemas import METRICS as METRICS_TABLE
 from sifu.store.table import Table
 

@@ -15,7 +15,7 @@ from sifu.report.missing import missing_names, missing_words
 from sifu.report.results import Results
 from sifu.store.parquet import write_table, write_text
 from sifu.store.provenance import provenance
-from sifu.store.schemas import BOUNDS, STATISTICS
+from sifu.store.report_schemas import BOUNDS, STATISTICS
 
 CAPTIONS = {
     "headline": "After each request, recovered to the target accuracy: mean over seeds and its 95% bootstrap interval "

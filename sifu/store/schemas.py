@@ -1,4 +1,4 @@
-"""Every Parquet table of the suite: columns, types, units, keys. The writer, the docs and the tests use them."""
+"""Every Parquet table that a stage writes: columns, types, units, keys. The writer, the docs and the tests use them."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from sifu.store.table import Column, Table
 _TEXT, _INT, _REAL = pa.string(), pa.int64(), pa.float64()
 _SHORT = pa.float32()  # for tables with many rows; trained weights have no more digits
 
-_SCENARIO = Column("scenario", _TEXT, "name in config/scenarios.yaml")
-_SEED = Column("seed", _INT, "seed of the federation")
+SCENARIO = Column("scenario", _TEXT, "name in config/scenarios.yaml")
+SEED = Column("seed", _INT, "seed of the federation")
 _CLIENT = Column("client", _INT, "number of the client, from 0")
-_CELL = (
-    _SCENARIO,
+CELL = (
+    SCENARIO,
     Column("variant", _TEXT, "name in config/variants.yaml; `train` for the training before the requests"),
     Column("stop", _TEXT, "when recovery ends: `target`, or `budget_25` for 25% of the training's client steps"),
-    _SEED,
+    SEED,
     Column("request", _INT, "number of the request, from 1; 0 for the training"),
 )
-_CELL_KEY = tuple(column.name for column in _CELL)
+_CELL_KEY = tuple(column.name for column in CELL)
 
 PARTITION = Table(
     "partition",
     "which client holds which example",
     ("scenario", "seed", "client", "place"),
     (
-        _SCENARIO,
-        _SEED,
+        SCENARIO,
+        SEED,
         _CLIENT,
         Column("place", _INT, "number of the example at its client, from 0"),
         Column("row", _INT, "row of the example in the dataset's train set"),
@@ -40,7 +40,7 @@ CELLS = Table(
     "every planned run: how it ended, what it cost, what it promises",
     _CELL_KEY,
     (
-        *_CELL,
+        *CELL,
         Column("status", _TEXT, "done | not_reached (at max_rounds) | diverged | refused (method does not apply)"),
         Column("rounds", _INT, "aggregation rounds"),
         Column("client_steps", _INT, "local optimiser steps, over all clients"),
@@ -74,7 +74,7 @@ CURVES = Table(
     "accuracy during training and recovery",
     (*_CELL_KEY, "round"),
     (
-        *_CELL,
+        *CELL,
         Column("round", _INT, "rounds done"),
         Column("retain_accuracy", _REAL, "share of correct answers on the data of the clients that take part"),
         Column("forget_accuracy", _REAL, "the same on the forgotten clients; null if there are none", nullable=True),
@@ -86,7 +86,7 @@ SENSITIVITY = Table(
     "how each sampled client changed the model, one row per round that it took part in",
     (*_CELL_KEY, "round", "client"),
     (
-        *_CELL,
+        *CELL,
         Column("round", _INT, "rounds done, including this one: n of Psi(n, c)"),
         _CLIENT,
         Column("distance", _REAL, "||theta^n - theta_c^n||: from the new global model to the client's own"),
@@ -108,8 +108,8 @@ SEARCH = Table(
     "one, otherwise its answer to the first request",
     ("scenario", "variant", "place", "seed"),
     (
-        _SCENARIO,
-        _CELL[1],
+        SCENARIO,
+        CELL[1],
         Column("setting", _TEXT, "which setting of the method; several with a comma between them"),
         *_TRIAL,
         Column("status", _TEXT, "done (target reached) | not_reached (within the search's rounds) | diverged"),
@@ -125,7 +125,7 @@ SCENARIO_SEARCH = Table(
     "settings of a scenario: every tried value, with the same budget, in training and in the first request",
     ("scenario", "setting", "place", "seed"),
     (
-        _SCENARIO,
+        SCENARIO,
         Column("setting", _TEXT, "which setting of the scenario; several with a comma between them"),
         *_TRIAL,
         Column("variant", _TEXT, "name in config/variants.yaml of the variant that answered the request"),
@@ -159,10 +159,10 @@ SWEEP = Table(
     "a method with several values of sigma, recovered to the target after each request",
     ("scenario", "variant", "sigma", "seed", "request"),
     (
-        *_CELL[:2],
+        *CELL[:2],
         Column("sigma", _REAL, "standard deviation of the noise on each weight"),
-        _SEED,
-        _CELL[4],
+        SEED,
+        CELL[4],
         *_ENDED,
     ),
 )
@@ -172,9 +172,9 @@ REQUEST_SETS = Table(
     "one request, for different sets of clients, recovered to the target",
     ("scenario", "variant", "set", "seed"),
     (
-        *_CELL[:2],
+        *CELL[:2],
         Column("set", _INT, "which set: the forgotten class if clients hold one class each, else a random draw"),
-        _SEED,
+        SEED,
         *_ENDED,
     ),
 )
@@ -184,7 +184,7 @@ METRICS = Table(
     "metrics of every model, on subsets of the data",
     (*_CELL_KEY, "metric", "subset"),
     (
-        *_CELL,
+        *CELL,
         Column("metric", _TEXT, "name in sifu/metrics: see the list below"),
         Column(
             "subset", _TEXT, "retain | forget (clients of this request) | forgotten (of all requests so far) | test"
@@ -198,7 +198,7 @@ EXAMPLES = Table(
     "metrics that have a value for each example; empty where no metric has",
     (*_CELL_KEY, "metric", "subset", "client", "place"),
     (
-        *_CELL,
+        *CELL,
         Column("metric", _TEXT, "see the metrics of the table `metrics`"),
         Column("subset", _TEXT, "retain | forget | forgotten | test"),
         Column("client", _INT, "number of the client, from 0; of the test set the number of a chunk"),
@@ -212,7 +212,7 @@ VERIFICATION = Table(
     "did it delete my data? what each forgotten client finds with its trigger (scenarios with a backdoor)",
     (*_CELL_KEY, "client"),
     (
-        *_CELL,
+        *CELL,
         _CLIENT,
         Column("left_at", _INT, "number of the request that the client was forgotten in"),
         Column("examples", _INT, "held-out images with the trigger"),
@@ -233,9 +233,9 @@ ALPHA = Table(
     "the sensitivity of the training to one client, measured by training without it, and its bounds",
     ("scenario", "change", "seed", "client", "round"),
     (
-        _SCENARIO,
+        SCENARIO,
         Column("change", _TEXT, "name of the change in `alpha_sweep`; empty: the scenario itself"),
-        _SEED,
+        SEED,
         _CLIENT,
         Column("round", _INT, "rounds done: n of alpha(n, c)"),
         Column("alpha", _SHORT, "||theta^n with the client - theta^n without it||, all other draws the same"),
@@ -258,48 +258,7 @@ NULL_SPACE = Table(
     ),
 )
 
-STATISTICS = Table(
-    "statistics",
-    "every number of a cell over seeds",
-    ("scenario", "variant", "stop", "request", "quantity", "subset"),
-    (
-        _SCENARIO,
-        *_CELL[1:3],
-        _CELL[4],
-        Column(
-            "quantity",
-            _TEXT,
-            "a column of cells, a metric, done or refused (shares of seeds); rounds_to_scratch, steps_to_scratch: "
-            "divided by scratch's; speed_up: scratch's client steps divided by these; no_cost: share of seeds with 0",
-        ),
-        Column("subset", _TEXT, "of a metric; empty otherwise"),
-        Column("mean", _REAL, "mean over seeds"),
-        Column("std", _REAL, "standard deviation over seeds", nullable=True),
-        Column("low", _REAL, "lower end of the 95% bootstrap interval of the mean"),
-        Column("high", _REAL, "upper end of it"),
-        Column("seeds", _INT, "how many seeds"),
-    ),
-)
-
-BOUNDS = Table(
-    "bounds",
-    "how often Psi really is a bound, and by how much: the points of `alpha`, seed by seed",
-    ("scenario", "change", "rule", "seed"),
-    (
-        _SCENARIO,
-        ALPHA.columns[1],
-        Column("rule", _TEXT, "how Psi is counted: published | strict | released (only if it differs)"),
-        _SEED,
-        Column("points", _INT, "measured pairs of round and client in which the client changed the training"),
-        Column("held", _INT, "points with alpha <= Psi, up to rounding"),
-        Column("worst", _REAL, "largest alpha / Psi"),
-        Column("leavers", _INT, "clients measured, each forgotten alone; null: no SIFU, or changed", nullable=True),
-        Column("hidden", _INT, "clients whose alpha the noise hides at SIFU's cut round", nullable=True),
-        Column("idle", _INT, "hidden clients with alpha 0: they had not taken part yet", nullable=True),
-    ),
-)
-
-TABLES = (
+STAGE_TABLES = (
     PARTITION,
     CELLS,
     CURVES,
@@ -313,6 +272,4 @@ TABLES = (
     VERIFICATION,
     ALPHA,
     NULL_SPACE,
-    STATISTICS,
-    BOUNDS,
 )

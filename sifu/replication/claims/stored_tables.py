@@ -12,7 +12,8 @@ import pandas as pd
 from sifu.errors import StoreError
 from sifu.report.statistics import FINISHED
 from sifu.store.parquet import read_table
-from sifu.store.schemas import BOUNDS, CELLS, METRICS, REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP, VERIFICATION
+from sifu.store.report_schemas import BOUNDS
+from sifu.store.schemas import CELLS, METRICS, REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP, VERIFICATION
 from sifu.store.table import Table
 
 DATASETS = ("mnist", "fashionmnist", "cifar10", "cifar100", "celeba")  # the scenarios that claims are judged on

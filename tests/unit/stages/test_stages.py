@@ -37,7 +37,8 @@ from sifu.stages.train import run_train
 from sifu.stages.unlearn import run_unlearn
 from sifu.stages.verify import run_verify
 from sifu.store.parquet import read_table
-from sifu.store.schemas import ALPHA, CELLS, CURVES, METRICS, STATISTICS
+from sifu.store.report_schemas import STATISTICS
+from sifu.store.schemas import ALPHA, CELLS, CURVES, METRICS
 from sifu.store.tensors import read_weights
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Method, Unlearned

@@ -20,7 +20,8 @@ from sifu.federation.stop import Stop
 from sifu.store import parquet as store
 from sifu.store import tensors
 from sifu.store.provenance import Provenance, provenance
-from sifu.store.schemas import CURVES, PARTITION, TABLES
+from sifu.store.report_schemas import TABLES
+from sifu.store.schemas import CURVES, PARTITION
 from tests.conftest import tiny_engine
 
 STAMP = provenance("test", {"a": 1}, "code", "cpu", moved={0: 3})
