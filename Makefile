@@ -17,7 +17,7 @@ run: $(VENV)/.ok  ## set up, then run the default job (CONFIG=..., CORES=...)
 	$(BIN)/snakemake --cores $(CORES) --configfile $(CONFIG)
 	$(BIN)/python -m sifu summary --config $(CONFIG)
 
-smoke: $(VENV)/.ok  ## every stage, in a minute
+smoke: $(VENV)/.ok  ## every stage, in one or two minutes
 	$(MAKE) run CONFIG=config/smoke.yaml
 
 report: $(VENV)/.ok  ## tables, figures and the HTML report of what has been run so far (CONFIG=...)
@@ -36,7 +36,7 @@ help:  ## this list
 mnist: $(VENV)/.ok  ## MNIST with the paper's settings, and the strongly convex case; data from SIFU_DATA_ROOT
 	$(MAKE) run CONFIG=config/mnist.yaml
 
-paper: $(VENV)/.ok  ## the paper's grid; datasets from SIFU_DATA_ROOT
+paper: $(VENV)/.ok  ## the paper's datasets and methods; datasets from SIFU_DATA_ROOT
 	@if test -e results/paper/manifest.json && ! ls results/paper/train/*/*/history.safetensors > /dev/null 2>&1; then \
 	  echo "results/paper holds the published tables without their trainings; remove the folder to run all again"; exit 1; fi
 	$(MAKE) run CONFIG=config/paper.yaml

@@ -15,15 +15,11 @@ configfile: "config/config.yaml"
 
 
 include: "workflow/rules/common.smk"
-include: "workflow/rules/partition.smk"
-include: "workflow/rules/search.smk"
-include: "workflow/rules/train.smk"
-include: "workflow/rules/unlearn.smk"
-include: "workflow/rules/sweep.smk"
-include: "workflow/rules/verify.smk"
-include: "workflow/rules/alpha.smk"
-include: "workflow/rules/null_space.smk"
-include: "workflow/rules/report.smk"
+
+
+for rules in PLAN.rules:
+
+    include: rules
 
 
 rule all:

@@ -33,7 +33,7 @@ LONGEST = (
     "test_whole.py",
     "test_adding.py",
     "test_tutorial.py",
-    "test_replication.py",
+    "test_replication_pages.py",
     "test_missing.py",
     "test_scenario_search.py",
 )

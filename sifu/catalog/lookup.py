@@ -1,7 +1,7 @@
 """Registries hold "module:name" strings, so that listing what exists imports nothing.
 
 It keeps parsing the Snakefile cheap, and lets a rule depend on the one model or method that it uses
-(see `codehash`) instead of on all of them.
+(see `code_hash`) instead of on all of them.
 """
 
 from __future__ import annotations

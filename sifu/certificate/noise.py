@@ -10,6 +10,7 @@ from torch import Tensor
 from sifu.certificate.gaussian import delta_at, epsilon_at, largest_ratio
 from sifu.certificate.rules import delta_of, rules_of
 from sifu.config.certificate import Certificate
+from sifu.core.keys import Keys
 
 
 def hidden_ratio(certificate: Certificate, num_clients: int) -> float:
@@ -34,6 +35,14 @@ def descent_sigma(certificate: Certificate, num_clients: int, distance: Tensor) 
         return needed_sigma(certificate, num_clients, distance)
     log = math.log(1 / delta_of(certificate, num_clients))
     return distance / (math.sqrt(2) * (math.sqrt(log + certificate.epsilon) - math.sqrt(log)))
+
+
+def add_noise(model: Tensor, sigma: float | Tensor, keys: Keys) -> Tensor:
+    """Models [S, P] plus normal noise of standard deviation `sigma`, one number or one a seed [S], on each weight."""
+    noise = keys.fold("noise").normal(model.shape[1])  # [S, P] float64
+    if isinstance(sigma, Tensor):
+        return model + (sigma.to(noise.device)[:, None] * noise).to(model.dtype)
+    return model + sigma * noise.to(model.dtype)
 
 
 def actual_guarantee(epsilon: float, delta: float, psi: Tensor, sigma: Tensor) -> tuple[Tensor, Tensor]:

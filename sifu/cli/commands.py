@@ -21,7 +21,9 @@ class Commands:
     """The sub-commands of a parser, each in a group."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
-        self._parsers = parser.add_subparsers(required=True, metavar="COMMAND", help=argparse.SUPPRESS)
+        self._parsers = parser.add_subparsers(
+            prog="python -m sifu", required=True, metavar="COMMAND", help=argparse.SUPPRESS
+        )
         self._groups: dict[str, list[tuple[str, str]]] = {}
 
     def add(self, group: str, name: str, text: str, command: Command, **keywords: Any) -> argparse.ArgumentParser:

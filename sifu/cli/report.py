@@ -44,7 +44,9 @@ def _with_config(commands: Commands, group: str, name: str, text: str, command: 
 
 
 def _with_plan(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--plan", help="what to report, as JSON, instead of a config (used by the workflow)")
+    parser.add_argument(
+        "--plan", type=Path, help="a JSON file with what to report, instead of a config (used by the workflow)"
+    )
 
 
 def _add_cell(commands: Commands) -> None:
@@ -67,15 +69,15 @@ def _add_methods(commands: Commands) -> None:
 
 
 def _plan(parsed: argparse.Namespace) -> ReportPlan:
-    """What a report is about: from the workflow as JSON, or from a config."""
+    """What a report is about: from a file of the workflow, or from a config."""
     from sifu.plan.report_plan import ReportPlan
 
     if parsed.plan is None:
         return load_suite(read_yaml(parsed.config), parsed.config.parent, reports=True).report_plan()
     try:
-        return ReportPlan.read(json.loads(parsed.plan))
-    except json.JSONDecodeError:
-        raise ConfigError("--plan", parsed.plan, "JSON") from None
+        return ReportPlan.read(json.loads(parsed.plan.read_text()))
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise ConfigError("--plan", str(parsed.plan), "a file that holds JSON") from None
 
 
 def _report(parsed: argparse.Namespace) -> None:
@@ -83,7 +85,7 @@ def _report(parsed: argparse.Namespace) -> None:
 
     plan = _plan(parsed)
     run_report(plan, paths.report_folder(plan.results))
-    print(f"report: {paths.report_folder(plan.results) / 'tables'}")
+    print(f"report: {paths.tables_folder(paths.report_folder(plan.results))}")
 
 
 def _figure(parsed: argparse.Namespace) -> None:
@@ -95,7 +97,7 @@ def _figure(parsed: argparse.Namespace) -> None:
         if name not in FIGURES:
             raise ConfigError("figure", name, " | ".join(FIGURES))
         run_figure(plan, name, paths.report_folder(plan.results))
-        print(f"figure: {paths.figure_file(plan.results, name, 'png')}")
+        print(f"figure: {paths.figure_file(paths.report_folder(plan.results), name, 'png')}")
 
 
 def _page(parsed: argparse.Namespace) -> None:
@@ -103,7 +105,7 @@ def _page(parsed: argparse.Namespace) -> None:
 
     plan = _plan(parsed)
     run_page(plan, paths.report_folder(plan.results), parsed.again)
-    print(f"report: {paths.report_page(plan.results)}")
+    print(f"report: {paths.report_page(paths.report_folder(plan.results))}")
 
 
 def _summary(parsed: argparse.Namespace) -> None:

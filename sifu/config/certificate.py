@@ -14,7 +14,8 @@ class Certificate:
     sigma: float = setting("standard deviation of the noise on each weight", at_least(0))
     contraction: float = setting("B(f, eta) of the sensitivity bound: 1 is the convex case", above(0), default=1.0)
     preset: str = setting(
-        "how the certificate is counted: as in the paper, as in its code, or so that it holds",
+        "how the certificate is counted: as in the paper, with Psi starting at zero on every branch (as in its code), "
+        "or so that it holds",
         one_of(("published", "released", "strict")),
         default="published",
     )

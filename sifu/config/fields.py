@@ -79,8 +79,12 @@ def setting(meaning: str, allowed: Allowed | None = None, *, default: Any = MISS
 def settings(cls: type[T]) -> type[T]:
     """Make `cls` a frozen dataclass that checks every field, then calls its own `refuse()` if it has one."""
 
-    if "__post_init__" in vars(cls):  # it is one already: doing it twice would lose what the fields mean
+    if "__dataclass_params__" in vars(cls):  # it is one already: doing it twice would lose what the fields mean
         return cls
+    if "__post_init__" in vars(cls):
+        raise TypeError(
+            f"{cls.__name__} has a __post_init__, which settings need for themselves: write `refuse` instead"
+        )
 
     def __post_init__(self: Any) -> None:
         for field in dataclasses.fields(self):

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
-
-from sifu.catalog.methods import METHODS
-from sifu.config.federation import Federation
+from sifu.config.changed_scenario import Change
 from sifu.config.fields import (
     above,
     at_least,
-    build,
-    file_name,
     from_to,
     inner_folder,
     one_of,
-    refuse_unknown,
     setting,
     settings,
-    to_plain,
 )
-from sifu.config.scenario import Scenario
-from sifu.config.search import ScenarioSearch, Search
+from sifu.config.search import ScenarioSearch
 from sifu.errors import ConfigError
 
 PRECISIONS = ("tf32", "float32")
@@ -61,22 +51,6 @@ class RequestSets:
         "how many sets; if clients hold one class each, at most the number of classes", at_least(1), default=10
     )
     num_seeds: int | None = setting("with how many of the run's seeds, the first; null: all", at_least(1), default=None)
-
-
-@settings
-class Change:
-    """The scenario's federation with some keys changed."""
-
-    name: str = setting("folder of its results", file_name())
-    label: str = setting("name in figures and tables")
-    change: dict[str, Any] = setting("keys of the scenario's `federation` (except privacy), with other values")
-
-    def refuse(self) -> None:
-        if not self.change:
-            raise ConfigError("change", {}, "at least one key of the scenario's federation")
-        refuse_unknown(Federation, self.change, "change")
-        if "privacy" in self.change:
-            raise ConfigError("change.privacy", self.change["privacy"], "nothing: Psi is defined for plain averages")
 
 
 @settings
@@ -160,44 +134,3 @@ class Run:
         at_least(0),
         default=60.0,
     )
-
-
-@settings
-class Variant:
-    """A method with its settings."""
-
-    label: str = setting("name in figures and tables")
-    method: str = setting("which method (`python -m sifu methods`)", one_of(tuple(METHODS)))
-    settings: dict[str, Any] | None = setting("the method's own hyper-parameters", default=None)
-    certificate: dict[str, Any] | None = setting(
-        "keys of the scenario's certificate that this variant changes", default=None
-    )
-    search: Search | None = setting("search for the best values of settings; null: use the given ones", default=None)
-
-
-def limited(scenario: Scenario, rounds: int | None) -> Scenario:
-    """The scenario with at most `rounds` rounds; None: its own maximum."""
-    limit = min(rounds or scenario.stop.max_rounds, scenario.stop.max_rounds)
-    stop = replace(scenario.stop, max_rounds=limit, min_rounds=min(scenario.stop.min_rounds, limit))
-    return replace(scenario, stop=stop)
-
-
-def changed_scenario(scenario: Scenario, change: Mapping[str, Any], rounds: int | None, path: str) -> Scenario:
-    """The scenario with some keys of its federation changed, and with at most `rounds` rounds; refusals name `path`."""
-    federation = build(Federation, to_plain(scenario.federation) | dict(change), path)
-    try:
-        return limited(replace(scenario, federation=federation), rounds)
-    except ConfigError as error:  # valid in itself, but impossible in this scenario
-        raise ConfigError(error.key.replace("federation", path, 1), error.value, error.allowed) from None
-
-
-def tried_scenario(scenario: Scenario, values: Mapping[str, Any], path: str) -> Scenario:
-    """The scenario with some values of a `ScenarioSearch`; refusals name `path`."""
-    plain = to_plain(scenario)
-    for key, value in values.items():
-        scope, _, name = key.partition(".")
-        if name:
-            plain[scope][name] = value
-        else:
-            plain[scope] = value
-    return build(Scenario, plain, path)

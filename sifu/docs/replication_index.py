@@ -40,8 +40,8 @@ def index_page(run: MeasuredRun) -> str:
 
 _VERDICTS = """\
 A verdict follows from the rule of its claim and from nothing else: [claims.md](claims.md) has the quotes, rules,
-numbers and intervals. `3 of 4 hold`: of the datasets that could be judged. A claim about all five datasets holds in
-part at best while one of them is missing.
+numbers and intervals. `3 of 4 hold`: of the datasets that could be judged; of a claim about an average only the
+sign is judged on one dataset. A claim about all five datasets holds in part at best while one of them is missing.
 """
 
 
@@ -61,8 +61,9 @@ def _box(run: MeasuredRun) -> str:
     lines = [
         f"**The paper's {len(PAPER)} claims**: {verdicts}." + (f" Not run: {missing}." if missing else ""),
         f"SIFU saves {saved} of scratch's rounds (the paper: {rounds.SIFU_SAVES.number}), and "
-        f"{released} when counted as in its code.",
-        f"FedEraser takes {more} more rounds than scratch (the paper: {rounds.FED_ERASER_TAKES_MORE.number}).",
+        f"{released} with Psi starting at zero on every branch, a part of what its code does (rows 5 and 6).",
+        f"FedEraser as released takes {more} more rounds than scratch (the paper: "
+        f"{rounds.FED_ERASER_TAKES_MORE.number}); as its own paper describes it, fewer client steps than scratch.",
         f"SIFU has the best trade-off on {_held(run, trade_off.BEST_ON_FOUR)} (the paper: 4 of 5).",
         f"Psi with B = 1 bounds alpha on {_held(run, bound.ALPHA_BELOW_PSI)} (the paper: on all).",
         f"Counted strictly, SIFU's certificate holds on {_held(run, certificate.SIFU_KEEPS_ITS_PROMISE)}; strict SIFU "

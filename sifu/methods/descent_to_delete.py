@@ -32,7 +32,7 @@ class DescentToDelete(CertifiedMethod):
 
     def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
         from sifu.certificate.convex import constants_of
-        from sifu.certificate.noise import descent_sigma
+        from sifu.certificate.noise import add_noise, descent_sigma
 
         certificate, constants = self.certificate, constants_of(server.scenario)
         segment = server.recover(history.current, keys)
@@ -40,8 +40,7 @@ class DescentToDelete(CertifiedMethod):
         distance = _distance(history, constants, shares, segment.rounds)  # [S]
         sigma = descent_sigma(certificate, history.num_clients, distance)
         secret = segment.final.to(history.current.device)
-        noise = keys.fold("noise").normal(secret.shape[1])
-        published = secret + (sigma.to(noise.device)[:, None] * noise).to(secret.dtype)
+        published = add_noise(secret, sigma, keys)
         promise = Promise(
             certificate.epsilon,
             delta_of(certificate, history.num_clients),

@@ -24,7 +24,7 @@ class FedAccum(Method):
 
     name = "fed_accum"
     assumptions = Assumptions(stores="every client's updates", reference="Liu et al., IWQoS 2021")
-    keeps = frozenset({Kept.UPDATES, Kept.COHORTS})
+    keeps = frozenset({Kept.START, Kept.UPDATES, Kept.COHORTS})
 
     every: int = setting("a round in how many is kept (dt)", at_least(1), default=1)
     as_released: bool = setting(

@@ -27,7 +27,7 @@ class FedEraser(Method):
     assumptions = Assumptions(
         stores="lengths of updates, a round in dt; or the updates", reference="Liu et al., IWQoS 2021"
     )
-    keeps = frozenset({Kept.NORMS, Kept.COHORTS, Kept.FIRST_ROUND})
+    keeps = frozenset({Kept.START, Kept.NORMS, Kept.COHORTS, Kept.FIRST_ROUND})
 
     every: int = setting("a round in how many is kept (dt)", at_least(1), default=2)
     calibration: float = setting("share of the local steps that calibrate (r), rounded up", between(0, 1), default=0.5)

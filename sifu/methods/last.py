@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sifu.certificate.rules import delta_of, rules_of
+from sifu.certificate.rules import rules_of
 from sifu.unlearning.kept import Kept
-from sifu.unlearning.method import Assumptions, CertifiedMethod, Promise, Unlearned, covered
+from sifu.unlearning.method import Assumptions, CertifiedMethod, Unlearned
 
 if TYPE_CHECKING:
     from sifu.unlearning.interface import History, Keys, Request, Server
@@ -29,20 +29,11 @@ class Last(CertifiedMethod):
         return frozenset({Kept.SCALARS} | ({Kept.UPDATES} if exact else set()))
 
     def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
-        from sifu.certificate.noise import needed_sigma
+        from sifu.certificate.noise import add_noise, needed_sigma
 
-        certificate, num_clients, current = self.certificate, history.num_clients, history.current
+        certificate = self.certificate
         psi = history.sensitivity(request.forget, rules_of(certificate), server.round_factor(certificate))
         psi_now = history.value_at(psi, history.end)  # [S]
-        sigma = needed_sigma(certificate, num_clients, psi_now)
-        noise = keys.fold("noise").normal(current.shape[1])
-        noisy = current + (sigma.to(noise.device)[:, None] * noise).to(current.dtype)
-        promise = Promise(
-            certificate.epsilon,
-            delta_of(certificate, num_clients),
-            sigma=sigma,
-            psi=psi_now,
-            psi_star=psi_now,
-            covers=covered(certificate, request),
-        )
-        return Unlearned(server.recover(noisy, keys), history.end, promise)
+        sigma = needed_sigma(certificate, history.num_clients, psi_now)
+        segment = server.recover(add_noise(history.current, sigma, keys), keys)
+        return Unlearned(segment, history.end, self.promise(history, request, sigma, psi_now, psi_now))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sifu.certificate.rules import delta_of, rules_of
+from sifu.certificate.rules import rules_of
 from sifu.unlearning.kept import Kept
-from sifu.unlearning.method import Assumptions, CertifiedMethod, Promise, Unlearned, covered
+from sifu.unlearning.method import Assumptions, CertifiedMethod, Unlearned
 
 if TYPE_CHECKING:
     from sifu.unlearning.interface import History, Keys, Request, Server
@@ -29,22 +29,12 @@ class Sifu(CertifiedMethod):
         return frozenset({Kept.MODELS, Kept.SCALARS} | ({Kept.UPDATES} if exact else set()))
 
     def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
-        from sifu.certificate.noise import psi_star
+        from sifu.certificate.noise import add_noise, psi_star
 
-        certificate, num_clients = self.certificate, history.num_clients
-        limit = psi_star(certificate, num_clients)
+        certificate = self.certificate
+        limit = psi_star(certificate, history.num_clients)
         psi = history.sensitivity(request.forget, rules_of(certificate), server.round_factor(certificate))
         node = history.last_at_most(psi, limit)  # zeta_u, T_u
-        model = history.at(node)  # [S, P]
-        noise = keys.fold("noise").normal(model.shape[1]).to(model.dtype)
-        segment = server.recover(model + certificate.sigma * noise, keys)
+        segment = server.recover(add_noise(history.at(node), certificate.sigma, keys), keys)
         psi_at_cut = history.value_at(psi, node)  # [S]
-        promise = Promise(
-            certificate.epsilon,
-            delta_of(certificate, num_clients),
-            sigma=psi_at_cut.new_full(psi_at_cut.shape, certificate.sigma),
-            psi=psi_at_cut,
-            psi_star=psi_at_cut.new_full(psi_at_cut.shape, limit),
-            covers=covered(certificate, request),
-        )
-        return Unlearned(segment, node, promise)
+        return Unlearned(segment, node, self.promise(history, request, certificate.sigma, psi_at_cut, limit))

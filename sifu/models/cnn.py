@@ -1,4 +1,7 @@
-"""The paper's networks: three 3x3 convolutions without padding, then two fully connected layers."""
+"""Small networks: three 3x3 convolutions without padding, then two fully connected layers.
+
+They follow the paper's text; the networks of its code differ (docs/replication/index.md).
+"""
 
 from __future__ import annotations
 

@@ -21,7 +21,6 @@ _LEFT_OUT = {
     "sifu.stages.call",
     "sifu.catalog.figures",
     "sifu.catalog.methods",
-    "sifu.catalog.metrics",
     "sifu.catalog.models",
 }
 
@@ -86,6 +85,8 @@ def _is_text(node: object) -> bool:
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
     """All statements at any depth; expressions, most of a tree, hold none."""
     for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and isinstance(child.test, ast.Name) and child.test.id == "TYPE_CHECKING":
+            continue  # types change no result
         if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
             yield child
             yield from _statements(child)

@@ -37,6 +37,6 @@ def stage_modules(stage: str, scenario: Scenario, method: str | None = None) -> 
     loader = module_of(DATASETS[scenario.dataset.name].sources[scenario.dataset.source].loader)
     spec = MODELS[scenario.model]
     model = tuple(module_of(path) for path in (spec.builder, spec.kernels) if path and stage != "partition")
-    methods = (module_of(METHODS[method]),) if method is not None else ()
+    methods = () if method is None else (module_of(METHODS[method]), "sifu.plan.variants", "sifu.stages.choice")
     metrics = _modules(METRICS) if stage == "verify" else ()
     return (f"sifu.stages.{STAGES[stage].folder or stage}", loader, *model, *methods, *metrics)

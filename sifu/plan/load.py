@@ -15,13 +15,16 @@ from typing import Any
 import yaml
 
 from sifu.catalog.datasets import resolve_source
+from sifu.config.changed_scenario import changed_scenario, tried_scenario
 from sifu.config.fields import build, file_name
-from sifu.config.run import AlphaSweep, Run, Variant, changed_scenario, tried_scenario
+from sifu.config.run import AlphaSweep, Run
 from sifu.config.scenario import Scenario
 from sifu.config.search import ScenarioSearch, Search, trials
+from sifu.config.variant import Variant
 from sifu.errors import ConfigError, DataError, SifuError
 from sifu.plan.suite import Suite
 from sifu.plan.variants import method_of
+from sifu.store.paths import stage_folder
 from sifu.unlearning.method import OwnTraining
 
 try:  # in C, ten times as fast: every job of a cluster reads the configs
@@ -220,7 +223,7 @@ def _with_data(
         try:
             found[name] = _with_source(scenario, root, download=run.download)
         except DataError as error:
-            if reports and (Path(run.results) / "train" / name).exists():
+            if reports and stage_folder(run.results, "train", name).exists():
                 found[name] = scenario
                 continue
             if run.missing_data == "refuse":

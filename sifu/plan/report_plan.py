@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import product
 from typing import Any, NamedTuple
 
 from sifu.errors import ConfigError
+from sifu.plan.stage_spec import STAGES
+
+REPORTED = tuple(stage for stage, spec in STAGES.items() if spec.reported)
+_PRODUCTS = tuple(stage for stage in REPORTED if STAGES[stage].jobs in ("blocks", "variants"))
 
 
 class Job(NamedTuple):
@@ -38,14 +43,23 @@ class ReportPlan:
         return list(dict.fromkeys(job.block for job in self.jobs.get("train", [])))
 
     def plain(self) -> dict[str, Any]:
-        """Plain data that JSON can hold; the inverse of `read`."""
-        return asdict(self)
+        """Plain data that JSON can hold; the inverse of `read`, for the stages that the report reads.
+
+        Jobs that follow from scenarios, blocks and variants are left out: with many seeds they are most of it.
+        """
+        listed = {stage: jobs for stage, jobs in self.jobs.items() if stage in REPORTED and stage not in _PRODUCTS}
+        return asdict(replace(self, jobs=listed)) | {"blocks": self.blocks}
 
     @staticmethod
     def read(data: Any) -> ReportPlan:
         """A report plan from plain data, such as JSON."""
-        names = [one.name for one in fields(ReportPlan)]
+        names = [*(one.name for one in fields(ReportPlan)), "blocks"]
         if not isinstance(data, dict) or set(data) != set(names):
-            raise ConfigError("--plan", data, f"JSON with the keys {', '.join(names)}")
+            raise ConfigError("--plan", data, f"a JSON file with the keys {', '.join(names)}")
         jobs = {stage: [Job(*job) for job in listed] for stage, listed in data["jobs"].items()}
-        return ReportPlan(**(data | {"jobs": jobs}))
+        cells = list(product(data["titles"], data["blocks"]))
+        variants = [Job(name, block, part) for name, block in cells for part in data["variants"][name]]
+        for stage in _PRODUCTS:
+            by_variant = STAGES[stage].jobs == "variants"
+            jobs[stage] = variants if by_variant else [Job(name, block) for name, block in cells]
+        return ReportPlan(**({name: value for name, value in data.items() if name != "blocks"} | {"jobs": jobs}))

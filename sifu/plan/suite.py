@@ -8,10 +8,12 @@ from itertools import product
 from pathlib import Path
 
 from sifu.config.blocks import block_name, block_seeds, chosen_block_size
+from sifu.config.changed_scenario import Change, changed_scenario
 from sifu.config.fields import to_plain
-from sifu.config.run import AlphaSweep, Change, RequestSets, Run, SigmaSweep, Variant, changed_scenario
+from sifu.config.run import AlphaSweep, RequestSets, Run, SigmaSweep
 from sifu.config.scenario import Scenario
 from sifu.config.search import ScenarioSearch
+from sifu.config.variant import Variant
 from sifu.plan.report_plan import Job, ReportPlan
 from sifu.plan.stage_spec import STAGES
 from sifu.plan.variants import method_of

@@ -6,35 +6,41 @@ from the plan and from the stages' records; the rules themselves hold no logic.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import shlex
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from sifu.catalog.datasets import source_files
 from sifu.catalog.figures import FIGURES
+from sifu.config.changed_scenario import tried_scenario
 from sifu.config.fields import to_plain
-from sifu.config.run import tried_scenario
 from sifu.config.search import ScenarioSearch, trials
 from sifu.plan import freshness
 from sifu.plan.code_hash import code_hash
-from sifu.plan.report_plan import Job
+from sifu.plan.report_plan import Job, ReportPlan
 from sifu.plan.stage_spec import REPORT_FILES, STAGES, WITH_PART
 from sifu.plan.suite import Suite
 from sifu.store import paths
 
+PLANS = Path(".snakemake", "plans")  # in the folder that Snakemake works in
 JOB = Job("{scenario}", "{block}", "{part}")  # as Snakemake's wildcards
 Files = str | list[str]
 
 
 class Targets:
-    """The answers of one plan. `data_root`: folder of the datasets; `config`: folder of scenarios.yaml."""
+    """The answers of one plan; `data_root` is the folder of the datasets."""
 
     def __init__(self, suite: Suite, data_root: Path) -> None:
         self.suite, self.run, self.data_root = suite, suite.run, data_root
+        self.report = paths.report_folder(suite.run.results)
         self.job_settings, self.job_code = cache(self._settings), cache(self._code)  # thousands of jobs ask
+        self.dataset_files = cache(self._dataset_files)
 
     # paths
 
@@ -71,7 +77,10 @@ class Targets:
 
     def _data(self, job: Job) -> list[str]:
         """The files of the scenario's dataset: replacing one re-runs what was made of it."""
-        dataset = self.suite.scenarios[job.scenario].dataset
+        return self.dataset_files(job.scenario)
+
+    def _dataset_files(self, scenario: str) -> list[str]:
+        dataset = self.suite.scenarios[scenario].dataset
         return source_files(dataset.name, dataset.source, self.data_root)
 
     def _partition(self, job: Job) -> str:
@@ -129,6 +138,9 @@ class Targets:
         elif job.part:
             method = self.suite.method(job.scenario, job.part)
         settings = freshness.relevant_settings(stage, scenario, method)
+        if stage in ("sweep", "request_sets"):  # all requests of several variants in one job
+            methods = {name: self.suite.method(job.scenario, name) for name in self._variants(stage, job)}
+            settings["methods"] = {name: to_plain(method) for name, method in methods.items()}
         if stage == "search":  # another grid searches again
             settings["search"] = to_plain(self.suite.variants[job.part].search)
         return json.dumps(settings, sort_keys=True)
@@ -140,30 +152,32 @@ class Targets:
     def _code(self, stage: str, job: Job) -> str:
         if STAGES[stage].jobs == "once":
             return code_hash(f"sifu.stages.{stage}")
-        scenarios, variants = [self.suite.scenarios[job.scenario]], [job.part]
-        if stage == "sweep" and self.run.sigma_sweep:
-            variants = [self.run.sigma_sweep.variant]
-        elif stage == "request_sets":
-            variants = self.suite.set_variants
-        elif stage == "scenario_search":
-            search = self._scenario_search(job)
-            variants = [search.variant]
-            scenarios = [tried_scenario(scenarios[0], values, "grid") for values in trials(search.grid).values()]
-        elif stage == "alpha_sweep":
-            variants = [""]
-        methods = [self.suite.all_variants[name].method if name else None for name in variants]
+        scenarios = [self.suite.scenarios[job.scenario]]
+        if stage == "scenario_search":
+            grid = self._scenario_search(job).grid
+            scenarios = [tried_scenario(scenarios[0], values, "grid") for values in trials(grid).values()]
+        variants = self._variants(stage, job)
+        methods = [self.suite.all_variants[name].method for name in variants] if variants else [None]
         modules = {m for s in scenarios for name in methods for m in freshness.stage_modules(stage, s, name)}
         return code_hash(*sorted(modules))
+
+    def _variants(self, stage: str, job: Job) -> list[str]:
+        """The variants whose methods a job runs."""
+        if stage == "sweep":
+            return [self.run.sigma_sweep.variant] if self.run.sigma_sweep else []
+        if stage == "request_sets":
+            return self.suite.set_variants
+        if stage == "scenario_search":
+            return [self._scenario_search(job).variant]
+        return [job.part] if job.part and stage != "alpha_sweep" else []
 
     def figure_code(self, wildcards: Any) -> str:
         return code_hash("sifu.stages.figure", FIGURES[wildcards.figure].module)
 
-    @property
-    def report_code(self) -> str:
+    def report_code(self, wildcards: Any) -> str:
         return code_hash("sifu.stages.report", *freshness.method_modules())
 
-    @property
-    def page_code(self) -> str:
+    def page_code(self, wildcards: Any) -> str:
         return code_hash("sifu.stages.page")
 
     # options on the command line
@@ -174,7 +188,6 @@ class Targets:
 
     def _options(self, stage: str, job: Job) -> list[str]:
         makers: Mapping[str, Callable[[Job], list[str]]] = {
-            "partition": lambda job: ["--download"] if self.run.download else [],
             "search": _variant_option,
             "train_variant": _variant_option,
             "unlearn": _variant_option,
@@ -216,37 +229,47 @@ class Targets:
 
     @cached_property
     def report_inputs(self) -> list[str]:
-        """Every table that the report is made of, but for those that figures alone show."""
+        """Every table that a whole run has for people: the report waits for all of them."""
         return self.planned(*(f"{stage}/{name}" for stage, spec in STAGES.items() for name in spec.reported))
 
     def figure_inputs(self, wildcards: Any) -> list[str]:
         return self.planned(*FIGURES[wildcards.figure].tables)
 
     def report_files(self) -> list[str]:
-        return [str(paths.report_table(self.run.results, file)) for file in REPORT_FILES]
+        return [str(paths.tables_folder(self.report) / file) for file in REPORT_FILES]
 
     def figure_files(self, name: str) -> list[str]:
-        return [str(paths.figure_file(self.run.results, name, kind)) for kind in paths.FIGURE_KINDS]
+        return [str(paths.figure_file(self.report, name, kind)) for kind in paths.FIGURE_KINDS]
 
     def all_figures(self) -> list[str]:
         return [file for name in FIGURES for file in self.figure_files(name)]
 
     @property
     def page_file(self) -> str:
-        return str(paths.report_page(self.run.results))
+        return str(paths.report_page(self.report))
 
     def report_log(self, name: str) -> str:
-        return str(paths.report_folder(self.run.results) / name)
+        return str(self.report / name)
 
-    @cached_property
-    def report_plan(self) -> str:
-        """What the report is about, as JSON; variants keep the config's order."""
-        return json.dumps(self.suite.report_plan().plain())
+    def report_plan(self, wildcards: Any) -> str:
+        """A file that says what the report is about."""
+        return self._plan_file(self.suite.report_plan())
 
-    @cached_property
-    def figure_plan(self) -> str:
+    def figure_plan(self, wildcards: Any) -> str:
         """The same without settings, which no figure shows: changing one redraws only what follows from it."""
-        return json.dumps(self.suite.report_plan().plain() | {"settings": {}})
+        return self._plan_file(replace(self.suite.report_plan(), settings={}))
+
+    @staticmethod
+    def _plan_file(plan: ReportPlan) -> str:
+        """A plan as JSON, in a file named after its contents: a large plan would not fit on a command line."""
+        text = json.dumps(plan.plain())
+        path = PLANS / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = path.with_suffix(f".{os.getpid()}")
+            temporary.write_text(text)
+            temporary.replace(path)
+        return str(path)
 
     def everything(self) -> list[str]:
         """What people read: the target of a whole run."""

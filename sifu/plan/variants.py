@@ -9,8 +9,8 @@ from sifu.catalog.lookup import resolve
 from sifu.catalog.methods import METHODS
 from sifu.config.certificate import Certificate
 from sifu.config.fields import build, to_plain
-from sifu.config.run import Variant
 from sifu.config.scenario import Scenario
+from sifu.config.variant import Variant
 from sifu.unlearning.method import CertifiedMethod, Method
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sifu.config.blocks import uses_gpu
-from sifu.errors import ConfigError
+from sifu.errors import SifuError
 from sifu.plan.load import default_data_root, load_suite, read_yaml
 from sifu.plan.targets import Targets
 from sifu.store.timestamps import clamp_future_timestamps
@@ -24,6 +24,8 @@ class WorkflowPlan:
     base: Path  # the checkout
     config: Path  # folder of scenarios.yaml and variants.yaml
     data_root: Path
+    rules: list[str]  # the files of the rules, one a stage or a few that belong together
+    download: str  # the option that lets torchvision download; no parameter of a rule, as it changes no result
     gpu: int  # GPUs of a job: profiles/default lends one, as two trainings on it would be in each other's way
     command: str  # what a reader types to make a file again
 
@@ -49,10 +51,9 @@ def load_workflow(
     # jobs run on other machines: this is one of theirs, or there is a number of jobs (a dry run has one, and one core)
     cluster = remote or (nodes is not None and cores != 1)
     if cluster and suite.run.block_size is None:
-        raise ConfigError(
-            "block_size",
-            None,
-            "on a cluster a number of seeds (--config block_size=10), as each machine would choose another",
+        raise SifuError(
+            "block_size: null is refused on a cluster; allowed: a number of seeds (--config block_size=10), "
+            "as each machine would choose another"
         )
     data_root, first = default_data_root(suite.run), configfiles[0]
     shown = os.path.relpath(first, base) if first.is_absolute() else first
@@ -61,6 +62,8 @@ def load_workflow(
         base,
         base / "config",
         data_root,
+        [str(file) for file in sorted((base / "workflow" / "rules").glob("*.smk")) if file.name != "common.smk"],
+        "--download" if suite.run.download else "",
         int(uses_gpu(suite.run.device, cluster)),
         f"snakemake --cores 4 --configfile {shown}",
     )

@@ -12,12 +12,13 @@ import pandas as pd
 from sifu import RULES_VERSION
 from sifu.config.certificate import Certificate
 from sifu.config.fields import build, to_plain
-from sifu.config.run import Run, Variant
+from sifu.config.run import Run
 from sifu.config.scenario import Scenario
+from sifu.config.variant import Variant
 from sifu.errors import ConfigError, StoreError
 from sifu.plan.load import read_named, read_yaml
 from sifu.plan.variants import build_method
-from sifu.store.paths import manifest_file, report_folder
+from sifu.store.paths import figures_folder, manifest_file, report_folder, tables_folder
 
 REPLICATION = Path("results", "paper")
 CONFIG = Path("config", "paper.yaml")
@@ -43,9 +44,9 @@ def is_published(root: Path) -> bool:
 def quoted(root: Path) -> Published | None:
     """The replication that pages quote; None where its manifest or its report is missing."""
     report = report_folder(root / REPLICATION)
-    if not is_published(root) or not (report / "tables" / "headline.csv").exists():
+    if not is_published(root) or not (tables_folder(report) / "headline.csv").exists():
         return None
-    return Published(root / REPLICATION, report / "tables", report / "figures")
+    return Published(root / REPLICATION, tables_folder(report), figures_folder(report))
 
 
 def read_csv(path: Path) -> pd.DataFrame:

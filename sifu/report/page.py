@@ -18,6 +18,7 @@ from sifu.report.findings import findings
 from sifu.report.image import DPI
 from sifu.report.missing import missing_names, missing_words
 from sifu.report.results import Results
+from sifu.store.paths import figure_file
 
 _TEMPLATE = Path(__file__).with_name("page.html")
 
@@ -110,7 +111,7 @@ def _cell(text: str) -> str:
 def _figures(folder: Path, command: str) -> str:
     parts = []
     for name in FIGURES:
-        image, caption = folder / "figures" / f"{name}.png", folder / "figures" / f"{name}.md"
+        image, caption = figure_file(folder, name, "png"), figure_file(folder, name, "md")
         if not image.exists():
             parts.append(f'<p class="missing">Figure {name} has not been drawn.</p>')
             continue

@@ -12,7 +12,7 @@ from sifu.config.run import Run
 from sifu.errors import StoreError
 from sifu.plan.suite import Suite
 from sifu.store.parquet import read_table
-from sifu.store.paths import stage_folder
+from sifu.store.paths import report_folder, stage_folder, tables_folder
 from sifu.store.schemas import CELLS, CURVES
 
 
@@ -35,13 +35,13 @@ def print_summary(run: Run) -> None:
         spread = [_spread(group[column]) for column in ("rounds", "client_steps", "retain_accuracy")]
         table.add_row(str(name), str(len(group)), status, *spread)
     Console(width=max(100, Console().width)).print(table)
-    _print_headline(Path(run.results) / "report")
+    _print_headline(report_folder(run.results))
     print(f"tables: {Path(run.results)}/<stage>/<scenario>/[<variant>/]<block>/*.parquet (columns: docs/results.md)")
 
 
 def _print_headline(report: Path) -> None:
     """The report's headline, a table a scenario, and where the rest is."""
-    path = report / "tables" / "headline.csv"
+    path = tables_folder(report) / "headline.csv"
     if not path.exists():
         return
     rows = pd.read_csv(path, dtype=str, keep_default_na=False)

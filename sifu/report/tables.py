@@ -31,7 +31,7 @@ CERTIFICATES = (
     ("actual_epsilon", "", "actual epsilon"),
     ("actual_delta", "", "actual delta"),
     ("spent_epsilon", "", "spent epsilon, one client"),
-    ("group", "", "left so far"),
+    ("group", "", "forgotten so far"),
     ("group_epsilon", "", "spent epsilon, all of them"),
 )
 _SHORT = {quantity for quantity, _, _ in CERTIFICATES}
@@ -131,7 +131,7 @@ _HYPER_PARAMETERS = (
     ("certificate.delta", "delta"),
     ("certificate.contraction", "B(f, eta)"),
     ("stop.accuracy", "target"),
-    ("stop.min_rounds", "fewest rounds"),
+    ("stop.min_rounds", "minimum rounds"),
     ("stop.max_rounds", "maximum rounds"),
 )
 

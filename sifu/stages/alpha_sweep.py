@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from sifu.config.changed_scenario import Change, changed_scenario
 from sifu.config.fields import build
-from sifu.config.run import Change, changed_scenario
 from sifu.stages.alpha import alpha_rows
 from sifu.stages.block import Block
 from sifu.stages.call import StageCall, refuse_below_one

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from sifu.config.blocks import block_seeds
-from sifu.config.run import Variant
 from sifu.config.scenario import Scenario
+from sifu.config.variant import Variant
 from sifu.errors import ConfigError
 from sifu.plan.load import default_data_root, load_scenario, load_variant
 from sifu.plan.variants import method_of

@@ -11,6 +11,7 @@ from sifu.report.image import write_figure
 from sifu.report.missing import missing_names, missing_words
 from sifu.report.results import Results
 from sifu.store.parquet import write_text
+from sifu.store.paths import figure_file
 
 
 def run_figure(plan: ReportPlan, name: str, folder: Path) -> None:
@@ -23,5 +24,5 @@ def run_figure(plan: ReportPlan, name: str, folder: Path) -> None:
         words = f"{missing_words(source.missing)}: see the caption"
         # above and at the left, where no legend is; a title has room of its own, unlike a text
         drawn.suptitle(words, x=0.01, ha="left", fontsize=7, color="crimson")
-    write_figure(folder / "figures" / name, drawn)
-    write_text(folder / "figures" / f"{name}.md", f"**{title}** {caption}\n")
+    write_figure(figure_file(folder, name, "png").with_suffix(""), drawn)
+    write_text(figure_file(folder, name, "md"), f"**{title}** {caption}\n")

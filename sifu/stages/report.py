@@ -14,6 +14,7 @@ from sifu.report.methods import methods_csv, methods_latex, methods_page
 from sifu.report.missing import missing_names, missing_words
 from sifu.report.results import Results
 from sifu.store.parquet import write_table, write_text
+from sifu.store.paths import tables_folder
 from sifu.store.provenance import provenance
 from sifu.store.report_schemas import BOUNDS, STATISTICS
 
@@ -49,7 +50,7 @@ CAPTIONS = {
     "label by chance. `clients that accuse`: each alone; Scratch's row says how often an honest server is accused in "
     "fact. `together`: all of them with one count. `type II`: the chance that a server whose model answers at the "
     "rate seen is believed. Means over seeds, after each request to the target.",
-    "settings": "The settings of every scenario that matter most, from the config (the paper's Table 2).",
+    "settings": "The settings of every scenario that matter most, from the config (as in the paper's Table 2).",
     "bounds": "Is Psi a bound? The share of measured points (round, client, seed) where alpha(n, c) <= Psi(n, c) with "
     "the scenario's B, and the worst ratio: under the scenario's own settings, and under less adapted ones, some of "
     "which do not converge. Where nothing is unlearned yet, the released code counts as published.",
@@ -58,7 +59,7 @@ CAPTIONS = {
 
 def run_report(plan: ReportPlan, folder: Path) -> None:
     """Writes statistics and the tables that people read to `folder`/tables; each says what is missing."""
-    source, out = Results(plan), folder / "tables"
+    source, out = Results(plan), tables_folder(folder)
     numbers, labels = source.statistics, plan.labels
     names = {"scenarios": list(plan.titles), "blocks": plan.blocks}
     stamp = provenance("report", names, code_hash("sifu.stages.report"), "cpu")

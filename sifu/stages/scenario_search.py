@@ -10,9 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sifu.config.changed_scenario import limited, tried_scenario
 from sifu.config.fields import build
-from sifu.config.run import Variant, limited, tried_scenario
 from sifu.config.search import ScenarioSearch, setting_name, trials
+from sifu.config.variant import Variant
 from sifu.core.types import Status
 from sifu.federation.segment import Segment, count_work
 from sifu.plan.variants import method_of

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sifu.config.run import limited
+from sifu.config.changed_scenario import limited
 from sifu.config.scenario import Scenario
 from sifu.config.search import Search, setting_name, trials
 from sifu.core.keys import Keys

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sifu.config.run import limited
+from sifu.config.changed_scenario import limited
 from sifu.core.keys import Keys
 from sifu.errors import ConfigError
 from sifu.federation.packing import Runner, run_together

@@ -77,7 +77,7 @@ def _metrics(block: Block, engine: Engine, variants: dict[str, Path]) -> tuple[R
     return rows, examples
 
 
-def _models(block: Block, engine: Engine, test: Clients | None, answer: Unlearned) -> Models:
+def _models(block: Block, engine: Engine, test: Clients | None, answer: CellModels) -> Models:
     weights = answer.weights
     correct = _correct(engine, engine.evaluator, weights, torch.arange(len(weights)))
     models = Models(engine, weights, correct, answer.forget, answer.forgotten, _on_test(engine, test, weights))
@@ -119,7 +119,7 @@ class Check(NamedTuple):
     """What the triggers found in the models of one cell."""
 
     successes: Tensor  # [S, C]
-    left_at: Tensor  # [S, C] the request that a client left with; 0: it remains
+    left_at: Tensor  # [S, C] the request that a client was forgotten with; 0: it remains
 
 
 def _verification(block: Block, engine: Engine, variants: dict[str, Path]) -> list[dict[str, Any]]:
@@ -173,7 +173,7 @@ def _correct(engine: Engine, evaluator: Evaluator, weights: Tensor, rows: Tensor
     return correct.where(weights.isfinite().all(1)[:, None], 0)
 
 
-class Unlearned(NamedTuple):
+class CellModels(NamedTuple):
     """The models of one cell, and whom they have forgotten."""
 
     cell: Cell
@@ -183,7 +183,7 @@ class Unlearned(NamedTuple):
     original: Tensor | None  # [S, P] the model before the first request
 
 
-def _answers(block: Block, variant: str, path: Path) -> Iterator[Unlearned]:
+def _answers(block: Block, variant: str, path: Path) -> Iterator[CellModels]:
     """The answers of a variant, request by request under each stop rule."""
     tensors = read_weights(path)
     original = tensors.pop(ORIGINAL, None)
@@ -194,7 +194,7 @@ def _answers(block: Block, variant: str, path: Path) -> Iterator[Unlearned]:
             forget = tensors[f"{stop}/{number}/forget"]
             forgotten = forget if forgotten is None else forgotten | forget
             cell = Cell(block.name, variant, stop, block.seeds, number)
-            yield Unlearned(cell, tensors[f"{stop}/{number}/weights"], forget, forgotten, original)
+            yield CellModels(cell, tensors[f"{stop}/{number}/weights"], forget, forgotten, original)
 
 
 def _test_clients(block: Block, engine: Engine) -> Clients | None:

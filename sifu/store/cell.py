@@ -11,6 +11,7 @@ import pandas as pd
 from sifu.config.blocks import block_seeds
 from sifu.errors import ConfigError, StoreError
 from sifu.store.parquet import read_stamp, read_table
+from sifu.store.paths import stage_folder
 from sifu.store.schemas import CELLS, METRICS
 
 _MADE_BY = ("commit", "code_hash", "rules_version", "torch", "numpy", "device")
@@ -60,7 +61,7 @@ def read_cell(key: CellKey, results: Path) -> dict[str, dict[str, Any]]:
         "cell": key._asdict(),
         "numbers": {str(name): _plain(value) for name, value in row.items() if name not in CellKey._fields},
     }
-    verified = results / "verify" / key.scenario / path.parent.name / "metrics.parquet"
+    verified = stage_folder(results, "verify", key.scenario, path.parent.name) / "metrics.parquet"
     if verified.exists():
         metrics = _rows(read_table(verified, METRICS), key, verified)
         cell["metrics"] = {f"{m.metric}, {m.subset}": m.value for m in metrics.itertuples()}
@@ -71,7 +72,7 @@ def read_cell(key: CellKey, results: Path) -> dict[str, dict[str, Any]]:
 
 def cells_file(key: CellKey, results: Path) -> Path:
     """The `cells` table of the block that holds the seed."""
-    folder = results / "unlearn" / key.scenario / key.variant
+    folder = stage_folder(results, "unlearn", key.scenario, part=key.variant)
     holding = [path for path in sorted(folder.glob("s*/cells.parquet")) if _holds(path.parent.name, key.seed)]
     if not holding:
         raise StoreError(f"no block with seed {key.seed} under {folder}: run its stage `unlearn` first")

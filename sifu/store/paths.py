@@ -21,17 +21,21 @@ def report_folder(results: str | Path) -> Path:
     return Path(results) / "report"
 
 
-def report_table(results: str | Path, file: str) -> Path:
-    """A table that people read, such as headline.md."""
-    return report_folder(results) / "tables" / file
+def tables_folder(report: Path) -> Path:
+    """Where the tables that people read lie, such as headline.md."""
+    return report / "tables"
 
 
-def figure_file(results: str | Path, name: str, kind: str) -> Path:
-    return report_folder(results) / "figures" / f"{name}.{kind}"
+def figures_folder(report: Path) -> Path:
+    return report / "figures"
 
 
-def report_page(results: str | Path) -> Path:
-    return report_folder(results) / "report.html"
+def figure_file(report: Path, name: str, kind: str) -> Path:
+    return figures_folder(report) / f"{name}.{kind}"
+
+
+def report_page(report: Path) -> Path:
+    return report / "report.html"
 
 
 def manifest_file(results: str | Path) -> Path:

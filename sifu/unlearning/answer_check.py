@@ -1,31 +1,49 @@
-"""What `unlearn` gave back, checked: a wrong type or shape is one sentence that names the method."""
+"""What `unlearn` gave back, checked: whatever is wrong is one sentence that names the method."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from sifu.errors import MethodError
 from sifu.federation.segment import Segment
 from sifu.unlearning.lineage import Lineage, Node
 from sifu.unlearning.method import Method, Promise, Unlearned
+from sifu.unlearning.server import Server
+
+_EXPECTED = "return what server.recover gives, or Unlearned(segment, node)"
 
 
-def checked_answer(method: Method, returned: Any, lineage: Lineage) -> Unlearned:
+def checked_answer(method: Method, returned: Any, lineage: Lineage, server: Server) -> Unlearned:
     """The answer as an `Unlearned`; a bare segment was trained on from the current model."""
     if isinstance(returned, Segment):
         returned = Unlearned(returned, lineage.end)
-    parts = (returned.segment, returned.node) if isinstance(returned, Unlearned) else (returned, None)
-    if not isinstance(parts[0], Segment) or not isinstance(parts[1], Node):
-        given = type(returned).__name__ if parts[1] is None else " and ".join(type(part).__name__ for part in parts)
-        words = f"`unlearn` gave back {given}: return what server.recover gives, or Unlearned(segment, node)"
-        raise MethodError(f"method {method.name}: {words}")
+    problem = _problem(returned, lineage, server)
+    if problem:
+        raise MethodError(f"method {method.name}: {problem}")
+    answer: Unlearned = returned
+    return answer
+
+
+def _problem(returned: Any, lineage: Lineage, server: Server) -> str:
+    """What is wrong with an answer; empty: nothing."""
+    if not isinstance(returned, Unlearned):
+        return f"`unlearn` gave back {type(returned).__name__}: {_EXPECTED}"
+    parts = [("segment", returned.segment, Segment), ("node", returned.node, Node)]
+    if returned.promise is not None:
+        parts.append(("promise", returned.promise, Promise))
+    for name, part, expected in parts:
+        if not isinstance(part, expected):
+            return f"the {name} that `unlearn` gave back is {type(part).__name__}: {_EXPECTED}"
     for name, value, shape in _shapes(returned, lineage.segments[0].start):
         if not isinstance(value, Tensor) or value.shape != shape:
             found = list(value.shape) if isinstance(value, Tensor) else type(value).__name__
-            raise MethodError(f"method {method.name}: `unlearn` gave back a {name} of {found}, not of {list(shape)}")
-    return returned
+            return f"{name} of what `unlearn` gave back is {found}, not {list(shape)}"
+    if not server.has_trained(returned.segment):
+        return "the segment that `unlearn` gave back was not trained by this server, or was changed since"
+    return _node_problem(returned.node, lineage)
 
 
 def _shapes(answer: Unlearned, start: Tensor) -> list[tuple[str, Any, Any]]:
@@ -33,14 +51,27 @@ def _shapes(answer: Unlearned, start: Tensor) -> list[tuple[str, Any, Any]]:
     models, seeds = start.shape, start.shape[:1]
     parts: list[tuple[str, Any, Any]] = [
         ("segment.final", answer.segment.final, models),
-        ("segment.rounds", answer.segment.rounds, seeds),
         ("node.branch", answer.node.branch, seeds),
         ("node.round", answer.node.round, seeds),
     ]
     if answer.published is not None:
         parts.append(("published", answer.published, models))
     if answer.promise is not None:
-        parts.append(("promise", isinstance(answer.promise, Promise) and answer.promise.sigma, seeds))
-        optional = {name: getattr(answer.promise, name, None) for name in ("psi", "psi_star", "covers")}
+        parts.append(("promise.sigma", answer.promise.sigma, seeds))
+        optional = {name: getattr(answer.promise, name) for name in ("psi", "psi_star", "covers")}
         parts += [(f"promise.{name}", value, seeds) for name, value in optional.items() if value is not None]
     return parts
+
+
+def _node_problem(node: Node, lineage: Lineage) -> str:
+    """A node must be part of the lineage, or before everything (branch -1)."""
+    if node.branch.dtype != torch.int64 or node.round.dtype != torch.int64:
+        return "the node that `unlearn` gave back must hold whole numbers (int64)"
+    exists = node.branch == -1
+    for branch, kept in enumerate(lineage.kept):
+        exists |= (node.branch == branch) & (node.round >= 0) & (node.round <= kept)
+    if bool(exists.all()):
+        return ""
+    return (
+        f"the node that `unlearn` gave back (branch {node.branch.tolist()}, round {node.round.tolist()}) does not exist"
+    )

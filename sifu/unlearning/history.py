@@ -105,17 +105,17 @@ class History:
 
     def first_round(self, remain: Tensor) -> Tensor:
         """The mean of the models that the clients `remain` [S, C] sent in the first round. [S, P]"""
-        self._read(Kept.FIRST_ROUND)
+        self._read(Kept.FIRST_ROUND, Kept.START)
         return self._lineage.first_round(remain).clone()
 
     def accumulated(self, remain: Tensor, every: int) -> Tensor:
         """theta_0^0 plus the mean updates of `remain` [S, C] in one round in `every` of each branch. [S, P]"""
-        self._read(Kept.UPDATES, Kept.COHORTS)
+        self._read(Kept.UPDATES, Kept.COHORTS, Kept.START)
         return self._lineage.accumulated(remain, every).clone()
 
     def last_round(self, remain: Tensor) -> Tensor:
         """The mean of the models that the clients `remain` [S, C] sent in the training's last round. [S, P]"""
-        self._read(Kept.UPDATES, Kept.COHORTS)
+        self._read(Kept.UPDATES, Kept.COHORTS, Kept.START)
         return self._lineage.last_round(remain).clone()
 
     def _read(self, *wanted: Kept) -> None:

@@ -73,7 +73,7 @@ class Lineage:
     @property
     def end(self) -> Node:
         """The node of the current model."""
-        return Node(torch.full_like(self.kept[-1], len(self.segments) - 1), self.segments[-1].rounds)
+        return Node(torch.full_like(self.kept[-1], len(self.segments) - 1), self.segments[-1].rounds.clone())
 
     @property
     def nowhere(self) -> Node:

@@ -117,6 +117,23 @@ class CertifiedMethod(Method):
 
     certificate: Certificate = setting("the certificate; by default the scenario's")
 
+    def promise(
+        self, history: History, request: Request, sigma: float | Tensor, psi: Tensor, psi_star: float | Tensor
+    ) -> Promise:
+        """The certificate for noise of `sigma` on a model of sensitivity `psi` [S]; `psi_star` is what it can hide.
+
+        One number stands for all seeds.
+        """
+        from sifu.certificate.rules import delta_of, rules_of
+
+        sigma, psi_star = (
+            psi.new_full(psi.shape, value) if isinstance(value, float) else value for value in (sigma, psi_star)
+        )
+        single = rules_of(self.certificate).sets == "max"  # Psi of the worst client: a promise to each client alone
+        covers = request.size.new_ones(request.size.shape) if single else None
+        delta = delta_of(self.certificate, history.num_clients)
+        return Promise(self.certificate.epsilon, delta, sigma, psi, psi_star, covers)
+
 
 @runtime_checkable
 class OwnTraining(Protocol):
@@ -131,10 +148,3 @@ def exact_promise(request: Request) -> Promise:
     """The certificate of a method whose result does not depend on the forgotten clients at all."""
     zero = request.size.double().new_zeros(request.size.shape)  # [S]
     return Promise(0.0, 0.0, sigma=zero, psi=zero, psi_star=zero)
-
-
-def covered(certificate: Certificate, request: Request) -> Tensor | None:
-    """How many clients a sensitivity counted by these rules is about: the worst one alone, or all together. [S]"""
-    from sifu.certificate.rules import rules_of
-
-    return request.size.new_ones(request.size.shape) if rules_of(certificate).sets == "max" else None

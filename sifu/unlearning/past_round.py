@@ -34,7 +34,7 @@ class PastRound:
         trace, happened = segment.trace, kept > number
         cohort = trace.cohort[:, number].where(happened[:, None], -1)
         norms = trace.update_norm[:, number].clone(), trace.layer_norm[:, number].clone()
-        return PastRound(branch, number, cohort, *norms, segment.key_state, happened)
+        return PastRound(branch, number, cohort, *norms, segment.key_state.clone(), happened)
 
     @staticmethod
     def last(segment: Segment, kept: Tensor) -> PastRound:
@@ -43,7 +43,7 @@ class PastRound:
         number, seeds = (kept - 1).clamp(min=0), torch.arange(len(kept))
         cohort = trace.cohort[seeds, number].where(happened[:, None], -1)
         norms = trace.update_norm[seeds, number], trace.layer_norm[seeds, number]
-        return PastRound(0, number, cohort, *norms, segment.key_state, happened)
+        return PastRound(0, number, cohort, *norms, segment.key_state.clone(), happened)
 
     def only(self, allowed: Tensor) -> PastRound:
         """The same round with the clients `allowed` [S, C] alone; they keep their order, empty places come last."""

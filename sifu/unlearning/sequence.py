@@ -17,7 +17,7 @@ from sifu.core.keys import Keys
 from sifu.core.types import Status
 from sifu.federation.evaluation import share
 from sifu.federation.packing import Runner
-from sifu.federation.segment import Work, count_work
+from sifu.federation.segment import Work
 from sifu.federation.stop import Stop
 from sifu.federation.training import Progress
 from sifu.unlearning.answer_check import checked_answer
@@ -72,9 +72,10 @@ def answer_requests(
         server = Server(lineage.engine, request, stop_rule(request), scenario, progress, runner)
         history = History(lineage, method.keeps, f"method {method.name}")
         returned = method.unlearn(history, request.copy(), server, keys.fold("request", number))
-        unlearned = _judged(checked_answer(method, returned, lineage), lineage, request, stop_rule(request).target)
-        work = server.spent + count_work(unlearned.segment, scenario.federation.local_steps)
-        answers.append(_answer(lineage, request, unlearned, work, scenario))
+        unlearned = _judged(
+            checked_answer(method, returned, lineage, server), lineage, request, stop_rule(request).target
+        )
+        answers.append(_answer(lineage, request, unlearned, server.spent, scenario))
         lineage, available = lineage.grow(unlearned.node, unlearned.segment), request.remain
     return answers
 

@@ -14,7 +14,7 @@ from sifu.core.keys import Keys
 from sifu.federation.engine import Engine
 from sifu.federation.packing import Runner
 from sifu.federation.rounds import Round
-from sifu.federation.segment import Segment, Work
+from sifu.federation.segment import Segment, Work, count_work
 from sifu.federation.stop import Stop
 from sifu.federation.training import Progress
 from sifu.unlearning.past_round import PastRound, train_again
@@ -38,11 +38,12 @@ class Server:
         self.scenario = scenario
         nothing = torch.zeros(len(request.remain), dtype=torch.int64)
         self._spent = Work(nothing, nothing, nothing)
+        self._trained: list[Segment] = []
 
     @property
     def spent(self) -> Work:
-        """What clients were asked for outside of recovery."""
-        return self._spent
+        """The cost of everything that was trained so far for this request."""
+        return Work(*(part.clone() for part in (self._spent.rounds, self._spent.client_steps, self._spent.comm_floats)))
 
     def recover(self, start: Tensor, keys: Keys, at_most: Tensor | None = None) -> Segment:
         """FedAvg on the remaining clients from `start` [S, P], for `at_most` [S] rounds if that is given."""
@@ -56,7 +57,7 @@ class Server:
         return self._train(start, keys, Stop(self._stop.target, 0, torch.zeros_like(self._stop.max_rounds)))
 
     def _train(self, start: Tensor, keys: Keys, stop: Stop) -> Segment:
-        return self._run(
+        segment = self._run(
             start,
             self._request.remain.to(start.device),
             keys.fold("recovery"),
@@ -64,6 +65,13 @@ class Server:
             snapshot_every=self.scenario.snapshot_every,
             progress=self._progress,
         )
+        self._spent = self._spent + count_work(segment, self.scenario.federation.local_steps)
+        self._trained.append(segment)
+        return segment
+
+    def has_trained(self, segment: Segment) -> bool:
+        """Whether a segment is one that this server trained, unchanged."""
+        return any(segment is trained for trained in self._trained)
 
     def ask_again(self, weights: Tensor, past: PastRound, local_steps: int) -> tuple[PastRound, Round]:
         """The remaining clients of a past round train again from `weights` [S, P], `local_steps` steps each, with the

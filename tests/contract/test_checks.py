@@ -32,7 +32,7 @@ class Leak(FineTuning):
         everyone = torch.ones_like(request.remain)
         stop = Stop(None, 0, torch.full((len(everyone),), 4))
         segment = history._lineage.engine.run(history.current, everyone, keys, stop)
-        return Unlearned(segment, history.end)
+        return Unlearned(server.hold(segment.final, keys), history.end)
 
 
 class GlobalNoise(FineTuning):
@@ -71,14 +71,6 @@ class NotFinite(FineTuning):
 
     def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:  # type: ignore[override]
         return Unlearned(server.hold(history.current / 0.0, keys), history.end)
-
-
-class Future(FineTuning):
-    """Claims to grow from a branch that does not exist."""
-
-    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:  # type: ignore[override]
-        end = history.end
-        return Unlearned(server.recover(history.current, keys), type(end)(end.branch + 1, end.round * 0))
 
 
 class Peek(FineTuning):
@@ -131,13 +123,11 @@ class Shapeless(FineTuning):
         (Leak(), checks.check_interface, r"history\._lineage"),
         (Pretender(), checks.check_promise, "on the node that is given back, where the branch starts"),
         (HalfNoise(), checks.check_promise, "noise of the promised sigma at the start"),
-        (Leak(), checks.check_shape, r"use server\.recover"),
         (GlobalNoise(), checks.check_deterministic, "draw from the `keys`"),
         (MixedSeeds(), checks.check_seed_by_seed, "never mix values along the first axis"),
         (CountsEverybody(), checks.check_padded_client, "use history and request"),
         (Undeclared(), checks.check_declared_reads, r"add Kept\.MODELS to its `keeps`"),
         (NotFinite(), checks.check_shape, "must stay finite"),
-        (Future(), checks.check_sequence, "must be one that exists already"),
         (Shapeless(), checks.check_cost, "one number a seed"),
     ],
     ids=lambda value: getattr(value, "__name__", type(value).__name__),

@@ -137,4 +137,6 @@ class World:
 
 def unlearn(method: Method, lineage: Lineage, request: Request, server: Server, keys: Keys) -> Unlearned:
     """A method's answer to one request, as the sequence of requests asks for it."""
-    return checked_answer(method, method.unlearn(History(lineage, method.keeps), request, server, keys), lineage)
+    return checked_answer(
+        method, method.unlearn(History(lineage, method.keeps), request, server, keys), lineage, server
+    )

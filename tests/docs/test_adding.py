@@ -45,12 +45,12 @@ def test_a_method_takes_twenty_lines() -> None:
     assert len(file.body.splitlines()) <= 20
 
 
-def test_a_stage_is_its_file_its_record_and_its_rule() -> None:
+def test_a_stage_is_its_file_its_record_its_rule_and_its_test() -> None:
     assert [(step.path, step.how) for step in SECTIONS["A stage"] if step.path] == [
         ("sifu/stages/sizes.py", "new"),
-        ("sifu/plan/stage_spec.py", "below"),
+        ("sifu/plan/stage_spec.py", "at the end"),
         ("workflow/rules/sizes.smk", "new"),
-        ("Snakefile", "below"),
+        ("tests/unit/stages/test_sizes.py", "new"),
     ]
 
 

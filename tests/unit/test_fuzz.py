@@ -14,8 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sifu.config.fields import build
-from sifu.config.run import Run, Variant
+from sifu.config.run import Run
 from sifu.config.scenario import Scenario
+from sifu.config.variant import Variant
 from sifu.errors import SifuError
 from sifu.federation.segment_file import read_segment
 from sifu.plan.load import load_suite, read_yaml

@@ -98,7 +98,7 @@ def test_names_that_become_folders(tmp_path: Path, name: str, file: str) -> None
 
 
 def test_a_label_is_text_everywhere() -> None:
-    """In the report's tables, too: the page is tested beside the stages and in a browser."""
+    """In the report's tables, too: the page is tested with the stages and in a browser."""
     bad = r"<script>alert(1)</script> \input{/etc/passwd} a|b"
     suite = load_suite(PLAIN, REPO / "config", {})
     suite = replace(suite, variants={"scratch": replace(suite.variants["scratch"], label=bad)})

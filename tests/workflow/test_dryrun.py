@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from sifu.plan.stage_spec import STAGES
 from tests.workflow.conftest import Checkout
 
 ONCE = {"all": 1, "null_space": 1, "report": 1, "figure": 8, "page": 1}
@@ -145,7 +146,8 @@ def test_every_profile_is_understood(checkout: Checkout, profile: str) -> None:
 
 def test_the_cluster_knows_every_stage_that_may_use_a_gpu(checkout: Checkout) -> None:
     rules = "".join(path.read_text() for path in sorted((checkout.root / "workflow" / "rules").glob("*.smk")))
-    parts = re.split(r"^(?:use )?rule (?:train as )?(\w+)", rules, flags=re.MULTILINE)[1:]
-    wanted = {name for name, body in zip(parts[::2], parts[1::2], strict=True) if "gpu=USES_GPU" in body}
+    parts = re.split(r"^rule (\w+)", rules, flags=re.MULTILINE)[1:]
+    wanted = {name for name, body in zip(parts[::2], parts[1::2], strict=True) if "gpu=GPU" in body}
+    assert wanted == {name for name, spec in STAGES.items() if spec.trains}
     profile = yaml.safe_load((checkout.root / "profiles" / "slurm" / "config.yaml").read_text())
-    assert set(profile["__variables__"]["stages"]) == wanted | {"train_variant"}
+    assert set(profile["__variables__"]["stages"]) == wanted

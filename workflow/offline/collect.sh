@@ -10,6 +10,6 @@ out=$(realpath "$2")/$(basename "$1").tgz
 rm -f "$out".*
 cd "$1"
 find results -type f -newer .began \( -name '*.parquet' -o -name time.json \) -not -name '.*' \
-  -not -name curves.parquet -not -name sensitivity.parquet -not -path '*/partition/*' -print0 |
+  -not -name curves.parquet -not -name sensitivity.parquet -not -name examples.parquet -not -path '*/partition/*' -print0 |
   tar --null -T - -cz | split -b 15m - "$out."
 ls -l "$out".*

@@ -10,4 +10,4 @@ rule partition:
         settings=TARGETS.settings("partition"),
         code=TARGETS.code("partition"),
     shell:
-        "{PY:q} -m sifu partition" + BLOCK + LOGGED
+        "{PY:q} -m sifu partition {PLAN.download}" + BLOCK + LOGGED

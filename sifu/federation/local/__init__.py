@@ -2,7 +2,7 @@
 
 `pooled`  one model at a time per thread: any module, on the CPU
 `vmapped` all models at once through torch.func.vmap: any module, on a GPU
-`stacked` all models at once with our own kernels: the paper's networks, on a GPU
+`stacked` all models at once with our own kernels: the networks of models/cnn.py, on a GPU
 `dual`    logistic regression in the space of a client's examples: the fastest on both
 """
 

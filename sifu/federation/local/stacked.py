@@ -1,4 +1,4 @@
-"""Local training of the paper's networks on a GPU: all seeds and sampled clients in one batch, with our own kernels."""
+"""Local training of networks with kernels of our own on a GPU: all seeds and sampled clients in one batch."""
 
 from __future__ import annotations
 

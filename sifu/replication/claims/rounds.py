@@ -205,7 +205,7 @@ STRICT_SIFU_SAVES = Claim(
 RELEASED_SAVES_AS_MUCH = Claim(
     "SIFU's speed-up is that of its released code",
     "-",
-    "Rounds that SIFU saves when sensitivity is counted as the paper's code does.",
+    "Rounds that SIFU saves when Psi starts at zero on every branch, as in the paper's code.",
     NOT_IN_PAPER,
     released_against_published,
     ALIKE_RULE,

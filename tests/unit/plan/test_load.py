@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from sifu.config.blocks import block_name, block_seeds
 from sifu.config.fields import build, to_plain
-from sifu.config.run import Variant
 from sifu.config.scenario import Scenario, request_lists
+from sifu.config.variant import Variant
 from sifu.errors import ConfigError, SifuError
 from sifu.plan.load import load_scenario, load_suite, read_yaml
 from sifu.plan.report_plan import Job

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from sifu.cli.main import main
-from sifu.config.run import changed_scenario
+from sifu.config.changed_scenario import changed_scenario
 from sifu.plan.load import load_scenario
 from sifu.plan.report_plan import Job, ReportPlan
 from sifu.report.bounds import bounds_that_hold, rules_that_differ, share_held

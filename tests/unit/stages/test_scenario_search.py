@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from sifu.cli.main import main
-from sifu.config.run import tried_scenario
+from sifu.config.changed_scenario import tried_scenario
 from sifu.config.search import ScenarioSearch
 from sifu.core.types import Status
 from sifu.errors import ConfigError

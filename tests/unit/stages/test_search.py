@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from sifu.cli.main import main
-from sifu.config.run import Variant
 from sifu.config.scenario import Scenario
 from sifu.config.search import Search, setting_name, trials
+from sifu.config.variant import Variant
 from sifu.errors import ConfigError, StoreError
 from sifu.methods.dp_fedavg import DpFedAvg
 from sifu.methods.fed_eraser import FedEraser

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 import torch
 
+from sifu.certificate.rules import PRESETS
 from sifu.config.fields import above, setting
 from sifu.errors import ConfigError, MethodError
 from sifu.methods.fine_tuning import FineTuning
 from sifu.unlearning.history import History
 from sifu.unlearning.kept import Kept
+from sifu.unlearning.lineage import Node
 from sifu.unlearning.method import Assumptions, Footprint, Method, Promise, Unlearned
 from tests.contract.world import World
 
@@ -42,6 +44,7 @@ READS = {
     Kept.NORMS: lambda history, request: list(history.retained(2)),
     Kept.FIRST_ROUND: lambda history, request: history.first_round(request.remain),
     Kept.UPDATES: lambda history, request: history.accumulated(request.remain, 1),
+    Kept.SCALARS: lambda history, request: history.sensitivity(request.forget, PRESETS["strict"], 1.0),
 }
 
 
@@ -58,13 +61,15 @@ def test_what_is_not_declared_cannot_be_read(kept: Kept) -> None:
 
 
 def test_every_kind_of_memory_has_a_read_that_needs_it() -> None:
-    assert set(READS) | {Kept.SCALARS} == set(Kept)  # scalars: through `sensitivity`, which SIFU's own tests read
+    assert set(READS) == set(Kept)
 
 
-@pytest.mark.parametrize("name", ["engine", "segments", "lineage", "kept", "whole"])
-def test_history_offers_no_way_to_the_engine_or_to_what_is_kept(name: str) -> None:
-    world = World.make()
-    assert not hasattr(History(world.lineage, frozenset(Kept)), name)
+def test_history_offers_no_way_to_the_engine_or_to_its_segments() -> None:
+    offered = {name for name in dir(History) if not name.startswith("_")}
+    free = {"current", "end", "nowhere", "num_clients", "rounds", "left_shares", "share_of", "stretches", "early"}
+    free |= {"last_at_most", "value_at"}
+    declared = {"start", "at", "sensitivity", "visits", "retained", "first_round", "accumulated", "last_round"}
+    assert offered == free | declared
 
 
 def test_a_server_offers_no_way_to_the_engine() -> None:
@@ -76,7 +81,7 @@ def test_a_server_offers_no_way_to_the_engine() -> None:
 
     World.make().answer(method_that(answers), rounds=1)
     trains = {"recover", "hold", "ask_again"}  # each of them counts
-    reads = {"average", "layers", "layer_norms", "spread_layers", "round_factor", "scenario", "spent"}
+    reads = {"has_trained", "average", "layers", "layer_norms", "spread_layers", "round_factor", "scenario", "spent"}
     assert set(offered) == trains | reads
 
 
@@ -89,19 +94,37 @@ def test_changing_what_was_read_changes_nothing_else() -> None:
         history.current.zero_()
         history.start.zero_()
         history.accumulated(request.remain, 1).zero_()
+        history.end.round.zero_()
+        history.end.branch.zero_()
+        for rounds in history.rounds:
+            rounds.zero_()
         for past in history.retained(1):
-            past.norm.zero_()
-            past.cohort.zero_()
+            for part in (past.norm, past.layer_norm, past.cohort, past.key_state, past.happened):
+                part.zero_()
+        server.spent.client_steps.zero_()
         request.remain.fill_(True)
         request.forget.fill_(False)
         return segment
 
-    before = [answer.unlearned.weights for answer in world.answer(FineTuning())]
-    vandal = [answer.unlearned.weights for answer in world.answer(method_that(answers, *Kept))]
-    after = [answer.unlearned.weights for answer in world.answer(FineTuning())]
-    for one, two, three in zip(before, vandal, after, strict=True):
-        assert torch.equal(one, two)
-        assert torch.equal(one, three)
+    before, vandal, after = (world.answer(m) for m in (FineTuning(), method_that(answers, *Kept), FineTuning()))
+    for answer, *others in zip(before, vandal, after, strict=True):
+        for other in others:
+            assert torch.equal(answer.unlearned.weights, other.unlearned.weights)
+            assert torch.equal(answer.work.client_steps, other.work.client_steps)
+
+
+def test_all_training_is_counted_whatever_is_given_back() -> None:
+    """A method that recovers, then shows the result as a model it merely kept, pays for the recovery: 4 rounds of 3
+    clients with 2 steps each.
+    """
+
+    def answers(history: History, request: Any, server: Any, keys: Any) -> Any:
+        return server.hold(server.recover(history.current, keys).final, keys)
+
+    for answer in World.make().answer(method_that(answers)):
+        assert answer.unlearned.segment.rounds.tolist() == [0, 0, 0]
+        assert answer.work.rounds.tolist() == [4, 4, 4]
+        assert answer.work.client_steps.tolist() == [4 * 3 * 2] * 3
 
 
 def test_a_bare_segment_means_from_the_current_model() -> None:
@@ -118,25 +141,25 @@ WRONG: dict[str, tuple[Callable[..., Any], str]] = {
     "weights": (lambda history, request, server, keys: history.current, "gave back Tensor: return what"),
     "no node": (
         lambda history, request, server, keys: Unlearned(server.recover(history.current, keys), 3),  # type: ignore[arg-type]
-        "gave back Segment and int",
+        "the node that `unlearn` gave back is int",
     ),
     "one seed": (
         lambda history, request, server, keys: replace(
             (segment := server.recover(history.current, keys)), final=segment.final[:1]
         ),
-        r"a segment.final of \[1, 7850\], not of \[3, 7850\]",
+        r"segment.final of what `unlearn` gave back is \[1, 7850\], not \[3, 7850\]",
     ),
     "a model too short": (
         lambda history, request, server, keys: Unlearned(
             server.recover(history.current, keys), history.end, None, history.current[:, 1:]
         ),
-        r"a published of \[3, 7849\], not of \[3, 7850\]",
+        r"published of what `unlearn` gave back is \[3, 7849\], not \[3, 7850\]",
     ),
     "one sigma": (
         lambda history, request, server, keys: Unlearned(
             server.recover(history.current, keys), history.end, Promise(1.0, 0.1, sigma=torch.tensor(0.1))
         ),
-        r"a promise of \[\], not of \[3\]",
+        r"promise.sigma of what `unlearn` gave back is \[\], not \[3\]",
     ),
     "a number for sigma": (
         lambda history, request, server, keys: Unlearned(
@@ -144,7 +167,27 @@ WRONG: dict[str, tuple[Callable[..., Any], str]] = {
             history.end,
             Promise(1.0, 0.1, sigma=0.1),  # type: ignore[arg-type]
         ),
-        r"a promise of float, not of \[3\]",
+        r"promise.sigma of what `unlearn` gave back is float, not \[3\]",
+    ),
+    "a cheaper segment": (
+        lambda history, request, server, keys: replace(
+            (segment := server.recover(history.current, keys)), rounds=segment.rounds * 0
+        ),
+        "the segment that `unlearn` gave back was not trained by this server",
+    ),
+    "a promise in words": (
+        lambda history, request, server, keys: Unlearned(
+            server.recover(history.current, keys),
+            history.end,
+            "trust me",  # type: ignore[arg-type]
+        ),
+        "the promise that `unlearn` gave back is str",
+    ),
+    "a node that never was": (
+        lambda history, request, server, keys: Unlearned(
+            server.recover(history.current, keys), Node(history.end.branch, history.end.round + 999)
+        ),
+        r"the node that `unlearn` gave back \(branch \[0, 0, 0\], round \[1007, 1007, 1007\]\) does not exist",
     ),
 }
 

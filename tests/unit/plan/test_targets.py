@@ -1,0 +1,93 @@
+"""What the rules ask of a plan: short plans, settings that matter, and files that belong together."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sifu.plan.code_hash import used_modules
+from sifu.plan.freshness import stage_modules
+from sifu.plan.load import load_suite, read_yaml
+from sifu.plan.report_plan import REPORTED, Job, ReportPlan
+from sifu.plan.stage_spec import STAGES
+from sifu.plan.targets import Targets
+from tests.conftest import REPO
+
+CONFIG = REPO / "config"
+LONGEST_ARGUMENT = 128 * 1024  # of Linux: MAX_ARG_STRLEN
+
+
+def targets(**changes: Any) -> Targets:
+    raw = read_yaml(CONFIG / "smoke.yaml") | changes
+    return Targets(load_suite(raw, CONFIG, {}), Path("data"))
+
+
+def test_a_large_plan_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """2,000 seeds one by one, 3 variants: 6,000 cells would be too long an argument for Linux."""
+    monkeypatch.chdir(tmp_path)
+    big = targets(num_seeds=2000, block_size=1)
+    path = Path(big.report_plan(None))
+    assert path.stat().st_size > LONGEST_ARGUMENT
+    assert len(ReportPlan.read(json.loads(path.read_text())).jobs["unlearn"]) == 6000
+    assert big.report_plan(None) == str(path), "the same plan is the same file"
+    assert big.figure_plan(None) != str(path), "figures do not depend on settings"
+
+
+def test_a_report_plan_comes_back_as_it_was() -> None:
+    plan = targets(num_seeds=4, block_size=2).suite.report_plan()
+    again = ReportPlan.read(json.loads(json.dumps(plan.plain())))
+    assert {stage: set(jobs) for stage, jobs in again.jobs.items()} == {
+        stage: set(plan.jobs[stage]) for stage in REPORTED
+    }
+    assert (again.titles, again.labels, again.settings) == (plan.titles, plan.labels, plan.settings)
+    assert list(again.labels) == list(plan.labels)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_stage_has_jobs_files_and_a_module(stage: str) -> None:
+    asked, spec = targets(), STAGES[stage]
+    assert asked.suite.jobs[stage], "the smoke config runs every stage"
+    for job in asked.suite.jobs[stage]:
+        wildcards = SimpleNamespace(**job._asdict())
+        inputs = asked.inputs(stage)(wildcards)
+        assert set(inputs) == set(spec.reads)
+        for file in spec.outputs:
+            filled = asked.path(stage, file).format(**job._asdict())
+            assert filled == asked.path(stage, file, job)
+    assert (REPO / "sifu" / "stages" / f"{spec.folder or stage}.py").exists()
+    assert f"rule {stage}:" in "".join(path.read_text() for path in (REPO / "workflow" / "rules").glob("*.smk"))
+
+
+@pytest.mark.parametrize("stage", ["sweep", "request_sets"])
+def test_a_method_of_several_in_one_job_makes_it_stale(stage: str) -> None:
+    """Its certificate, too: SIFU's cut depends on epsilon."""
+    one, other = targets(), targets()
+    (job, *_) = one.suite.jobs[stage]
+    name = next(iter(one._variants(stage, job)))
+    variant = other.suite.all_variants[name]
+    other.suite.all_variants[name] = type(variant)(**(vars(variant) | {"certificate": {"epsilon": 3.0}}))
+    if one.suite.method(job.scenario, name) != other.suite.method(job.scenario, name):
+        assert one.settings(stage)(job) != other.settings(stage)(job)
+
+
+def test_switching_downloads_on_makes_nothing_stale() -> None:
+    job = Job("smoke", "s000-001")
+    for ask in ("settings", "options"):
+        assert getattr(targets(), ask)("partition")(job) == getattr(targets(download=True), ask)("partition")(job)
+
+
+def test_the_list_of_metrics_is_part_of_verify() -> None:
+    scenario = targets().suite.scenarios["smoke"]
+    assert "sifu.catalog.metrics" in used_modules(*stage_modules("verify", scenario))
+    assert "sifu.catalog.metrics" not in used_modules(*stage_modules("train", scenario))
+
+
+def test_settings_of_the_run_are_part_of_no_stage() -> None:
+    """A new key of config.yaml must not run trainings again."""
+    scenario = targets().suite.scenarios["smoke"]
+    for stage, method in (("train", None), ("unlearn", "sifu"), ("sweep", "sifu"), ("alpha_sweep", None)):
+        assert "sifu.config.run" not in used_modules(*stage_modules(stage, scenario, method)), stage
