@@ -135,8 +135,7 @@ def test_partition_that_had_to_move_examples_says_so(tmp_path: Path, capsys: pyt
         (["audit", "--epsilon", "-1"], "epsilon: -1.0 is refused"),
         (["audit", "--draws", "1"], "at least 100 draws"),
         (["audit", "--noise", "nan"], "sigma: nan is refused"),
-        (["report", "--plan", "{"], "--plan: '{' is refused; allowed: JSON"),
-        (["report", "--plan", "{}"], "--plan: {} is refused; allowed: JSON with the keys"),
+        (["report", "--plan", "none.json"], "No such file or directory: 'none.json'"),
         (["bench", "--scenarios", "nothing"], "--scenarios: 'nothing' is refused; allowed: one of mnist_embedded"),
         (["bench", "--seeds", "0"], "--seeds: 0 is refused; allowed: 1 or more"),
         (["summary", "--config", "/none.yaml"], "cannot read /none.yaml: No such file"),
@@ -253,3 +252,12 @@ def test_audit_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None
     assert "the certificate is broken" in capsys.readouterr().out
     assert main(["audit", "--draws", "2000", "--epsilon", "10"]) == 0
     assert "cannot tell: 2000 draws prove at most" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [("{", "a file that holds JSON"), ("{}", "a JSON file with the keys results")]
+)
+def test_a_plan_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, words: str) -> None:
+    (tmp_path / "plan.json").write_text(text)
+    assert main(["report", "--plan", str(tmp_path / "plan.json")]) == 2
+    assert words in one_sentence(capsys)
