@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from sifu.certificate.convex import Constants
-    from sifu.unlearning.interface import History, Keys, Request, Server
+    from sifu.unlearning.method_types import History, Keys, Request, Server
 
 
 class DescentToDelete(CertifiedMethod):

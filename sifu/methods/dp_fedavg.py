@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from sifu.config.scenario import Scenario
-    from sifu.unlearning.interface import History, Keys, Request, Server
+    from sifu.unlearning.method_types import History, Keys, Request, Server
 
 
 class DpFedAvg(CertifiedMethod):

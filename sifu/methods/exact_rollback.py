@@ -8,7 +8,7 @@ from sifu.unlearning.kept import Kept
 from sifu.unlearning.method import Assumptions, Method, Unlearned, exact_promise
 
 if TYPE_CHECKING:
-    from sifu.unlearning.interface import History, Keys, Request, Server
+    from sifu.unlearning.method_types import History, Keys, Request, Server
 
 
 class ExactRollback(Method):

@@ -11,7 +11,7 @@ from sifu.unlearning.method import Assumptions, Footprint, Method
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from sifu.unlearning.interface import History, Keys, Request, Segment, Server
+    from sifu.unlearning.method_types import History, Keys, Request, Segment, Server
 
 
 class FedAccum(Method):

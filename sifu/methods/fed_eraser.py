@@ -12,7 +12,7 @@ from sifu.unlearning.method import Assumptions, Footprint, Method, Unlearned
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from sifu.unlearning.interface import History, Keys, Node, PastRound, Request, Server
+    from sifu.unlearning.method_types import History, Keys, Node, PastRound, Request, Server
 
 
 class FedEraser(Method):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sifu.unlearning.method import Assumptions, Method
 
 if TYPE_CHECKING:
-    from sifu.unlearning.interface import History, Keys, Request, Segment, Server
+    from sifu.unlearning.method_types import History, Keys, Request, Segment, Server
 
 
 class Original(Method):

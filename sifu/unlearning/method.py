@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # nothing heavy: methods are imported while the Snakefile is 
     from torch import Tensor
 
     from sifu.config.scenario import Scenario
-    from sifu.unlearning.interface import History, Keys, Node, Request, Segment, Server
+    from sifu.unlearning.method_types import History, Keys, Node, Request, Segment, Server
 
 
 class Assumptions(NamedTuple):

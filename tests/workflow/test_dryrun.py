@@ -12,7 +12,7 @@ import yaml
 from sifu.plan.stage_spec import STAGES
 from tests.workflow.conftest import Checkout
 
-ONCE = {"all": 1, "null_space": 1, "report": 1, "figure": 8, "page": 1}
+ONCE = {"all": 1, "null_space": 1, "report": 1, "figure": 9, "page": 1}
 
 
 def test_default_config(checkout: Checkout) -> None:

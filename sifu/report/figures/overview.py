@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from sifu.plan.report_plan import ReportPlan
 from sifu.report.figures.board import Board
 from sifu.report.figures.style import finish
 from sifu.report.results import Results
@@ -29,7 +30,7 @@ CAPTION = (
     "`watermark` and the tables `verification` and `certificates`). The training that DP-FedAvg needs for itself is "
     "not counted. At most 14 methods are drawn; scenarios with marked data have figures of their own."
 )
-MOST_METHODS = 14
+MAX_METHODS = 14
 CUT = 1.6  # of scratch's client steps: longer bars end here
 CLOSE, FAR = 0.03, 0.1  # of accuracy on the forgotten clients, from scratch's
 _ORIGINAL = "original"  # the model before any request: it has no cost, and has forgotten nothing
@@ -66,11 +67,17 @@ def grade(gap: float, original: float = math.inf) -> Grade:
     return FORGOTTEN if gap <= CLOSE else IN_PART if gap <= FAR else NOT_FORGOTTEN
 
 
+def drawn_variants(plan: ReportPlan) -> list[str]:
+    """The variants that figures show, and every variant of SIFU: how it counts decides what it costs."""
+    wanted = [name for name in plan.labels if name in plan.shown or plan.methods[name] == "sifu"]
+    return [name for name in wanted if plan.methods[name] != _ORIGINAL]
+
+
 def draw(source: Results) -> Figure:
     plan, totals = source.plan, request_totals(source.cells, source.metrics)
     names = [name for name in plan.titles if plan.marks[name] == "plain" and name in set(totals["scenario"])]
     run = set(totals.loc[totals["scenario"].isin(names), "variant"])
-    shown = [name for name in plan.shown if name in run and plan.methods[name] != _ORIGINAL][:MOST_METHODS]
+    shown = [name for name in drawn_variants(plan) if name in run][:MAX_METHODS]
     columns = min(len(names), 5) or 1
     board = Board.of(names, 1, width=max(2.35, 7.2 / columns), height=max(1.4, 0.65 + 0.25 * len(shown)))
     board.figure.set_figheight(board.figure.get_figheight() + 0.5)  # inches: title and key
