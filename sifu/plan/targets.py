@@ -21,6 +21,7 @@ from sifu.catalog.figures import FIGURES
 from sifu.config.changed_scenario import tried_scenario
 from sifu.config.fields import to_plain
 from sifu.config.search import ScenarioSearch, trials
+from sifu.errors import SifuError
 from sifu.plan import freshness
 from sifu.plan.code_hash import code_hash
 from sifu.plan.report_plan import Job, ReportPlan
@@ -72,8 +73,16 @@ class Targets:
 
     def inputs(self, stage: str) -> Callable[[Any], dict[str, Files]]:
         """A function of wildcards: the files that a job reads, by name."""
-        found = {name: getattr(self, f"_{name}") for name in STAGES[stage].reads}
-        return lambda wildcards: {name: files(_job(wildcards)) for name, files in found.items()}
+        finders = {name: getattr(self, f"_{name}") for name in STAGES[stage].reads}
+        parts = {job.part for job in self.suite.jobs[stage]}
+
+        def inputs_of(wildcards: Any) -> dict[str, Files]:
+            job = _job(wildcards)
+            if job.part not in parts:
+                raise SifuError(f"stage {stage} has no part {job.part} in this plan; it has {', '.join(sorted(parts))}")
+            return {name: files(job) for name, files in finders.items()}
+
+        return inputs_of
 
     def _data(self, job: Job) -> list[str]:
         """The files of the scenario's dataset: replacing one re-runs what was made of it."""

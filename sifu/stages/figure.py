@@ -21,7 +21,8 @@ def run_figure(plan: ReportPlan, name: str, folder: Path) -> None:
     caption, title = module.CAPTION, module.TITLE if module.TITLE.endswith("?") else f"{module.TITLE}."
     if source.missing:
         caption += f" Missing: {'; '.join(missing_names(source.missing, source.root))}."
-        words = f"{missing_words(source.missing)}: see the caption"
+        own_title = drawn.get_suptitle()
+        words = (f"{own_title}. " if own_title else "") + f"{missing_words(source.missing)}: see the caption"
         # above and at the left, where no legend is; a title has room of its own, unlike a text
         drawn.suptitle(words, x=0.01, ha="left", fontsize=7, color="crimson")
     write_figure(figure_file(folder, name, "png").with_suffix(""), drawn)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from sifu.errors import SifuError
 from sifu.plan.code_hash import used_modules
 from sifu.plan.freshness import stage_modules
 from sifu.plan.load import load_suite, read_yaml
@@ -91,3 +92,13 @@ def test_settings_of_the_run_are_part_of_no_stage() -> None:
     scenario = targets().suite.scenarios["smoke"]
     for stage, method in (("train", None), ("unlearn", "sifu"), ("sweep", "sifu"), ("alpha_sweep", None)):
         assert "sifu.config.run" not in used_modules(*stage_modules(stage, scenario, method)), stage
+
+
+def test_a_part_of_another_stage_is_one_sentence() -> None:
+    """`no_momentum` is a change of the alpha sweep, and no variant."""
+    asked = targets()
+    change = asked.suite.jobs["alpha_sweep"][0].part
+    with pytest.raises(
+        SifuError, match=f"stage unlearn has no part {change} in this plan; it has dp_smoke, scratch, sifu"
+    ):
+        asked.inputs("unlearn")(Job("smoke", "s000-001", change))
