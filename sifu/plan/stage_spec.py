@@ -40,6 +40,7 @@ class StageSpec:
     settings: tuple[str, ...] = ()  # keys of the scenario that its results depend on
     options: tuple[Option, ...] = ()
     reported: tuple[str, ...] = ()  # its tables that the report is made of
+    in_tables: bool = True  # they are in the report's tables; otherwise only in figures or on the page
     trains: bool = True  # takes a device: a GPU if there is one
     folder: str = ""  # of its results, where that is not its name
 
@@ -94,6 +95,7 @@ _ALL = (
         settings=_TRAIN,
         options=(option("--variant", "train for this variant alone: one whose method has a training of its own"),),
         reported=("cells",),
+        in_tables=False,
     ),
     StageSpec(
         name="train_variant",
@@ -140,6 +142,7 @@ _ALL = (
             option("--seeds-end", _SEEDS_END, type=int),
         ),
         reported=("sweep",),
+        in_tables=False,
     ),
     StageSpec(
         name="request_sets",
@@ -154,6 +157,7 @@ _ALL = (
             option("--seeds-end", _SEEDS_END, type=int),
         ),
         reported=("request_sets",),
+        in_tables=False,
     ),
     StageSpec(
         name="alpha",
@@ -184,6 +188,7 @@ _ALL = (
         jobs="once",
         tables=_schemas(null_space="NULL_SPACE"),
         reported=("null_space",),
+        in_tables=False,
         trains=False,
     ),
 )

@@ -238,8 +238,9 @@ class Targets:
 
     @cached_property
     def report_inputs(self) -> list[str]:
-        """Every table that a whole run has for people: the report waits for all of them."""
-        return self.planned(*(f"{stage}/{name}" for stage, spec in STAGES.items() for name in spec.reported))
+        """Every table that the report's own tables are made of."""
+        specs = [(stage, spec) for stage, spec in STAGES.items() if spec.in_tables]
+        return self.planned(*(f"{stage}/{name}" for stage, spec in specs for name in spec.reported))
 
     def figure_inputs(self, wildcards: Any) -> list[str]:
         return self.planned(*FIGURES[wildcards.figure].tables)

@@ -124,7 +124,7 @@ def test_running_again_does_nothing(done: Checkout) -> None:
             "\nEDITED = True\n",
             ANSWERS | {"search": 1, "train_variant": 1, "unlearn": 1, "verify": 1},
         ),
-        ("stages/null_space.py", "\nEDITED = True\n", READ | {"null_space": 1, "figure": 1}),
+        ("stages/null_space.py", "\nEDITED = True\n", {"all": 1, "null_space": 1, "figure": 1, "page": 1}),
         ("catalog/methods.py", "\nEDITED = True\n", {}),
         ("certificate/alpha.py", "\nEDITED = True\n", READ | {"alpha": 4, "alpha_sweep": 1, "figure": 1}),
         ("stages/verify.py", "\nEDITED = True\n", READ | {"verify": 4, "figure": 5}),
