@@ -43,8 +43,6 @@ class Targets:
         self.job_settings, self.job_code = cache(self._settings), cache(self._code)  # thousands of jobs ask
         self.dataset_files = cache(self._dataset_files)
 
-    # paths
-
     def path(self, stage: str, file: str, job: Job | None = None) -> str:
         """A file of a stage, for one job, or with wildcards for all."""
         spec = STAGES[stage]
@@ -228,8 +226,6 @@ class Targets:
 
     def _scenario_search(self, job: Job) -> ScenarioSearch:
         return self.suite.scenario_searches[job.scenario, job.part]
-
-    # the report
 
     def planned(self, *tables: str) -> list[str]:
         """The files of tables, "stage/table" each, that a finished run has."""
