@@ -62,8 +62,8 @@ def _box(run: MeasuredRun) -> str:
         f"**The paper's {len(PAPER)} claims**: {verdicts}." + (f" Not run: {missing}." if missing else ""),
         f"SIFU saves {saved} of scratch's rounds (the paper: {rounds.SIFU_SAVES.number}), and "
         f"{released} with Psi starting at zero on every branch, a part of what its code does (rows 5 and 6).",
-        f"FedEraser as released takes {more} more rounds than scratch (the paper: "
-        f"{rounds.FED_ERASER_TAKES_MORE.number}); as its own paper describes it, fewer client steps than scratch.",
+        f"FedEraser as released takes {more} more rounds than scratch "
+        f"(the paper: {rounds.FED_ERASER_TAKES_MORE.number}).",
         f"SIFU has the best trade-off on {_held(run, trade_off.BEST_ON_FOUR)} (the paper: 4 of 5).",
         f"Psi with B = 1 bounds alpha on {_held(run, bound.ALPHA_BELOW_PSI)} (the paper: on all).",
         f"Counted strictly, SIFU's certificate holds on {_held(run, certificate.SIFU_KEEPS_ITS_PROMISE)}; strict SIFU "
