@@ -26,3 +26,17 @@ rule all:
     default_target: True
     input:
         TARGETS.everything(),
+
+
+# jobs of this machine share one process that has imported the libraries: sifu/cli/warm.py
+onstart:
+    if workflow.local_exec and workflow.is_main_process:
+        WARM.start()
+
+
+onsuccess:
+    WARM.stop()
+
+
+onerror:
+    WARM.stop()

@@ -22,22 +22,13 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from sifu.certificate.gaussian import epsilon_at
+from sifu.certificate.stretch import Stretch, Stretches
 from sifu.config.federation import Federation
 from sifu.errors import SifuError
 
 _GRID, _GROUP_GRID = 5e-3, 5e-2  # spacing of privacy losses; epsilon is too large by about this much, never too small
 _MULTIPLIERS = (0.2, 1000.0)  # range that is searched for the noise
 logging.getLogger("absl").setLevel(logging.ERROR)  # it warns about every Renyi order that it skips
-
-
-class Stretch(NamedTuple):
-    """Rounds with the same clients."""
-
-    clients: int  # that could be sampled
-    rounds: int
-
-
-Stretches = tuple[Stretch, ...]
 
 
 def noise_multiplier(federation: Federation) -> float:
