@@ -10,6 +10,7 @@ from sifu.cli.certificates import add_certificates
 from sifu.cli.commands import Commands
 from sifu.cli.replication import add_replication
 from sifu.cli.report import add_report
+from sifu.cli.run import add_run
 from sifu.cli.stages import add_stages
 from sifu.cli.upkeep import add_upkeep
 from sifu.errors import SifuError
@@ -40,7 +41,7 @@ def parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=__version__)
     commands = Commands(parser)
-    for add in (add_report, add_stages, add_certificates, add_replication, add_upkeep):
+    for add in (add_run, add_report, add_stages, add_certificates, add_replication, add_upkeep):
         add(commands)
     parser.epilog = commands.overview()
     return parser

@@ -9,6 +9,7 @@ SIFU_WARM=off, each job imports for itself; the results are the same.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
@@ -22,7 +23,7 @@ import tempfile
 import threading
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import ClassVar, NoReturn
 
 VARIABLE = "SIFU_WARM"  # where the warm process listens; "off": there shall be none
 _LIBRARIES = ("torch", "pandas", "pyarrow.parquet", "scipy.stats", "safetensors.torch")
@@ -33,6 +34,8 @@ _KILLED = 128 + signal.SIGKILL
 class WarmProcess:
     """The warm process as the run sees it that starts and stops it."""
 
+    command: ClassVar[list[str]] = [sys.executable, "-m", "sifu.cli.warm"]
+
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -41,9 +44,10 @@ class WarmProcess:
         if sys.platform != "linux" or os.environ.get(VARIABLE) == "off":
             return
         path = str(Path(tempfile.mkdtemp(prefix="sifu-")) / "warm")  # the path of a socket must be short
-        command = [sys.executable, "-m", "sifu.cli.warm", path]
         single = os.environ | {"OMP_NUM_THREADS": "1"}  # libraries that start threads cannot be forked
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=single)
+        self._process = subprocess.Popen(
+            [*self.command, path], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=single
+        )
         os.environ[VARIABLE] = path
 
     def stop(self) -> None:
@@ -85,6 +89,7 @@ def serve(path: str) -> None:
         listener.bind(path)
         listener.listen(64)
         _import(_LIBRARIES)
+        _import_stages()
         while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
             _fork(listener)
     shutil.rmtree(Path(path).parent)
@@ -95,6 +100,20 @@ def serve(path: str) -> None:
 def _import(libraries: tuple[str, ...]) -> None:
     for library in libraries:
         importlib.import_module(library)
+
+
+def _import_stages() -> None:
+    """All code of the stages, as it is now: an edit during a run concerns the next run. Its hash is made once, too."""
+    from sifu.catalog.methods import METHODS
+    from sifu.plan.code_hash import code_hash
+    from sifu.plan.stage_spec import STAGES
+
+    stages = [f"sifu.stages.{spec.folder or name}" for name, spec in STAGES.items()]
+    modules = [*stages, "sifu.stages.report", *(entry.split(":")[0] for entry in METHODS.values())]
+    for module in modules:
+        with contextlib.suppress(Exception):  # of what cannot be imported, the job that needs it says so
+            _import((module,))
+            code_hash(module)
 
 
 def _fork(listener: socket.socket) -> None:
@@ -151,11 +170,11 @@ def _die_with(connection: socket.socket) -> None:
 
 def _run(arguments: list[str]) -> int:
     """The exit code of a command, as Python itself would give it."""
-    import torch
-
     from sifu.cli.main import main
 
-    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", torch.get_num_threads())))
+    torch = sys.modules.get("torch")
+    if torch is not None and "OMP_NUM_THREADS" in os.environ:  # torch reads it when it is imported
+        torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     try:
         return main(arguments)
     except SystemExit as ended:

@@ -19,6 +19,7 @@ import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass
+from functools import cache
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
 from sifu.errors import ConfigError
@@ -105,11 +106,17 @@ def _check(field: dataclasses.Field[Any], value: Any) -> None:
             raise ConfigError(field.name, item, allowed.text)
 
 
+@cache
+def _hints(cls: type) -> dict[str, Any]:
+    """The types of a class's fields; making them of text takes longer than all else here."""
+    return typing.get_type_hints(cls)
+
+
 def build(cls: type[T], data: object, path: str) -> T:
     """A settings object from plain YAML data; `path` is the place of the data, for error messages."""
     if not isinstance(data, Mapping):
         raise ConfigError(path, data, "a mapping with the keys " + ", ".join(_names(cls)))
-    hints = typing.get_type_hints(cls)
+    hints = _hints(cls)
     refuse_unknown(cls, data, path)
     values = {name: _convert(hints[name], value, _inner(path, name)) for name, value in data.items() if name != "kind"}
     for field in dataclasses.fields(cls):  # type: ignore[arg-type]

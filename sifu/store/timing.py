@@ -15,9 +15,7 @@ from typing import NamedTuple
 from sifu.store.parquet import write_text
 
 _FILE = "time.json"
-_SNAKEMAKE = (
-    "benchmark.tsv"  # written by Snakemake in the first releases, when training and unlearning alone were timed
-)
+_SNAKEMAKE = "benchmark.tsv"  # by Snakemake, in runs before time.json
 
 
 class JobTime(NamedTuple):
