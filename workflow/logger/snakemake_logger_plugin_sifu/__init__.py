@@ -34,7 +34,7 @@ class LogHandler(LogHandlerBase):
         elif event == LogEvent.JOB_ERROR:
             self.display.fail(record.jobid, record.log)
         elif record.levelno >= logging.ERROR:
-            self.display.say(record.getMessage())
+            self.display.error(record.getMessage())
 
     def close(self) -> None:
         self.display.close()
