@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
+
+def did_you_mean(word: object, names: Iterable[str]) -> str:
+    """` (did you mean sifu?)` for a word that is close to one of the names; else nothing."""
+    close = difflib.get_close_matches(str(word), list(names), n=1)
+    return f" (did you mean {close[0]}?)" if close else ""
+
 
 class SifuError(Exception):
     """Bad input. The message is one sentence that says what is wrong, where, and what to do."""

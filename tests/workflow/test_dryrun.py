@@ -116,7 +116,7 @@ def test_a_key_written_twice_is_refused(checkout: Checkout) -> None:
     (checkout.root / "twice.yaml").write_text(text + "num_seeds: 9\n")
     result = checkout.snakemake("-n", "--configfile", "twice.yaml")
     assert result.returncode != 0
-    assert "'num_seeds' is refused; allowed: each key once" in result.stdout + result.stderr
+    assert "the key num_seeds is given twice, in lines " in result.stdout + result.stderr
 
 
 def test_a_file_of_another_config_is_not_a_target(checkout: Checkout) -> None:

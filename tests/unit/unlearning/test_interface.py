@@ -137,8 +137,8 @@ def test_a_bare_segment_means_from_the_current_model() -> None:
 
 
 WRONG: dict[str, tuple[Callable[..., Any], str]] = {
-    "nothing": (lambda history, request, server, keys: None, "gave back NoneType: return what server.recover gives"),
-    "weights": (lambda history, request, server, keys: history.current, "gave back Tensor: return what"),
+    "nothing": (lambda history, request, server, keys: None, "gave back None: return what server.recover gives"),
+    "weights": (lambda history, request, server, keys: history.current, r"gave back Tensor of shape \[3, 7850\]: return what"),
     "no node": (
         lambda history, request, server, keys: Unlearned(server.recover(history.current, keys), 3),  # type: ignore[arg-type]
         "the node that `unlearn` gave back is int",

@@ -1,0 +1,33 @@
+"""Whether results can be written, found out before any job starts, without leaving anything behind."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from sifu.errors import StoreError
+
+
+def refuse_unwritable(results: str, stages: Iterable[str]) -> None:
+    """Refuse a folder of results, or one of its stages' folders, that is a file or cannot be written."""
+    for folder in (Path(results), *(Path(results) / stage for stage in stages)):
+        try:
+            with tempfile.TemporaryFile(dir=_existing(folder)):  # is gone when it is closed
+                pass
+        except OSError as error:
+            why = f"{error.strerror}: {error.filename}" if error.filename else str(error)
+            advice = "free it, or name another folder with `results:` in the config (--config results=...)"
+            raise StoreError(f"results cannot be written to {folder} ({why}); {advice}") from None
+
+
+def _existing(folder: Path) -> Path:
+    """The folder, or the nearest one above it that exists; a file or a broken link in the way is an error."""
+    for path in (folder, *folder.parents):
+        if path.is_dir():
+            return path
+        if path.is_symlink():
+            raise FileNotFoundError(2, "a link to a folder that does not exist", str(path))
+        if path.exists():
+            raise NotADirectoryError(20, "a file is in the way", str(path))
+    return Path()
