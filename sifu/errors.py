@@ -8,8 +8,17 @@ from collections.abc import Iterable
 
 def did_you_mean(word: object, names: Iterable[str]) -> str:
     """` (did you mean sifu?)` for a word that is close to one of the names; else nothing."""
-    close = difflib.get_close_matches(str(word), list(names), n=1)
+    close = difflib.get_close_matches(str(word), list(names), n=1, cutoff=0.7)
     return f" (did you mean {close[0]}?)" if close else ""
+
+
+def _short(value: object) -> str:
+    """A value as Python writes it, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+_LONGEST = 120  # characters of a refused value
 
 
 class SifuError(Exception):
@@ -33,7 +42,7 @@ class ConfigError(SifuError):
 
     def __init__(self, key: str, value: object, allowed: str) -> None:
         self.key, self.value, self.allowed = key, value, allowed
-        super().__init__(f"{key}: {value!r} is refused; allowed: {allowed}")
+        super().__init__(f"{key}: {_short(value)} is refused; allowed: {allowed}")
 
     def inside(self, path: str) -> ConfigError:
         """The same refusal with `path` in front of its key."""

@@ -115,10 +115,9 @@ def refuse_plain_fields(cls: type) -> None:
     """Refuse a field that was not made by `setting`: nobody could know what it means."""
     for field in dataclasses.fields(cls):
         if "meaning" not in field.metadata:
-            what = f"{field.name}: {field.type}"
             inherited = any(hasattr(base, field.name) for base in cls.__mro__[1:])
             advice = f"it is no setting, so write `{field.name} = ...` without a type" if inherited else _FIELD
-            raise SifuError(f"{cls.__name__} has the field `{what}`: {advice}")
+            raise SifuError(f"{cls.__name__} has a type but no meaning for `{field.name}`: {advice}")
 
 
 def _check(field: dataclasses.Field[Any], value: Any) -> None:

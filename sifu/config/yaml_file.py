@@ -15,6 +15,9 @@ except ImportError:  # PyYAML was built without it
     from yaml import SafeLoader  # type: ignore[assignment]
 
 
+_CHECKOUT = Path(__file__).parents[2]
+
+
 class _KeyTwice(Exception):
     """A mapping has a key twice."""
 
@@ -34,12 +37,14 @@ class _StrictLoader(SafeLoader):
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """A YAML file as a mapping, or one sentence that says what is wrong with it."""
+    text = ""
     try:
-        data = yaml.load(path.read_text(), _StrictLoader)
+        text = path.read_text()
+        data = yaml.load(text, _StrictLoader)
     except (OSError, UnicodeDecodeError) as error:
         raise SifuError(f"cannot read {path}: {_reason(path, error)}") from None
     except yaml.MarkedYAMLError as error:
-        raise SifuError(f"{path} is not valid YAML: {_mistake(error)}") from None
+        raise SifuError(f"{path} is not valid YAML: {_mistake(error, text.splitlines())}") from None
     except yaml.YAMLError as error:
         raise SifuError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
     except RecursionError:
@@ -66,6 +71,8 @@ def _reason(path: Path, error: OSError | UnicodeDecodeError) -> str:
     if not isinstance(error, FileNotFoundError):
         return error.strerror or str(error)
     looked = f"No such file or directory, looked for {path.absolute()}"
+    if (_CHECKOUT / path).is_file():
+        return f"{looked} (did you mean {_CHECKOUT / path}?)"
     return looked + did_you_mean(path.name, [file.name for file in _yaml_files(path.parent)])
 
 
@@ -78,11 +85,11 @@ def _yaml_files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.yaml"))
 
 
-def _mistake(error: yaml.MarkedYAMLError) -> str:
+def _mistake(error: yaml.MarkedYAMLError, lines: list[str]) -> str:
     """What is wrong, in which line; a tab, which YAML calls a character that cannot start a token, by its name."""
-    mark = error.problem_mark or error.context_mark
-    line = f"line {mark.line + 1}: " if mark else ""
-    problem = str(error.problem or error.context)
-    if "'\\t'" in problem:
+    mark, problem = error.problem_mark or error.context_mark, str(error.problem or error.context)
+    if mark is None:
+        return problem
+    if mark.line < len(lines) and lines[mark.line].lstrip(" ").startswith("\t"):
         problem = "it is indented with a tab; YAML wants spaces"
-    return line + " ".join(problem.split())
+    return f"line {mark.line + 1}: {' '.join(problem.split())}"

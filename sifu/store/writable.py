@@ -16,9 +16,8 @@ def refuse_unwritable(results: str, stages: Iterable[str]) -> None:
             with tempfile.TemporaryFile(dir=_existing(folder)):  # is gone when it is closed
                 pass
         except OSError as error:
-            why = f"{error.strerror}: {error.filename}" if error.filename else str(error)
-            advice = "free it, or name another folder with `results:` in the config (--config results=...)"
-            raise StoreError(f"results cannot be written to {folder} ({why}); {advice}") from None
+            advice = "mend that, or name another folder with --config results=..."
+            raise StoreError(f"results cannot be written to {folder} ({error.strerror}): {advice}") from None
 
 
 def _existing(folder: Path) -> Path:
@@ -27,7 +26,7 @@ def _existing(folder: Path) -> Path:
         if path.is_dir():
             return path
         if path.is_symlink():
-            raise FileNotFoundError(2, "a link to a folder that does not exist", str(path))
+            raise OSError(0, f"{path} is a link to nothing")
         if path.exists():
-            raise NotADirectoryError(20, "a file is in the way", str(path))
+            raise OSError(0, f"{path} is a file")
     return Path()

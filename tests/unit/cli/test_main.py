@@ -135,7 +135,7 @@ def test_partition_that_had_to_move_examples_says_so(tmp_path: Path, capsys: pyt
         (["audit", "--epsilon", "-1"], "epsilon: -1.0 is refused"),
         (["audit", "--draws", "1"], "at least 100 draws"),
         (["audit", "--noise", "nan"], "sigma: nan is refused"),
-        (["report", "--plan", "none.json"], "No such file or directory: 'none.json'"),
+        (["report", "--plan", "none.json"], "No such file or directory: none.json"),
         (["bench", "--scenarios", "nothing"], "--scenarios: 'nothing' is refused; allowed: one of mnist_embedded"),
         (["bench", "--seeds", "0"], "--seeds: 0 is refused; allowed: 1 or more"),
         (["summary", "--config", "/none.yaml"], "cannot read /none.yaml: No such file"),
