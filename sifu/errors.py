@@ -5,10 +5,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+_OTHER_WORDS = {"gpu": "cuda"}  # what is meant by a word that looks like something else
+
 
 def did_you_mean(word: object, names: Iterable[str]) -> str:
     """` (did you mean sifu?)` for a word that is close to one of the names; else nothing."""
-    close = difflib.get_close_matches(str(word), list(names), n=1, cutoff=0.7)
+    names, other = list(names), _OTHER_WORDS.get(str(word))
+    close = [other] if other in names else difflib.get_close_matches(str(word), names, n=1)
     return f" (did you mean {close[0]}?)" if close else ""
 
 

@@ -70,7 +70,7 @@ def _reason(path: Path, error: OSError | UnicodeDecodeError) -> str:
         return f"it is a folder (Is a directory); name a file in it{_files(path)}"
     if not isinstance(error, FileNotFoundError):
         return error.strerror or str(error)
-    looked = f"No such file or directory, looked for {path.absolute()}"
+    looked = "No such file or directory" + ("" if path.is_absolute() else f", looked for {path.absolute()}")
     if (_CHECKOUT / path).is_file():
         return f"{looked} (did you mean {_CHECKOUT / path}?)"
     return looked + did_you_mean(path.name, [file.name for file in _yaml_files(path.parent)])

@@ -50,6 +50,10 @@ def load_workflow(
     suite = load_suite(with_types(raw, files), base / "config")
     for notice in suite.notices():
         print(notice, file=sys.stderr)
+    if not suite.scenarios:
+        raise SifuError(
+            "every scenario is left out, so there is nothing to run; is SIFU_DATA_ROOT, or data_root, right?"
+        )
     if main:
         refuse_unwritable(suite.run.results, [*STAGES, "report"])
         _mend_timestamps(suite.run.results)

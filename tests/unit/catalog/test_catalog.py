@@ -19,7 +19,8 @@ from sifu.plan.catalog_check import check_catalogs
 
 def test_a_close_name_is_suggested_and_a_distant_one_is_not() -> None:
     assert did_you_mean("sfu", METHODS) == " (did you mean sifu?)"
-    assert did_you_mean("gpu", ("auto", "cpu", "cuda")) == ""
+    assert did_you_mean("gpu", ("auto", "cpu", "cuda")) == " (did you mean cuda?)"
+    assert did_you_mean("nothing", METHODS) == ""
 
 
 @pytest.mark.parametrize(

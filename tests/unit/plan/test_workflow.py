@@ -51,6 +51,12 @@ def test_what_is_not_null_is_refused_in_one_sentence() -> None:
         planned(num_seeds="two")
 
 
+def test_a_run_of_which_nothing_is_left_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SifuError, match="every scenario is left out, so there is nothing to run; is SIFU_DATA_ROOT"):
+        planned(scenarios=["mnist"], data_root="/typo", missing_data="skip", scenario_searches=[])
+    assert "dataset mnist is missing: looked for /typo/" in capsys.readouterr().err
+
+
 def in_the_way(folder: Path, kind: str) -> str:
     if kind == "file":
         folder.write_text("")
