@@ -4,7 +4,6 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 CORES ?= 4
 CONFIG ?= config/config.yaml
-UV := uv==0.13.7
 
 # Start-up of every job is dominated by imports: let Python keep its compiled files.
 unexport PYTHONDONTWRITEBYTECODE
@@ -94,11 +93,6 @@ clean:  ## remove results and caches, keep the environment
 	rm -rf results/sweep results/request_sets results/partition results/train results/unlearn results/verify results/alpha results/alpha_sweep results/report results/smoke results/whole \
 	  results/search results/scenario_search results/default_search results/null_space results/mnist .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-# uv installs in seconds; where it cannot be had, pip does the same in minutes.
 $(VENV)/.ok: pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PY) -m venv $(VENV)
-	{ $(BIN)/python -m pip install -q --disable-pip-version-check "$(UV)" && \
-	  UV_FIND_LINKS="$${UV_FIND_LINKS:-$$PIP_FIND_LINKS}" \
-	  $(BIN)/uv pip install -q --python $(BIN)/python -c constraints.txt -e '.[dev,slurm]'; } || \
-	  $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev,slurm]'
-	touch $@
+	@sh workflow/install.sh "$(PY)" "$(VENV)"
+	@touch $@

@@ -11,7 +11,7 @@ from snakemake.utils import min_version
 min_version("9.0")
 
 
-configfile: "config/config.yaml"
+configfile: f"{workflow.basedir}/config/config.yaml"  # of this checkout, wherever Snakemake is started
 
 
 include: "workflow/rules/common.smk"
