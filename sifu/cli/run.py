@@ -8,10 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import yaml
+
 from sifu.cli.commands import EVERYDAY, Commands
 from sifu.cli.run_display import VARIABLE, last_words
-from sifu.errors import SifuError
-from sifu.plan.load import load_suite, read_yaml
+from sifu.config.yaml_file import read_yaml
+from sifu.errors import ConfigError, SifuError
+from sifu.plan.workflow import WorkflowPlan, load_workflow
 
 _CHECKOUT = Path(__file__).parents[2]
 _LOGGER = _CHECKOUT / "workflow" / "logger"  # Snakemake finds plugins on Python's path
@@ -22,22 +25,35 @@ def add_run(commands: Commands) -> None:
     parser = commands.add(EVERYDAY, "run", text, _run)
     parser.add_argument("--config", type=Path, default=Path("config/config.yaml"), help="default: %(default)s")
     parser.add_argument("--cores", default="4", help="how many cores its jobs may use (default: %(default)s)")
+    parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="other values of the config's keys")
     parser.add_argument("--scroll", action="store_true", help="show all that Snakemake and the jobs print")
     parser.add_argument("more", nargs="*", metavar="-- OPTION", help="further options of Snakemake, after `--`")
 
 
 def _run(parsed: argparse.Namespace) -> int:
-    suite = load_suite(read_yaml(parsed.config), parsed.config.parent)  # refused here in one sentence, or not at all
-    for notice in suite.notices():
-        print(notice, file=sys.stderr)
+    if "--config" in parsed.more:
+        raise SifuError("-- --config: give keys of the config as --set KEY=VALUE instead")
+    plan = _plan(parsed)  # what is wrong is said here in one sentence, before Snakemake starts
     command = [sys.executable, "-m", "snakemake", "--snakefile", str(_CHECKOUT / "Snakefile"), "--cores", parsed.cores]
-    command += ["--configfile", str(parsed.config), *parsed.more]
-    code = subprocess.call(command) if parsed.scroll else _watched(command)
-    if code == 0:
+    command += ["--configfile", str(parsed.config), *(["--config", *parsed.set] if parsed.set else []), *parsed.more]
+    dry = {"-n", "--dry-run", "--dryrun"} & set(parsed.more)
+    code = subprocess.call(command) if parsed.scroll or dry else _watched(command)
+    if code == 0 and not dry:
         from sifu.report.summary import print_findings
 
-        print_findings(suite.report_plan())
+        print_findings(plan.targets.suite.report_plan())
     return code
+
+
+def _plan(parsed: argparse.Namespace) -> WorkflowPlan:
+    """The plan of the run, as the Snakefile makes it."""
+    raw = read_yaml(parsed.config)
+    for text in parsed.set:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise ConfigError("--set", text, "KEY=VALUE, such as num_seeds=10")
+        raw[key] = yaml.safe_load(value)
+    return load_workflow(raw, _CHECKOUT, [parsed.config], remote=False, nodes=None, cores=None, main=True)
 
 
 def _watched(command: list[str]) -> int:

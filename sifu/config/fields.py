@@ -16,7 +16,7 @@ import dataclasses
 import re
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from functools import cache
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
@@ -134,12 +134,6 @@ def _check(field: dataclasses.Field[Any], value: Any) -> None:
             raise ConfigError(field.name, item, allowed.text + allowed.hint(item))
 
 
-@cache
-def _hints(cls: type) -> dict[str, Any]:
-    """The types of a class's fields; making them of text takes longer than all else here."""
-    return typing.get_type_hints(cls)
-
-
 def build(cls: type[T], data: object, path: str) -> T:
     """A settings object from plain YAML data; `path` is the place of the data, for error messages."""
     if not isinstance(data, Mapping):
@@ -156,11 +150,14 @@ def build(cls: type[T], data: object, path: str) -> T:
         raise error.inside(path) from None
 
 
-def _hints(cls: type) -> dict[str, Any]:
+@cache
+def _hints(cls: Hashable) -> dict[str, Any]:
+    """The types of a class's fields; making them of text takes longer than all else here."""
     try:
         return typing.get_type_hints(cls)
     except NameError as error:
-        raise SifuError(f"a type of {cls.__name__} is unknown when it is used: {error}; import it at the top") from None
+        name = getattr(cls, "__name__", cls)
+        raise SifuError(f"a type of {name} is unknown when it is used: {error}; import it at the top") from None
 
 
 def _inner(path: str, name: str) -> str:
