@@ -16,7 +16,7 @@ import dataclasses
 import re
 import types
 import typing
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from functools import cache
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
@@ -138,7 +138,7 @@ def build(cls: type[T], data: object, path: str) -> T:
     """A settings object from plain YAML data; `path` is the place of the data, for error messages."""
     if not isinstance(data, Mapping):
         raise ConfigError(path, data, "a mapping with the keys " + ", ".join(_names(cls)))
-    hints = _hints(cls)
+    hints = _hints(typing.cast(Any, cls))
     refuse_unknown(cls, data, path)
     values = {name: _convert(hints[name], value, _inner(path, name)) for name, value in data.items() if name != "kind"}
     for field in dataclasses.fields(cls):  # type: ignore[arg-type]
@@ -151,13 +151,12 @@ def build(cls: type[T], data: object, path: str) -> T:
 
 
 @cache
-def _hints(cls: Hashable) -> dict[str, Any]:
+def _hints(cls: type[Any]) -> dict[str, Any]:
     """The types of a class's fields; making them of text takes longer than all else here."""
     try:
         return typing.get_type_hints(cls)
     except NameError as error:
-        name = getattr(cls, "__name__", cls)
-        raise SifuError(f"a type of {name} is unknown when it is used: {error}; import it at the top") from None
+        raise SifuError(f"a type of {cls.__name__} is unknown when it is used: {error}; import it at the top") from None
 
 
 def _inner(path: str, name: str) -> str:
