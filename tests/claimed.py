@@ -22,6 +22,7 @@ from sifu.store.schemas import CELLS, METRICS, REQUEST_SETS, SCENARIO_SEARCH, SE
 from sifu.store.table import Table
 from tests.conftest import REPO
 
+_MADE: dict[str, StoredTables] = {}
 SEEDS, REQUESTS = (0, 1, 2), (1, 2)
 BLOCK = "s000-002"
 
@@ -82,6 +83,12 @@ class World:
         return tuple(f"{name}{mark}" for mark in ("", "_watermark", "_backdoor") for name in self.scenarios)
 
     def tables(self) -> StoredTables:
+        """Made and grouped once for all claims that are measured in the same world."""
+        if repr(self) not in _MADE:
+            _MADE[repr(self)] = self._tables()
+        return _MADE[repr(self)]
+
+    def _tables(self) -> StoredTables:
         return StoredTables(
             _frame(CELLS, [row for name in self.places for row in self._cells(name)]),
             _frame(METRICS, [row for name in self.places for row in self._metrics(name)]),
