@@ -122,7 +122,7 @@ def test_a_sweep_ends_at_its_limits(made: Made, tmp_path: Path) -> None:
     assert own["retain_accuracy"].between(0, 1).all()
 
 
-@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("size", [2, pytest.param(4, marks=pytest.mark.long)])
 def test_packed_tables_are_the_same(made: Made, tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """sigma values, and methods and sets that share a training, in one batch: as one after another, to the last bit."""
     sigmas = {sigma: replace(made.scenario.certificate, sigma=sigma) for sigma in (0.001, 0.05, 1.0)}
