@@ -29,7 +29,7 @@ from sifu.report.tables import hyper_parameters
 from sifu.store.parquet import write_table
 from sifu.store.provenance import provenance
 from sifu.store.schemas import SCENARIO_SEARCH
-from tests.claimed import BLOCK, Outcome, World, write_manifest
+from tests.claimed import BLOCK, PLAIN, Outcome, World, write_manifest
 from tests.conftest import REPO
 
 PART = "<!-- docs: datasets -->\n<!-- end -->"
@@ -63,7 +63,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 @pytest.fixture(scope="module")
 def mnist(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    return Made.of(World(("mnist",)), tmp_path_factory.mktemp("mnist"))
+    return Made.of(World(("mnist",), marks=PLAIN), tmp_path_factory.mktemp("mnist"))
 
 
 def test_pages_of_numbers_that_are_known_by_hand(tmp_path: Path) -> None:
@@ -102,8 +102,8 @@ def test_the_box_has_at_most_eight_lines(everything: Made) -> None:
 
 def test_seeds_without_a_value_are_counted(tmp_path: Path) -> None:
     """SIFU never reaches MNIST's target in three seeds: no value, and no verdict."""
-    write_manifest(World(("mnist", "fashionmnist"), {("mnist", "sifu"): Outcome(1, status="diverged")}).write(tmp_path))
-    lines = section(replication_pages(tmp_path)["claims.md"], "SIFU takes 52% fewer rounds than scratch")
+    world = World(("mnist", "fashionmnist"), {("mnist", "sifu"): Outcome(1, status="diverged")}, marks=PLAIN)
+    lines = section(Made.of(world, tmp_path).pages["claims.md"], "SIFU takes 52% fewer rounds than scratch")
     assert "| rounds saved by SIFU | 3 | - (0 of 3) | 60.0% [60.0%, 60.0%] | 60.0% [60.0%, 60.0%] |" in lines
     assert "| verdict |  | not testable | holds | - |" in lines
 
@@ -153,7 +153,7 @@ def test_the_readme_has_every_method_on_every_dataset(tmp_path: Path) -> None:
 
 def test_the_page_says_which_side_experiments_are_missing(tmp_path: Path) -> None:
     """MNIST alone has a sweep and other sets, and alpha under one change of four; CIFAR-100 has a search."""
-    folder = World(("mnist",)).write(tmp_path)
+    folder = World(("mnist",), marks=PLAIN).write(tmp_path)
     write_manifest(folder)
     row = {"scenario": "cifar100", "setting": "federation.clip", "seed": 50, "variant": "sifu", "status": "done"}
     row |= {"trained": "done", "training_rounds": 4, "rounds": 5, "client_steps": 9, "accuracy": 0.9}
@@ -188,12 +188,12 @@ def test_times_are_written_so_that_they_can_be_read(value: float, text: str) -> 
 
 def test_other_tables_make_another_page(mnist: Made, tmp_path: Path) -> None:
     """A test that compares page and tables must be able to fail."""
-    assert Made.of(World(("mnist",), {("mnist", "sifu"): Outcome(41)}), tmp_path).pages != mnist.pages
+    assert Made.of(World(("mnist",), {("mnist", "sifu"): Outcome(41)}, marks=PLAIN), tmp_path).pages != mnist.pages
 
 
 def test_without_a_manifest_nothing_was_run(tmp_path: Path) -> None:
     """A run that is under way is no replication yet."""
-    World(("mnist",)).write(tmp_path)
+    World(("mnist",), marks=PLAIN).write(tmp_path)
     pages = replication_pages(tmp_path)
     assert all(NOT_RUN in pages[name] for name in ("index.md", "searches.md"))
     assert pages["claims.md"].count("Verdict: **not testable**") == len(CLAIMS)
@@ -215,10 +215,10 @@ def test_any_part_of_a_run_makes_a_page(tmp_path_factory: pytest.TempPathFactory
 
 
 def test_a_seed_in_two_blocks_is_refused(tmp_path: Path) -> None:
-    folder = World(("mnist",)).write(tmp_path)
+    folder = World(("mnist",), marks=PLAIN).write(tmp_path)
     source = folder / "unlearn" / "mnist" / "sifu"
     (source / BLOCK).rename(source / "s000-009")
-    World(("mnist",)).write(tmp_path)
+    World(("mnist",), marks=PLAIN).write(tmp_path)
     with pytest.raises(StoreError, match="a row stands in two files"):
         read_tables(folder)
 

@@ -57,11 +57,11 @@ def plain(engine: Engine, seed: int, rounds: int, available: list[int]) -> list[
 
 @EVERY_MODEL
 def test_same_weights_as_the_plain_loop(name: str) -> None:
-    """Ragged clients (8, 5, 3, 8 examples, batches of 4), two rounds with m < M."""
+    """Ragged clients (8, 5, 3, 8 examples, batches of 4), m < M. More rounds: in the tests below."""
     engine = tiny_engine(name, tiny_clients(name, dtype=torch.float64))
-    segment = run(engine, fixed(2, 2))
+    segment = run(engine, fixed(1, 2))
     for seed in range(2):
-        torch.testing.assert_close(segment.final[seed], plain(engine, seed, 2, [0, 1, 2, 3])[-1], **EXACT)
+        torch.testing.assert_close(segment.final[seed], plain(engine, seed, 1, [0, 1, 2, 3])[-1], **EXACT)
 
 
 @pytest.mark.parametrize("clients_per_round", [2, 4])
