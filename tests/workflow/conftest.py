@@ -35,7 +35,7 @@ class Checkout:
             "SIFU_DATA_ROOT": str(data_root or self.root / "none"),
         }
         command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments]
-        return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, timeout=600)
+        return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, timeout=1800)
 
     def plan(self, *arguments: str, data_root: Path | None = None) -> dict[str, int]:
         """How many jobs of each rule a dry run lists; empty when there is nothing to do."""
