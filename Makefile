@@ -3,12 +3,13 @@ PY ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 CORES ?= 4
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 CONFIG ?= config/config.yaml
 
 # Start-up of every job is dominated by imports: let Python keep its compiled files.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run report search unlock test test-cluster test-cluster-whole test-faults test-protections test-load lint format docs bench smoke mnist paper verify-paper clean help
+.PHONY: run report search unlock test test-all test-cluster test-cluster-whole test-faults test-protections test-load lint format docs bench smoke mnist paper verify-paper clean help
 
 ##@ Everyday
 
@@ -23,8 +24,8 @@ report: $(VENV)/.ok  ## tables, figures and the HTML report of what has been run
 	$(BIN)/python -m sifu figure --config $(CONFIG)
 	$(BIN)/python -m sifu page --config $(CONFIG) --command "snakemake --cores $(CORES) --configfile $(CONFIG)"
 
-test: $(VENV)/.ok  ## set up, then run all tests
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
+test: $(VENV)/.ok  ## set up, then run the tests, some minutes; test-all runs the long ones, too
+	$(PYTEST)
 
 help:  ## this list
 	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,11 +70,19 @@ bench: $(VENV)/.ok  ## time the engine against the plain loop
 
 ##@ More tests
 
+test-all: $(VENV)/.ok  ## `make test` with the long tests and more examples, then all below; an hour or more, as root
+	$(PYTEST) --hypothesis-profile=all -m "not cluster and not whole and not faults and not protections and not load"
+	$(MAKE) test-faults
+	$(MAKE) test-protections
+	$(MAKE) test-load
+	$(MAKE) test-cluster
+	$(MAKE) test-cluster-whole
+
 test-cluster: $(VENV)/.ok  ## the suite on a real Slurm of four nodes, installed and started here as root for some minutes
 	timeout --foreground -s INT -k 60 720 $(BIN)/python -m pytest -q -m cluster tests/cluster
 
-test-cluster-whole: $(VENV)/.ok  ## the same with config/whole.yaml, six minutes or more
-	timeout --foreground -s INT -k 60 1200 $(BIN)/python -m pytest -q -m whole tests/cluster
+test-cluster-whole: $(VENV)/.ok  ## the same with every stage of config/smoke.yaml and config/whole.yaml, ten minutes or more
+	timeout --foreground -s INT -k 60 2400 $(BIN)/python -m pytest -q -m whole tests/cluster
 
 test-faults: $(VENV)/.ok  ## runs that are killed and started again, ten minutes or so
 	$(BIN)/python -m pytest -q -m faults

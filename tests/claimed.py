@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,11 @@ from sifu.store.schemas import CELLS, METRICS, REQUEST_SETS, SCENARIO_SEARCH, SE
 from sifu.store.table import Table
 from tests.conftest import REPO
 
+_MADE: dict[str, StoredTables] = {}
 SEEDS, REQUESTS = (0, 1, 2), (1, 2)
 BLOCK = "s000-002"
+PLAIN = ("",)
+ON_MARKS = ("With watermarks", "Clients with backdoors")  # the claims that read scenarios with marks
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,7 @@ class World:
     strict: float = 1.0  # share of the points that strict Psi bounds
     hidden: float = 1.0  # share of the clients that the noise hides
     idle: int = 0  # clients that had not taken part
+    marks: tuple[str, ...] = ("", "_watermark", "_backdoor")  # which scenarios of each dataset there are
 
     def outcomes(self, scenario: str) -> dict[str, Outcome]:
         breaks = {"last": Outcome(30, status="not_reached", retain=0.5)} if scenario.startswith("cifar") else {}
@@ -79,9 +83,15 @@ class World:
     @property
     def places(self) -> tuple[str, ...]:
         """All scenarios: each dataset, and the same with watermarks and with backdoors."""
-        return tuple(f"{name}{mark}" for mark in ("", "_watermark", "_backdoor") for name in self.scenarios)
+        return tuple(f"{name}{mark}" for mark in self.marks for name in self.scenarios)
 
     def tables(self) -> StoredTables:
+        """Made and grouped once for all claims that are measured in the same world."""
+        if repr(self) not in _MADE:
+            _MADE[repr(self)] = self._tables()
+        return _MADE[repr(self)]
+
+    def _tables(self) -> StoredTables:
         return StoredTables(
             _frame(CELLS, [row for name in self.places for row in self._cells(name)]),
             _frame(METRICS, [row for name in self.places for row in self._metrics(name)]),
@@ -234,7 +244,8 @@ def claim(name: str) -> Claim:
 def verdict(name: str, world: World) -> Verdict:
     """The verdict on a claim in a world."""
     chosen = claim(name)
-    return chosen.judge(chosen.measure(world.tables()))
+    marks = world.marks if chosen.name.startswith(ON_MARKS) else PLAIN
+    return chosen.judge(chosen.measure(replace(world, marks=marks).tables()))
 
 
 def measured(name: str, world: World, scenario: str, place: int = 0) -> Measured:

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: two processes share the cores, and waiting threads spin
+
+import fcntl
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,7 +26,8 @@ from sifu.federation.engine import Engine
 from sifu.hardware.workers import Workers
 from sifu.models.flat import build_model
 
-settings.register_profile("suite", deadline=None, derandomize=True)
+settings.register_profile("suite", deadline=None, derandomize=True, max_examples=20)
+settings.register_profile("all", deadline=None, derandomize=True, max_examples=100)  # make test-all asks for it
 settings.load_profile("suite")
 
 REPO = Path(__file__).parent.parent
@@ -31,11 +38,11 @@ if _ROOT:  # tests change folders: a relative path would lose its way
 
 LONGEST = (
     "test_whole.py",
-    "test_adding.py",
-    "test_tutorial.py",
+    "test_smoke.py",
+    "test_claims.py",
     "test_replication_pages.py",
-    "test_missing.py",
-    "test_scenario_search.py",
+    "test_methods.py",
+    "test_command.py",
 )
 
 
@@ -54,6 +61,21 @@ def data_root() -> Path:
             pytest.fail(message)
         pytest.skip(message)
     return root
+
+
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """A folder that the first process which needs it fills, for all processes of the session."""
+    base = factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder, done = base / name, base / f"{name}.done"
+    with (base / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not done.exists():
+            shutil.rmtree(folder, ignore_errors=True)  # of a process that failed
+            folder.mkdir()
+            make(folder)
+            done.touch()
+    return folder
 
 
 # MNIST, or the first dataset whose images a model takes: a new model is tested by being registered

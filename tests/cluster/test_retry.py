@@ -6,7 +6,7 @@ import pytest
 
 from tests.cluster.conftest import REMOTE, SLURM, Cluster
 
-pytestmark = [pytest.mark.cluster, pytest.mark.whole]
+pytestmark = pytest.mark.cluster
 
 
 def test_a_job_that_fails_asks_for_more_and_for_a_gpu(cluster: Cluster) -> None:

@@ -1,4 +1,4 @@
-"""All of config/whole.yaml on a real Slurm, one block per seed: the same tables as on one machine."""
+"""All of config/smoke.yaml and of config/whole.yaml on a real Slurm, one block per seed: the tables of one machine."""
 
 from __future__ import annotations
 
@@ -22,9 +22,26 @@ SHORT = (
 )
 
 
+TABLES = ("--until", "report", "sweep", "request_sets")  # all but figures
+
+
+def test_every_stage_gives_the_tables_of_one_machine(cluster: Cluster) -> None:
+    """A job for every block of every stage, as the profile has it; what is drawn and written at the end shares one."""
+    for arguments in (("--cores", "2", *TABLES, *LOCAL), (*SLURM, *REMOTE)):
+        status, output = cluster.snakemake(*arguments)
+        assert status == 0, output[-4000:]
+    results = cluster.root / "results"
+    assert (results / "cluster" / "report" / "report.html").exists()
+    shutil.rmtree(results / "cluster" / "null_space")  # only a figure needs it, and the run on one machine drew none
+    assert differences(results / "local", results / "cluster") == []
+    comments = [job["Comment"] for job in cluster.jobs()]
+    assert sum("rule_report" in comment for comment in comments) == 1, "tables, figures and page"
+    assert not any("rule_figure" in comment for comment in comments)
+    shutil.rmtree(results)
+
+
 def test_the_whole_run_gives_the_tables_of_one_machine(cluster: Cluster) -> None:
-    tables = ("--until", "report", "sweep", "request_sets")  # all but figures
-    status, output = cluster.snakemake("--cores", "2", *tables, *LOCAL, config=WHOLE)
+    status, output = cluster.snakemake("--cores", "2", *TABLES, *LOCAL, config=WHOLE)
     assert status == 0, output[-4000:]
     status, output = cluster.snakemake(*SLURM, *SHORT, *REMOTE, config=WHOLE, seconds=600)
     assert status == 0, output[-4000:]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,36 +19,47 @@ from sifu.core.types import Clients, Status
 from sifu.errors import SifuError
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Footprint, Method
-from tests.contract.world import World, masks
+from sifu.unlearning.sequence import Answer
+from tests.contract.world import World, masks, scenario_for, trained
 
 DOES_NOTHING = {"original"}  # the one method that may give back the model as it is
 
 
-def finals(world: World, method: Method, forget: list[Tensor] | None = None) -> list[Tensor]:
-    return [answer.unlearned.weights for answer in world.answer(method, forget)]
+def usual(method: Method) -> World:
+    """The world that most checks share."""
+    return trained(scenario_for(method))
+
+
+@cache
+def answered(method: Method) -> tuple[Answer, ...]:
+    """What the method answers there, once for all checks that read it."""
+    return tuple(usual(method).answer(method))
+
+
+def weights(answers: Sequence[Answer]) -> list[Tensor]:
+    return [answer.unlearned.weights for answer in answers]
 
 
 def check_shape(method: Method) -> None:
-    world = World.fit(method)
-    for answer in world.answer(method):
-        final = answer.unlearned.weights
+    world = usual(method)
+    for final in weights(answered(method)):
         assert final.shape == world.lineage.start.shape, "give back one row of weights for each seed, [S, P]"
         assert final.isfinite().all(), "the weights must stay finite on a harmless problem"
 
 
 def check_deterministic(method: Method) -> None:
-    first, second = (finals(World.fit(method), method) for _ in range(2))
+    first, second = weights(answered(method)), weights(World.fit(method).answer(method))
     assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True)), (
         "two runs differ: draw from the `keys` that unlearn is given, never from torch's own generator"
     )
 
 
 def check_seed_by_seed(method: Method) -> None:
-    world = World.fit(method)
-    together, clients = finals(world, method), world.lineage.engine.clients
+    world = usual(method)
+    together, clients = weights(answered(method)), world.lineage.engine.clients
     for s in world.seeds:
         own = Clients(clients.images[s : s + 1], clients.labels[s : s + 1], clients.size[s : s + 1])
-        alone = finals(World.fit(method, own, range(s, s + 1)), method)
+        alone = weights(World.fit(method, own, range(s, s + 1)).answer(method))
         for one, many in zip(alone, together, strict=True):
             assert torch.equal(one[0], many[s]), (
                 f"seed {s} alone is not seed {s} among others: never mix values along the first axis, S"
@@ -54,15 +67,14 @@ def check_seed_by_seed(method: Method) -> None:
 
 
 def check_padded_client(method: Method) -> None:
-    world = World.fit(method)
-    clients = world.lineage.engine.clients
+    clients = usual(method).lineage.engine.clients
     images, labels, size = (
         torch.cat([part, part[:, :1]], dim=1) for part in (clients.images, clients.labels, clients.size)
     )
     images[:, -1] = torch.nan
     available = torch.arange(size.shape[1]).expand_as(size) < clients.num_clients
     padded = World.fit(method, Clients(images, labels, size), available=available)
-    for one, other in zip(finals(world, method), finals(padded, method), strict=True):
+    for one, other in zip(weights(answered(method)), weights(padded.answer(method)), strict=True):
         assert torch.allclose(one, other, atol=1e-4), (
             "a client that is not available changes the result: use history and request, which leave it out"
         )
@@ -72,9 +84,9 @@ def check_forgotten_data(method: Method) -> None:
     """Other data of the forgotten clients, even none that is a number, must not be noticed."""
     if method.assumptions.forgotten_data:
         return
-    world = World.fit(method)
+    world = usual(method)
     forget = masks(world.lineage.engine.clients.num_clients, len(world.seeds))[:1]
-    (expected,) = finals(world, method, forget)
+    expected = answered(method)[0].unlearned.weights
     for value in (torch.nan, 0.5):
         images = world.lineage.engine.clients.images.clone()
         images[forget[0]] = value
@@ -88,9 +100,8 @@ def check_forgotten_data(method: Method) -> None:
 def check_not_a_no_op(method: Method) -> None:
     if method.name in DOES_NOTHING:
         return
-    world = World.fit(method)
-    before = world.lineage.current
-    for number, after in enumerate(finals(world, method), start=1):
+    before = usual(method).lineage.current
+    for number, after in enumerate(weights(answered(method)), start=1):
         assert (after != before).any(1).all(), (
             f"the model of some seed came back unchanged from request {number}: give back the segment that was trained"
         )
@@ -98,8 +109,7 @@ def check_not_a_no_op(method: Method) -> None:
 
 
 def check_sequence(method: Method) -> None:
-    world = World.fit(method)
-    answers = world.answer(method)
+    answers = answered(method)
     assert [answer.request.number for answer in answers] == [1, 2, 3]
     for number, answer in enumerate(answers):
         node = answer.unlearned.node
@@ -108,7 +118,7 @@ def check_sequence(method: Method) -> None:
 
 
 def check_refusals(method: Method) -> None:
-    world = World.fit(method)
+    world = usual(method)
     num_clients = world.lineage.engine.clients.num_clients
     one, *_ = masks(num_clients, len(world.seeds))
     for forget, words in (
@@ -123,7 +133,7 @@ def check_refusals(method: Method) -> None:
 def check_declared_reads(method: Method) -> None:
     """`answer_requests` shows a method only what it declares; this asks for what it then says."""
     try:
-        World.fit(method).answer(method)
+        answered(method)
     except SifuError as error:
         raise AssertionError(str(error)) from None
 
@@ -132,9 +142,8 @@ def check_promise(method: Method) -> None:
     """A certificate is about noise, and it must be where it is said to be: on the model of the past that the new branch
     starts at, on the model that is given out, or in every round that there was.
     """
-    world = World.fit(method)
-    lineage = world.lineage
-    for answer in world.answer(method):
+    lineage = usual(method).lineage
+    for answer in answered(method):
         promise, node, segment = answer.unlearned.promise, answer.unlearned.node, answer.unlearned.segment
         if promise is not None:
             at = lineage.start if bool((node.branch < 0).all()) else lineage.at(node.round, node.branch)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -62,15 +63,22 @@ CONVEX: Scenario = build(
 )
 
 
+@cache
 def scenario_for(method: Method) -> Scenario:
     """The first of the scenarios that a method does not refuse, as it is trained for the method."""
     if isinstance(method, OwnTraining):
         return method.training(SCENARIO)
     try:
-        World.make().answer(method, rounds=1)
+        trained(SCENARIO).answer(method, rounds=1)
     except MethodRefused:
         return CONVEX
     return SCENARIO
+
+
+@cache
+def trained(scenario: Scenario) -> World:
+    """A scenario's usual world, trained once: methods read it, none may change it."""
+    return World.make(scenario=scenario)
 
 
 def masks(num_clients: int, num_seeds: int) -> list[Tensor]:
@@ -117,7 +125,7 @@ class World:
     def fit(
         method: Method, clients: Clients | None = None, seeds: range = range(3), available: Tensor | None = None
     ) -> World:
-        """A world that the method works in."""
+        """A new world that the method works in."""
         return World.make(clients, seeds, available, scenario=scenario_for(method))
 
     def answer(self, method: Method, forget: list[Tensor] | None = None, rounds: int = 4) -> list[Answer]:

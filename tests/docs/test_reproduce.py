@@ -24,12 +24,17 @@ def quick(step: Step) -> Step:
     )
 
 
-def test_the_page_can_be_followed(reader: Reader) -> None:
+def test_the_page_has_the_steps_that_are_followed() -> None:
     assert [step.how for step in STEPS] == ["run", "run", "see", "run", "see"]
+
+
+@pytest.mark.long
+def test_the_page_can_be_followed(reader: Reader) -> None:
     for step in STEPS:
         reader.follow(quick(step))
 
 
+@pytest.mark.long
 def test_another_run_is_noticed(reader: Reader) -> None:
     """A number of another seed under the same name."""
     command = STEPS[3].body.splitlines()[1].replace("mnist_embedded", "smoke").replace("--seed 2", "--seed 1")

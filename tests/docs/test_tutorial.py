@@ -1,5 +1,5 @@
 """docs/tutorial.md, followed word by word, but for two things that would take most of the time: DP-FedAvg, with its
-search and its own training, is left out, and no report is made (test_whole.py runs all of config/smoke.yaml).
+search and its own training, is left out, and no report is made (test_smoke.py runs all of config/smoke.yaml).
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ def test_make_smoke_runs_what_this_test_runs_in_its_place() -> None:
     assert "$(BIN)/snakemake --cores $(CORES) --configfile $(CONFIG)" in makefile
 
 
+@pytest.mark.long
 def test_the_page_can_be_followed(reader: Reader) -> None:
     used = getrusage(RUSAGE_CHILDREN)
     began = used.ru_utime + used.ru_stime

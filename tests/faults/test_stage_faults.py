@@ -67,14 +67,8 @@ def dates(folder: Path) -> dict[Path, int]:
 LONG = {"stop": {"accuracy": 0.99, "min_rounds": 400, "max_rounds": 400}}
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("train",),
-        ("unlearn", "--variant", "sifu"),
-        pytest.param(("sweep", "--variant", "sifu"), marks=pytest.mark.faults),
-    ],
-)
+@pytest.mark.faults  # `make test` interrupts trainings in one process: tests/unit/federation/test_checkpoint.py
+@pytest.mark.parametrize("command", [("train",), ("unlearn", "--variant", "sifu"), ("sweep", "--variant", "sifu")])
 def test_a_killed_stage_gives_the_same_bytes(tmp_path: Path, command: tuple[str, ...]) -> None:
     """Killed in the middle of a training, twice; then it runs to its end."""
     name = command[0]

@@ -26,7 +26,10 @@ from sifu.store.schemas import SEARCH
 from sifu.store.tensors import read_weights
 from tests.conftest import REPO
 
-MANY = settings(max_examples=700, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+MANY = settings(
+    max_examples=7 * settings().max_examples,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 ODD = st.sampled_from(["", "..", "/etc", "a/b", "a;b", "$(x)", "`x`", "a\nb", "\x00", "ä", "null", "1e999", "scratch"])
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | ODD
 VALUES = st.recursive(

@@ -33,6 +33,7 @@ def run(folder: Path, *arguments: str, **where: Any) -> subprocess.CompletedProc
     return script("run.sh", *usual, *arguments, **where)
 
 
+@pytest.mark.long
 def test_a_file_that_is_asked_for_comes_back(tmp_path: Path) -> None:
     """With its training's cells and the times of both, but without history and partition."""
     done = run(tmp_path, ALPHA_FILE)
@@ -61,6 +62,7 @@ def test_without_files_it_makes_what_is_missing(tmp_path: Path) -> None:
     assert "report" not in counts
 
 
+@pytest.mark.long
 def test_searches_of_before_are_not_made_again(tmp_path: Path, checkout: Checkout) -> None:
     """A scenario's search has seeds, and so a partition, of its own, which those of methods depend on, too."""
     folder = checkout.root / "results" / "smoke" / "search" / "smoke" / "dp_smoke" / "s1000000-1000000"
@@ -73,6 +75,24 @@ def test_searches_of_before_are_not_made_again(tmp_path: Path, checkout: Checkou
     planned = run(tmp_path, "-a", "-n", *wanted, checkout=checkout.root)
     assert planned.returncode == 0, planned.stdout + planned.stderr
     assert "search" not in parse_plan(planned.stdout + planned.stderr)
+
+
+def test_finished_tables_are_packed_without_histories(tmp_path: Path) -> None:
+    """Of what run.sh has finished: a table that was there before, and what only the next stage needs, stay behind."""
+    train = tmp_path / "copy" / "results" / "train" / "x" / "s000-001"
+    train.mkdir(parents=True)
+    before = train.parent / "cells.parquet"
+    before.touch()
+    os.utime(before, (0, 0))
+    (tmp_path / "copy" / ".began").touch()
+    os.utime(tmp_path / "copy" / ".began", (1000, 1000))
+    for name in ("cells.parquet", "time.json", "curves.parquet", "history.safetensors"):
+        (train / name).write_text(name)
+    packed = script("collect.sh", str(tmp_path / "copy"), str(tmp_path / "out"))
+    assert packed.returncode == 0, packed.stderr
+    (part,) = (tmp_path / "out").iterdir()
+    with tarfile.open(part) as archive:
+        assert sorted(Path(name).name for name in archive.getnames()) == ["cells.parquet", "time.json"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,7 @@
-"""The whole graph, then what a change re-runs. The tests of this file build on one another."""
+"""Every kind of scenario and method, then what any change re-runs. The tests of this file build on one another.
+
+tests/workflow/test_smoke.py shows the same on one scenario, in a fraction of the time.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from sifu.store.paths import FIGURE_KINDS
 from sifu.store.schemas import CELLS, SCENARIO_SEARCH
 from tests.workflow.conftest import Checkout
 
+pytestmark = pytest.mark.long
 CONFIG = ("--configfile", "config/whole.yaml")
 SCENARIOS = ("smoke", "smoke_cnn", "smoke_convex", "smoke_backdoor")
 BLOCKS = ("s000-001",)
@@ -177,18 +181,3 @@ def test_snakemakes_own_report_works(done: Checkout) -> None:
     result = done.snakemake(*CONFIG, "--report", "report.html")
     assert result.returncode == 0, result.stderr
     assert (done.root / "report.html").stat().st_size > 10_000
-
-
-def test_a_failed_stage_is_one_sentence_and_leaves_nothing(done: Checkout) -> None:
-    """A partition that cannot be read: the job fails, says why in its log, and no table appears."""
-    folder = done.root / "results" / "whole"
-    (folder / "partition" / "smoke" / "s000-001" / "partition.parquet").write_text("junk")
-    table = folder / "train" / "smoke" / "s000-001" / "cells.parquet"
-    table.unlink()
-    result = done.snakemake(*CONFIG, "--rerun-triggers", "mtime")
-    assert result.returncode != 0
-    log = (folder / "train" / "smoke" / "s000-001" / "log.txt").read_text()
-    assert "error: " in log
-    assert "is not a readable Parquet file" in log
-    assert "Traceback" not in log
-    assert not table.exists()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import re
 import shutil
-import subprocess
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 import pytest
@@ -29,11 +29,10 @@ from sifu.report.tables import hyper_parameters
 from sifu.store.parquet import write_table
 from sifu.store.provenance import provenance
 from sifu.store.schemas import SCENARIO_SEARCH
-from tests.claimed import BLOCK, Outcome, World, write_manifest
+from tests.claimed import BLOCK, PLAIN, Outcome, World, write_manifest
 from tests.conftest import REPO
 
 PART = "<!-- docs: datasets -->\n<!-- end -->"
-LIMIT = 20 * 1024**2  # bytes of the replication that is kept in git
 
 needs_replication = pytest.mark.skipif(
     not (REPO / REPLICATION / "manifest.json").exists(), reason="results/paper is not in this checkout"
@@ -45,9 +44,33 @@ def section(page: str, claim: str) -> list[str]:
     return page.split(f"### {claim}\n")[1].split("\n### ")[0].splitlines()
 
 
+class Made(NamedTuple):
+    """A replication and its pages, for tests that only read them."""
+
+    root: Path
+    pages: dict[str, str]
+
+    @staticmethod
+    def of(world: World, root: Path) -> Made:
+        write_manifest(world.write(root))
+        return Made(root, replication_pages(root))
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """All datasets, without marks."""
+    return Made.of(World(marks=PLAIN), tmp_path_factory.mktemp("everything"))
+
+
+@pytest.fixture(scope="module")
+def mnist(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return Made.of(World(("mnist",), marks=PLAIN), tmp_path_factory.mktemp("mnist"))
+
+
 def test_pages_of_numbers_that_are_known_by_hand(tmp_path: Path) -> None:
     """MNIST's seeds save 60, 40 and 20% of the rounds, FashionMNIST's 60% each; CelebA and CIFAR were not run."""
-    world = World(("mnist", "fashionmnist", "mnist_by_writer"), {("mnist", "sifu"): Outcome(40, 0.02, spread=20)})
+    changed = {("mnist", "sifu"): Outcome(40, 0.02, spread=20)}
+    world = World(("mnist", "fashionmnist", "mnist_by_writer"), changed, marks=PLAIN)
     write_manifest(world.write(tmp_path), scenarios={"mnist": {"stop": {"max_rounds": 10_000}}})
     pages = replication_pages(tmp_path)
     lines = section(pages["claims.md"], "SIFU takes 52% fewer rounds than scratch")
@@ -72,9 +95,8 @@ def test_pages_of_numbers_that_are_known_by_hand(tmp_path: Path) -> None:
     assert searches.count("| mnist | DP-FedAvg, as released | clip | 0.2 | 1 of 1 | 9 | 90 | 0.900 | yes |  |") == 2
 
 
-def test_the_box_has_at_most_eight_lines(tmp_path: Path) -> None:
-    write_manifest(World().write(tmp_path))
-    for page in (replication_pages(tmp_path)["index.md"], (REPO / "docs" / "replication" / "index.md").read_text()):
+def test_the_box_has_at_most_eight_lines(everything: Made) -> None:
+    for page in (everything.pages["index.md"], (REPO / "docs" / "replication" / "index.md").read_text()):
         box = page.split("# Replication of the SIFU paper\n\n")[1].split("\n\n")[0].splitlines()
         assert len(box) <= 8
         assert all(line.startswith("> ") for line in box)
@@ -82,16 +104,15 @@ def test_the_box_has_at_most_eight_lines(tmp_path: Path) -> None:
 
 def test_seeds_without_a_value_are_counted(tmp_path: Path) -> None:
     """SIFU never reaches MNIST's target in three seeds: no value, and no verdict."""
-    write_manifest(World(("mnist", "fashionmnist"), {("mnist", "sifu"): Outcome(1, status="diverged")}).write(tmp_path))
-    lines = section(replication_pages(tmp_path)["claims.md"], "SIFU takes 52% fewer rounds than scratch")
+    world = World(("mnist", "fashionmnist"), {("mnist", "sifu"): Outcome(1, status="diverged")}, marks=PLAIN)
+    lines = section(Made.of(world, tmp_path).pages["claims.md"], "SIFU takes 52% fewer rounds than scratch")
     assert "| rounds saved by SIFU | 3 | - (0 of 3) | 60.0% [60.0%, 60.0%] | 60.0% [60.0%, 60.0%] |" in lines
     assert "| verdict |  | not testable | holds | - |" in lines
 
 
-def test_deviations_quote_the_tables(tmp_path: Path) -> None:
+def test_deviations_quote_the_tables(everything: Made) -> None:
     """FedEraser takes 111 to 113 rounds of ten client steps where scratch takes 100."""
-    write_manifest(World().write(tmp_path))
-    page = replication_pages(tmp_path)["index.md"]
+    page = everything.pages["index.md"]
     assert "takes 12.0% [11.0%, 13.0%] more rounds than scratch, but 12.0% [11.0%, 13.0%] more client steps." in page
     rows = re.findall(r"^\| \d+ \| .*\| (to be mended|kept) \|$", page, re.MULTILINE)
     assert len(rows) == len(DEVIATIONS)
@@ -134,7 +155,7 @@ def test_the_readme_has_every_method_on_every_dataset(tmp_path: Path) -> None:
 
 def test_the_page_says_which_side_experiments_are_missing(tmp_path: Path) -> None:
     """MNIST alone has a sweep and other sets, and alpha under one change of four; CIFAR-100 has a search."""
-    folder = World(("mnist",)).write(tmp_path)
+    folder = World(("mnist",), marks=PLAIN).write(tmp_path)
     write_manifest(folder)
     row = {"scenario": "cifar100", "setting": "federation.clip", "seed": 50, "variant": "sifu", "status": "done"}
     row |= {"trained": "done", "training_rounds": 4, "rounds": 5, "client_steps": 9, "accuracy": 0.9}
@@ -167,22 +188,20 @@ def test_times_are_written_so_that_they_can_be_read(value: float, text: str) -> 
     assert number_text(value, "times") == text
 
 
-def test_other_tables_make_another_page(tmp_path: Path) -> None:
+def test_other_tables_make_another_page(mnist: Made, tmp_path: Path) -> None:
     """A test that compares page and tables must be able to fail."""
-    write_manifest(World(("mnist",)).write(tmp_path))
-    before = replication_pages(tmp_path)
-    World(("mnist",), {("mnist", "sifu"): Outcome(41)}).write(tmp_path)
-    assert replication_pages(tmp_path) != before
+    assert Made.of(World(("mnist",), {("mnist", "sifu"): Outcome(41)}, marks=PLAIN), tmp_path).pages != mnist.pages
 
 
 def test_without_a_manifest_nothing_was_run(tmp_path: Path) -> None:
     """A run that is under way is no replication yet."""
-    World().write(tmp_path)
+    World(("mnist",), marks=PLAIN).write(tmp_path)
     pages = replication_pages(tmp_path)
     assert all(NOT_RUN in pages[name] for name in ("index.md", "searches.md"))
     assert pages["claims.md"].count("Verdict: **not testable**") == len(CLAIMS)
 
 
+@pytest.mark.long
 @settings(max_examples=6)
 @given(kept=st.sets(st.integers(0, 30), max_size=15))
 def test_any_part_of_a_run_makes_a_page(tmp_path_factory: pytest.TempPathFactory, kept: set[int]) -> None:
@@ -198,10 +217,10 @@ def test_any_part_of_a_run_makes_a_page(tmp_path_factory: pytest.TempPathFactory
 
 
 def test_a_seed_in_two_blocks_is_refused(tmp_path: Path) -> None:
-    folder = World(("mnist",)).write(tmp_path)
+    folder = World(("mnist",), marks=PLAIN).write(tmp_path)
     source = folder / "unlearn" / "mnist" / "sifu"
     (source / BLOCK).rename(source / "s000-009")
-    World(("mnist",)).write(tmp_path)
+    World(("mnist",), marks=PLAIN).write(tmp_path)
     with pytest.raises(StoreError, match="a row stands in two files"):
         read_tables(folder)
 
@@ -249,71 +268,13 @@ def test_the_report_is_that_of_todays_figures_and_settings() -> None:
     assert set(stored) <= set(today.to_csv(index=False).splitlines()), f"settings.csv is {words}"
 
 
-def kept_in_git(root: Path) -> list[Path]:
-    """What git would keep of a replication: tracked, or new and not ignored."""
-    command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard", str(REPLICATION)]
-    names = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\0")
-    return [root / name for name in names if name and (root / name).exists()]
-
-
-@needs_replication
-def test_the_replication_is_small() -> None:
-    size = sum(path.stat().st_size for path in kept_in_git(REPO))
-    assert size < LIMIT, f"results/paper is {size / 1024**2:.1f} MB in git"
-
-
-KEPT = (
-    "manifest.json",
-    "report/report.html",
-    "report/figures/requests.png",
-    "report/figures/requests.md",
-    "report/tables/headline.csv",
-    "report/tables/headline.md",
-    "report/tables/statistics.parquet",
-    "report/tables/bounds.parquet",
-    "train/mnist/s000-009/cells.parquet",
-    "train/mnist/dp_released/s000-009/cells.parquet",
-    "train/mnist/s000-009/time.json",
-    "search/mnist/dp_released/s1000000-1000001/search.parquet",
-    "unlearn/mnist/sifu/s000-009/cells.parquet",
-    "verify/mnist/s000-009/metrics.parquet",
-    "verify/mnist/s000-009/verification.parquet",
-    "sweep/mnist/s000-009/sweep.parquet",
-    "request_sets/mnist/s000-009/request_sets.parquet",
-    "alpha/mnist/s000-009/alpha.parquet",
-    "alpha_sweep/mnist/one_step/s000-009/alpha.parquet",
-    "null_space/null_space.parquet",
-)
-IGNORED = (
-    "partition/mnist/s000-009/partition.parquet",
-    "train/mnist/s000-009/history.safetensors",
-    "train/mnist/s000-009/sensitivity.parquet",
-    "train/mnist/s000-009/curves.parquet",
-    "train/mnist/s000-009/log.txt",
-    "unlearn/mnist/sifu/s000-009/weights.safetensors",
-    "unlearn/mnist/sifu/s000-009/curves.parquet",
-    "report/tables/statistics.csv",
-    "report/figures/requests.pdf",
-)
-
-
-def test_what_git_keeps_of_a_replication(tmp_path: Path) -> None:
-    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    (tmp_path / ".gitignore").write_text((REPO / ".gitignore").read_text())
-    for name in (*KEPT, *IGNORED):
-        path = tmp_path / REPLICATION / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-    (tmp_path / "results" / "other.parquet").touch()
-    assert {str(path.relative_to(tmp_path / REPLICATION)) for path in kept_in_git(tmp_path)} == set(KEPT)
-
-
-def test_docs_writes_the_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_docs_writes_the_pages(mnist: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("README.md", "CONTRIBUTING.md", "CITATION.cff", "pyproject.toml"):
         shutil.copy(REPO / name, tmp_path)
     shutil.copytree(REPO / "docs", tmp_path / "docs")
-    write_manifest(World(("mnist",)).write(tmp_path))
+    for part in ("config", "results"):
+        shutil.copytree(mnist.root / part, tmp_path / part)
     assert main(["docs", "--root", str(tmp_path)]) == 0
     assert "replication/index.md" in capsys.readouterr().out
-    for name, text in replication_pages(tmp_path).items():
+    for name, text in mnist.pages.items():
         assert (tmp_path / "docs" / "replication" / name).read_text() == text

@@ -71,8 +71,8 @@ def network(channels: int, side: int, last_pool: int, widths: Widths = WIDTHS) -
         (3, 18, 1, WIDTHS),
         (1, 19, 1, WIDTHS),
         (1, 24, 2, WIDTHS),
-        (1, 18, 1, NARROW),
-        (3, 18, 1, WIDE),
+        pytest.param(1, 18, 1, NARROW, marks=pytest.mark.long),
+        pytest.param(3, 18, 1, WIDE, marks=pytest.mark.long),
     ],
     ids=["colour", "odd side", "pooled thrice", "narrow", "wide"],
 )

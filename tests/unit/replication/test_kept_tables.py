@@ -15,6 +15,8 @@ from sifu.report.results import Results
 from sifu.stages.report import run_report
 from tests.conftest import REPO
 
+LIMIT = 20 * 1024**2  # bytes of the replication that is kept in git
+
 
 def plan() -> ReportPlan:
     config = REPO / "config" / "paper.yaml"
@@ -41,8 +43,68 @@ def again(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "tables"
 
 
+@pytest.mark.long
 def test_the_stored_tables_are_made_of_the_kept_ones(again: Path) -> None:
     made = sorted(path for path in again.glob("*.csv") if path.stem != "statistics")
     assert len(made) == 9, [path.name for path in made]
     for path in made:
         assert path.read_text() == (REPO / REPLICATION / "report" / "tables" / path.name).read_text(), path.name
+
+
+def kept_in_git(root: Path) -> list[Path]:
+    """What git would keep of a replication: tracked, or new and not ignored."""
+    command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard", str(REPLICATION)]
+    names = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\0")
+    return [root / name for name in names if name and (root / name).exists()]
+
+
+@pytest.mark.skipif(not (REPO / REPLICATION / "manifest.json").exists(), reason="results/paper is not in this checkout")
+def test_the_replication_is_small() -> None:
+    size = sum(path.stat().st_size for path in kept_in_git(REPO))
+    assert size < LIMIT, f"results/paper is {size / 1024**2:.1f} MB in git"
+
+
+KEPT = (
+    "manifest.json",
+    "report/report.html",
+    "report/figures/requests.png",
+    "report/figures/requests.md",
+    "report/tables/headline.csv",
+    "report/tables/headline.md",
+    "report/tables/statistics.parquet",
+    "report/tables/bounds.parquet",
+    "train/mnist/s000-009/cells.parquet",
+    "train/mnist/dp_released/s000-009/cells.parquet",
+    "train/mnist/s000-009/time.json",
+    "search/mnist/dp_released/s1000000-1000001/search.parquet",
+    "unlearn/mnist/sifu/s000-009/cells.parquet",
+    "verify/mnist/s000-009/metrics.parquet",
+    "verify/mnist/s000-009/verification.parquet",
+    "sweep/mnist/s000-009/sweep.parquet",
+    "request_sets/mnist/s000-009/request_sets.parquet",
+    "alpha/mnist/s000-009/alpha.parquet",
+    "alpha_sweep/mnist/one_step/s000-009/alpha.parquet",
+    "null_space/null_space.parquet",
+)
+IGNORED = (
+    "partition/mnist/s000-009/partition.parquet",
+    "train/mnist/s000-009/history.safetensors",
+    "train/mnist/s000-009/sensitivity.parquet",
+    "train/mnist/s000-009/curves.parquet",
+    "train/mnist/s000-009/log.txt",
+    "unlearn/mnist/sifu/s000-009/weights.safetensors",
+    "unlearn/mnist/sifu/s000-009/curves.parquet",
+    "report/tables/statistics.csv",
+    "report/figures/requests.pdf",
+)
+
+
+def test_what_git_keeps_of_a_replication(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / ".gitignore").write_text((REPO / ".gitignore").read_text())
+    for name in (*KEPT, *IGNORED):
+        path = tmp_path / REPLICATION / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    (tmp_path / "results" / "other.parquet").touch()
+    assert {str(path.relative_to(tmp_path / REPLICATION)) for path in kept_in_git(tmp_path)} == set(KEPT)

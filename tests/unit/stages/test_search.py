@@ -236,7 +236,7 @@ def test_recovery_ends_with_the_searchs_rounds(trained: Block, tmp_path: Path) -
     assert table["rounds"].tolist() == [3 + (int(count) - 1) // 5 for count in rounds]
 
 
-@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("size", [4, pytest.param(2, marks=pytest.mark.long)])
 def test_values_in_one_batch_are_those_alone(
     trained: Block, tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

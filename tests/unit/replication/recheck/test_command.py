@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -45,12 +46,27 @@ def test_cells_that_are_run_again_agree(small_run: Path, capsys: pytest.CaptureF
     )
 
 
+@pytest.fixture(scope="module")
+def again_of(small_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[CellKey], Path]:
+    """The folder of a cell that was run again: all its requests, once for all tests that read it."""
+
+    @cache
+    def made(scenario: str, variant: str, stop: str, seed: int) -> Path:
+        folder = tmp_path_factory.mktemp("again")
+        machine = Machine(small_run / "config", small_run / "results", small_run, "cpu")
+        rerun(CellKey(scenario, variant, stop, seed, 1), machine, folder)
+        return folder
+
+    return lambda cell: made(*cell[:4])
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_named_cell_is_the_same_to_the_digit(small_run: Path, tmp_path: Path, variant: str) -> None:
+def test_a_named_cell_is_the_same_to_the_digit(
+    small_run: Path, again_of: Callable[[CellKey], Path], variant: str
+) -> None:
     """With a training of its own, too: the search is the stored one."""
     cell = CellKey("smoke", variant, "target", 1, 3)
-    rerun(cell, Machine(small_run / "config", small_run / "results", small_run, "cpu"), tmp_path)
-    stored, again = (read_tables(folder) for folder in (small_run / "results", tmp_path))
+    stored, again = (read_tables(folder) for folder in (small_run / "results", again_of(cell)))
     found = compare(cell, stored, again, elsewhere=False)
     quantities = ["status", "rounds", *(f"accuracy, {subset}" for subset in ("forget", "forgotten", "retain"))]
     assert [(number.request, number.quantity) for number in found] == [(u, q) for u in (1, 2, 3) for q in quantities]
@@ -58,13 +74,12 @@ def test_a_named_cell_is_the_same_to_the_digit(small_run: Path, tmp_path: Path, 
     assert set(again.cells["stop"]) == {"target"}, "other limits were run, too"
 
 
-def test_a_budget_is_run_under_its_own_rule(small_run: Path, tmp_path: Path) -> None:
-    cell = CellKey("smoke", "sifu", "budget_50", 0, 1)
-    rerun(cell, Machine(small_run / "config", small_run / "results", small_run, "cpu"), tmp_path)
-    found = compare(cell, read_tables(small_run / "results"), read_tables(tmp_path), elsewhere=False)
+def test_a_budget_is_run_under_its_own_rule(small_run: Path, again_of: Callable[[CellKey], Path]) -> None:
+    cell = CellKey("smoke", "sifu", "budget_50", 1, 1)
+    found = compare(cell, read_tables(small_run / "results"), read_tables(again_of(cell)), elsewhere=False)
     assert len(found) == 3 * 5
     assert all(number.stored == number.again for number in found)
-    assert named_cell("smoke/sifu/0/budget_50", read_stored_run(small_run / "results")) == cell._replace(request=3)
+    assert named_cell("smoke/sifu/1/budget_50", read_stored_run(small_run / "results")) == cell._replace(request=3)
     assert named_cell("smoke/sifu/0", read_stored_run(small_run / "results")).stop == "target"
 
 
@@ -168,15 +183,15 @@ def rounds_in(folder: Path, seed: int) -> int:
 
 
 @pytest.mark.parametrize(("variant", "stop"), [("sifu", "target"), ("sifu", "budget_50"), ("dp_smoke", "budget_50")])
-def test_what_a_cell_costs_is_what_is_run_for_it(small_run: Path, tmp_path: Path, variant: str, stop: str) -> None:
+def test_what_a_cell_costs_is_what_is_run_for_it(
+    small_run: Path, again_of: Callable[[CellKey], Path], variant: str, stop: str
+) -> None:
     """On the same machine a re-run takes the rounds that are stored: both trainings of DP, and the target next to
     a budget.
     """
     cell = CellKey("smoke", variant, stop, 1, 1)
-    machine = Machine(small_run / "config", small_run / "results", small_run, "cpu")
-    rerun(cell, machine, tmp_path)
-    needed = pace_of(machine.config, cell.scenario, machine.data_root).needed
-    assert read_stored_run(small_run / "results").rounds(cell, own(cell), needed) == rounds_in(tmp_path, 1)
+    needed = pace_of(small_run / "config", cell.scenario, small_run).needed
+    assert read_stored_run(small_run / "results").rounds(cell, own(cell), needed) == rounds_in(again_of(cell), 1)
 
 
 def test_a_cell_can_be_run_again_in_its_block(

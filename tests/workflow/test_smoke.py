@@ -1,0 +1,124 @@
+"""One run of config/smoke.yaml, its tables, and what a change re-runs. The tests of this file build on one another.
+
+tests/workflow/test_whole.py does the same with every kind of scenario and method.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sifu.catalog.figures import FIGURES
+from sifu.plan.load import load_variant
+from sifu.plan.stage_spec import REPORT_FILES, STAGES
+from sifu.stages.choice import chosen_values
+from sifu.store.parquet import read_stamp, read_table
+from sifu.store.paths import FIGURE_KINDS
+from sifu.store.schemas import ALPHA, CELLS, METRICS, REQUEST_SETS, SCENARIO_SEARCH, SWEEP
+from tests.workflow.conftest import ONCE, SMOKE, Checkout, parse_plan
+
+CONFIG = ("--configfile", "config/smoke.yaml")
+BLOCK, SEARCHED = "s000-001", "s1000000-1000000"
+
+
+@pytest.fixture(scope="module")
+def done(checkout: Checkout) -> Checkout:
+    result = checkout.snakemake(*CONFIG)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert parse_plan(result.stdout + result.stderr) == SMOKE
+    return checkout
+
+
+@pytest.fixture(scope="module")
+def results(done: Checkout) -> Path:
+    return done.root / "results" / "smoke"
+
+
+def test_every_planned_cell_has_its_files_and_rows(results: Path) -> None:
+    folder = results / "train" / "smoke" / BLOCK
+    assert all((folder / file).exists() for file in (*STAGES["train"].outputs, "log.txt"))
+    assert read_table(folder / "cells.parquet", CELLS)["seed"].tolist() == [0, 1]
+    for variant in ("scratch", "sifu", "dp_smoke"):
+        cells = read_table(results / "unlearn" / "smoke" / variant / BLOCK / "cells.parquet", CELLS)
+        assert len(cells) == 2 * 3 * 2  # seeds, requests, stop rules
+        assert set(cells["status"]) <= {"done", "not_reached"}
+    metrics = read_table(results / "verify" / "smoke" / BLOCK / "metrics.parquet", METRICS)
+    assert set(metrics["variant"]) == {"scratch", "sifu", "dp_smoke"}
+
+
+def test_every_side_experiment_has_its_rows(results: Path) -> None:
+    swept = read_table(results / "sweep" / "smoke" / BLOCK / "sweep.parquet", SWEEP)
+    assert sorted(set(swept["sigma"])) == [0.001, 0.1]
+    sets = read_table(results / "request_sets" / "smoke" / BLOCK / "request_sets.parquet", REQUEST_SETS)
+    assert set(zip(sets["variant"], sets["set"], strict=True)) == {(v, n) for v in ("scratch", "sifu") for n in (0, 1)}
+    changed = read_table(results / "alpha_sweep" / "smoke" / "no_momentum" / BLOCK / "alpha.parquet", ALPHA)
+    assert set(changed["change"]) == {"no_momentum"}
+
+
+def test_the_report_is_complete(results: Path) -> None:
+    report = results / "report"
+    assert all((report / "tables" / file).exists() for file in REPORT_FILES)
+    assert all((report / "figures" / f"{name}.{kind}").exists() for name in FIGURES for kind in FIGURE_KINDS)
+    page = (report / "report.html").read_text()
+    assert "planned tables are missing" not in page
+    assert "snakemake --cores 4 --configfile config/smoke.yaml" in page
+
+
+def test_a_searched_value_is_the_one_that_is_used(done: Checkout, results: Path) -> None:
+    search = load_variant(done.root / "config" / "variants.yaml", "dp_smoke").search
+    assert search is not None
+    clip = chosen_values(results / "search" / "smoke" / "dp_smoke" / SEARCHED / "search.parquet", search)["clip"]
+    for stage in ("train", "unlearn"):
+        stamp = read_stamp(results / stage / "smoke" / "dp_smoke" / BLOCK / "cells.parquet")
+        assert f'"clip": {clip}' in stamp["settings"]
+        assert f'"update_clip": {clip}' in stamp["settings"]
+
+
+def test_a_scenarios_search_is_stored_and_shown(results: Path) -> None:
+    path = results / "scenario_search" / "smoke" / "clip" / SEARCHED / "scenario_search.parquet"
+    table = read_table(path, SCENARIO_SEARCH)
+    assert table.loc[table["used"], "value"].tolist() == ["null"]
+    assert table["chosen"].sum() == 1
+    assert "| smoke | federation.clip | 5 |" in (results / "report" / "tables" / "scenario_search.md").read_text()
+
+
+def test_running_again_does_nothing(done: Checkout) -> None:
+    assert done.plan(*CONFIG) == {}
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "plan"),
+    [
+        ("sifu/federation/engine.py", "", "\nEDITED = True\n", SMOKE | {"figure": 8}),
+        ("config/scenarios.yaml", "label: Smoke\n", "label: Smoke again\n", ONCE),
+    ],
+    ids=["code", "setting"],
+)
+def test_an_edit_reruns_the_stages_that_use_it(
+    done: Checkout, file: str, old: str, new: str, plan: dict[str, int]
+) -> None:
+    """The engine: everything but partitions and the null space. A label: the report alone."""
+    path = done.root / file
+    before = path.read_text()
+    path.write_text(before.replace(old, new) if old else before + new)
+    kept = ("null_space", "partition")
+    try:
+        assert done.plan(*CONFIG) == {rule: count for rule, count in plan.items() if rule not in kept}
+    finally:
+        path.write_text(before)
+
+
+def test_a_failed_stage_is_one_sentence_and_leaves_nothing(done: Checkout, results: Path) -> None:
+    """A partition that cannot be read: the job fails, says why in its log, and no table appears."""
+    (results / "partition" / "smoke" / BLOCK / "partition.parquet").write_text("junk")
+    folder = results / "train" / "smoke" / BLOCK
+    (folder / "cells.parquet").unlink()
+    target = str((folder / "cells.parquet").relative_to(done.root))
+    result = done.snakemake(*CONFIG, "--rerun-triggers", "mtime", "--", target)
+    assert result.returncode != 0
+    log = (folder / "log.txt").read_text()
+    assert "error: " in log
+    assert "is not a readable Parquet file" in log
+    assert "Traceback" not in log
+    assert not (folder / "cells.parquet").exists()
