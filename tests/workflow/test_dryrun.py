@@ -13,15 +13,15 @@ from tests.workflow.conftest import ONCE, SMOKE, Checkout, parse_plan
 
 
 def test_default_config(checkout: Checkout) -> None:
-    """4 seeds in one block; 11, 7 and 7 variants, 2 with a search (on a block of its own) and a training.
+    """3 seeds in one block; 11, 7 and 7 variants, 2 with a training of their own.
 
     Its commands quote names with spaces.
     """
     result = checkout.snakemake("-n", "-p", "--config", "results='my results'")
     assert result.returncode == 0, result.stderr
     plan = parse_plan(result.stdout + result.stderr)
-    blocks = {"partition": 4, "train": 3, "unlearn": 25, "verify": 3, "alpha": 3, "sweep": 1, "request_sets": 1}
-    assert plan == ONCE | {"search": 2, "train_variant": 2, "alpha_sweep": 2} | blocks
+    blocks = {"partition": 3, "train": 3, "unlearn": 25, "verify": 3, "alpha": 3, "sweep": 1, "request_sets": 1}
+    assert plan == ONCE | {"train_variant": 2, "alpha_sweep": 2} | blocks
     assert sum(plan.values()) <= 60
     assert "--results 'my results'" in result.stdout + result.stderr
 
