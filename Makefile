@@ -5,18 +5,16 @@ BIN := $(VENV)/bin
 CORES ?= 4
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 CONFIG ?= config/config.yaml
-UV := uv==0.13.7
 
 # Start-up of every job is dominated by imports: let Python keep its compiled files.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run report unlock test test-all test-cluster test-cluster-whole test-faults test-protections test-load lint format docs bench smoke mnist paper verify-paper clean help
+.PHONY: run report search unlock test test-all test-cluster test-cluster-whole test-faults test-protections test-load lint format docs bench smoke mnist paper verify-paper clean help
 
 ##@ Everyday
 
-run: $(VENV)/.ok  ## set up, then run the default job (CONFIG=..., CORES=...)
-	$(BIN)/snakemake --cores $(CORES) --configfile $(CONFIG)
-	$(BIN)/python -m sifu summary --config $(CONFIG)
+run: $(VENV)/.ok  ## set up, then run the default job (CONFIG=..., CORES=...; SCROLL=1 shows all that is printed)
+	@$(BIN)/python -m sifu run --config $(CONFIG) --cores $(CORES) $(if $(SCROLL),--scroll)
 
 smoke: $(VENV)/.ok  ## every stage, in one or two minutes
 	$(MAKE) run CONFIG=config/smoke.yaml
@@ -33,6 +31,9 @@ help:  ## this list
 	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 ##@ Configs and the replication
+
+search: $(VENV)/.ok  ## search again for the settings that the default job takes as found before
+	$(MAKE) run CONFIG=config/search.yaml
 
 mnist: $(VENV)/.ok  ## MNIST with the paper's settings, and the strongly convex case; data from SIFU_DATA_ROOT
 	$(MAKE) run CONFIG=config/mnist.yaml
@@ -99,13 +100,8 @@ unlock: $(VENV)/.ok  ## after a run that was killed: remove Snakemake's lock (CO
 
 clean:  ## remove results and caches, keep the environment
 	rm -rf results/sweep results/request_sets results/partition results/train results/unlearn results/verify results/alpha results/alpha_sweep results/report results/smoke results/whole \
-	  results/search results/scenario_search results/null_space results/mnist .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	  results/search results/scenario_search results/default_search results/null_space results/mnist .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-# uv installs in seconds; where it cannot be had, pip does the same in minutes.
 $(VENV)/.ok: pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PY) -m venv $(VENV)
-	{ $(BIN)/python -m pip install -q --disable-pip-version-check "$(UV)" && \
-	  UV_FIND_LINKS="$${UV_FIND_LINKS:-$$PIP_FIND_LINKS}" \
-	  $(BIN)/uv pip install -q --python $(BIN)/python -c constraints.txt -e '.[dev,slurm]'; } || \
-	  $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev,slurm]'
-	touch $@
+	@sh workflow/install.sh "$(PY)" "$(VENV)"
+	@touch $@

@@ -11,7 +11,7 @@ from snakemake.utils import min_version
 min_version("9.0")
 
 
-configfile: "config/config.yaml"
+configfile: f"{workflow.basedir}/config/config.yaml"  # of this checkout, wherever Snakemake is started
 
 
 include: "workflow/rules/common.smk"
@@ -26,3 +26,17 @@ rule all:
     default_target: True
     input:
         TARGETS.everything(),
+
+
+# jobs of this machine share one process that has imported the libraries: sifu/cli/warm.py
+onstart:
+    if workflow.local_exec and workflow.is_main_process:
+        WARM.start()
+
+
+onsuccess:
+    WARM.stop()
+
+
+onerror:
+    WARM.stop()

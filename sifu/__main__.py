@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
-from sifu.cli.main import main
+from sifu.cli import warm
+
+
+def main() -> int:
+    """Run a command: by the warm process where there is one, else here."""
+    code = warm.hand_over(sys.argv[1:]) if warm.VARIABLE in os.environ else None
+    if code is not None:
+        return code
+    from sifu.cli.main import main as run
+
+    return run()
+
 
 if __name__ == "__main__":
     sys.exit(main())

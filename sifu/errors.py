@@ -2,6 +2,27 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
+_OTHER_WORDS = {"gpu": "cuda"}  # what is meant by a word that looks like something else
+
+
+def did_you_mean(word: object, names: Iterable[str]) -> str:
+    """` (did you mean sifu?)` for a word that is close to one of the names; else nothing."""
+    names, other = list(names), _OTHER_WORDS.get(str(word))
+    close = [other] if other in names else difflib.get_close_matches(str(word), names, n=1)
+    return f" (did you mean {close[0]}?)" if close else ""
+
+
+def _short(value: object) -> str:
+    """A value as Python writes it, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+_LONGEST = 120  # characters of a refused value
+
 
 class SifuError(Exception):
     """Bad input. The message is one sentence that says what is wrong, where, and what to do."""
@@ -24,7 +45,7 @@ class ConfigError(SifuError):
 
     def __init__(self, key: str, value: object, allowed: str) -> None:
         self.key, self.value, self.allowed = key, value, allowed
-        super().__init__(f"{key}: {value!r} is refused; allowed: {allowed}")
+        super().__init__(f"{key}: {_short(value)} is refused; allowed: {allowed}")
 
     def inside(self, path: str) -> ConfigError:
         """The same refusal with `path` in front of its key."""

@@ -14,7 +14,7 @@ from sifu.bench.rounds import Row, bench_rounds
 from sifu.bench.trainings import TrainingRow, bench_training
 from sifu.config.fields import build
 from sifu.config.scenario import Scenario
-from sifu.errors import ConfigError
+from sifu.errors import ConfigError, did_you_mean
 from sifu.hardware.device import choose_device, device_name
 from sifu.plan.load import load_scenario, read_yaml
 from sifu.store.provenance import commit
@@ -77,7 +77,7 @@ class Bench:
 def _scenario(name: str) -> Scenario:
     scenarios = read_yaml(SCENARIOS)
     if name not in scenarios:
-        raise ConfigError("--scenarios", name, f"one of {', '.join(scenarios)}")
+        raise ConfigError("--scenarios", name, f"one of {', '.join(scenarios)}{did_you_mean(name, scenarios)}")
     return build(Scenario, scenarios[name], f"scenarios.{name}")
 
 

@@ -22,22 +22,13 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from sifu.certificate.gaussian import epsilon_at
+from sifu.certificate.stretch import Stretch, Stretches
 from sifu.config.federation import Federation
 from sifu.errors import SifuError
 
 _GRID, _GROUP_GRID = 5e-3, 5e-2  # spacing of privacy losses; epsilon is too large by about this much, never too small
 _MULTIPLIERS = (0.2, 1000.0)  # range that is searched for the noise
 logging.getLogger("absl").setLevel(logging.ERROR)  # it warns about every Renyi order that it skips
-
-
-class Stretch(NamedTuple):
-    """Rounds with the same clients."""
-
-    clients: int  # that could be sampled
-    rounds: int
-
-
-Stretches = tuple[Stretch, ...]
 
 
 def noise_multiplier(federation: Federation) -> float:
@@ -64,10 +55,14 @@ def spent_epsilon(federation: Federation, stretches: Stretches, delta: float, gr
 
 def _poisson_epsilon(federation: Federation, stretches: Stretches, delta: float, group: int) -> float:
     noise, expected = noise_multiplier(federation), federation.clients_per_round
-    parts = [
-        _poisson_round(noise, min(1.0, expected / clients), group).self_compose(rounds) for clients, rounds in stretches
-    ]
+    parts = [_poisson_rounds(noise, min(1.0, expected / clients), group, rounds) for clients, rounds in stretches]
     return float(reduce(lambda total, part: total.compose(part), parts).get_epsilon_for_delta(delta))
+
+
+@lru_cache(maxsize=1024)
+def _poisson_rounds(noise: float, chance: float, group: int, rounds: int) -> Any:
+    """The privacy loss of `rounds` Poisson rounds; kept, as every request adds to the same past."""
+    return _poisson_round(noise, chance, group).self_compose(rounds)
 
 
 @lru_cache(maxsize=256)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from sifu.certificate.accountant import Stretch, Stretches
 from sifu.certificate.sensitivity import sampled
+from sifu.certificate.stretch import Stretch, Stretches
 from sifu.config.federation import Federation
 from sifu.federation.segment import Segment
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
+
+from sifu.errors import did_you_mean
 
 EVERYDAY, REPORTS, STAGE, CERTIFICATES, REPLICATION, UPKEEP = (
     "everyday",
@@ -15,6 +18,27 @@ EVERYDAY, REPORTS, STAGE, CERTIFICATES, REPLICATION, UPKEEP = (
     "upkeep of the suite",
 )
 Command = Callable[[argparse.Namespace], int | None]
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that refuses in one sentence, and knows what a misspelt command or option may have meant."""
+
+    def error(self, message: str) -> NoReturn:
+        wrong = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        if wrong:
+            names = re.findall(r"[\w-]+", wrong[2])
+            message = (
+                message.partition(" (choose")[0] + did_you_mean(wrong[1], names) + f"; allowed: {', '.join(names)}"
+            )
+        self.exit(2, f"error: {message}; see `{self.prog} --help`\n")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """As before, but a sub-command refuses what it does not know by itself, as it knows its own options."""
+        parsed, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            options = re.findall(r"--[a-z-]+", self.format_help())
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{did_you_mean(unknown[0], options)}")
+        return parsed, unknown
 
 
 class Commands:

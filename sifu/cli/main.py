@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 from sifu import __version__
 from sifu.cli.certificates import add_certificates
-from sifu.cli.commands import Commands
+from sifu.cli.commands import Commands, Parser
 from sifu.cli.replication import add_replication
 from sifu.cli.report import add_report
+from sifu.cli.run import add_run
 from sifu.cli.stages import add_stages
 from sifu.cli.upkeep import add_upkeep
 from sifu.errors import SifuError
@@ -19,28 +21,37 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a sub-command; bad input ends with one sentence on stderr and the exit code 2."""
     parsed = parser().parse_args(arguments)
     try:
-        return int(parsed.command(parsed) or 0)  # a command that only prints returns nothing
+        code = int(parsed.command(parsed) or 0)  # a command that only prints returns nothing
+        sys.stdout.flush()  # here, where a reader that is gone is no error
+        return code
     except BrokenPipeError:  # the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python itself writes at its end
         return 0
-    except (SifuError, OSError) as error:  # OSError: a folder that is a file, a full disk
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    except SifuError as error:
+        return _refused(str(error))
+    except OSError as error:  # a folder that is a file, a full disk
+        return _refused(f"{error.strerror}: {error.filename}" if error.filename else str(error))
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
 
 
+def _refused(sentence: str) -> int:
+    print(f"error: {sentence}", file=sys.stderr)
+    return 2
+
+
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    parser = argparse.ArgumentParser(
-        prog="sifu",
+    parser = Parser(
+        prog="python -m sifu",
         usage="python -m sifu COMMAND [options]",
         description="A benchmark suite for federated unlearning.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=__version__)
     commands = Commands(parser)
-    for add in (add_report, add_stages, add_certificates, add_replication, add_upkeep):
+    for add in (add_run, add_report, add_stages, add_certificates, add_replication, add_upkeep):
         add(commands)
     parser.epilog = commands.overview()
     return parser

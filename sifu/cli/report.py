@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sifu.cli.commands import EVERYDAY, REPORTS, Command, Commands
 from sifu.config.fields import build
 from sifu.config.run import Run
-from sifu.errors import ConfigError
+from sifu.errors import ConfigError, did_you_mean
 from sifu.plan.load import load_suite, read_yaml
 from sifu.store import paths
 
@@ -90,12 +90,14 @@ def _report(parsed: argparse.Namespace) -> None:
 
 def _figure(parsed: argparse.Namespace) -> None:
     from sifu.catalog.figures import FIGURES
+    from sifu.catalog.unlisted import missing_line
     from sifu.stages.figure import run_figure
 
     plan = _plan(parsed)
     for name in parsed.names or FIGURES:
         if name not in FIGURES:
-            raise ConfigError("figure", name, " | ".join(FIGURES))
+            close = missing_line("figures", name) or did_you_mean(name, FIGURES)
+            raise ConfigError("figure", name, " | ".join(FIGURES) + close)
         run_figure(plan, name, paths.report_folder(plan.results))
         print(f"figure: {paths.figure_file(paths.report_folder(plan.results), name, 'png')}")
 

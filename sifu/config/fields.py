@@ -13,15 +13,15 @@ If the type of a field is a union of settings classes, the key `kind` chooses th
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import re
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass
+from functools import cache
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
-from sifu.errors import ConfigError
+from sifu.errors import ConfigError, SifuError, did_you_mean
 
 T = TypeVar("T")
 
@@ -31,6 +31,7 @@ class Allowed(NamedTuple):
 
     text: str
     test: Callable[[Any], bool]
+    hint: Callable[[Any], str] = lambda value: ""  # what may have been meant by a value that does not pass
 
 
 def at_least(low: float) -> Allowed:
@@ -53,8 +54,9 @@ def from_to(low: float, high: float) -> Allowed:
     return Allowed(f"{low} to {high}", lambda v: low <= v <= high)
 
 
-def one_of(names: Sequence[str]) -> Allowed:
-    return Allowed(" | ".join(names), lambda v: v in names)
+def one_of(names: Sequence[str], hint: Callable[[Any], str] = lambda value: "") -> Allowed:
+    """One of some names; `hint` may know more of a name that is none of them than which of them is close."""
+    return Allowed(" | ".join(names), lambda v: v in names, lambda v: hint(v) or did_you_mean(v, names))
 
 
 def file_name() -> Allowed:
@@ -72,7 +74,14 @@ def inner_folder() -> Allowed:
 
 def setting(meaning: str, allowed: Allowed | None = None, *, default: Any = MISSING) -> Any:
     """A field of a settings class: its meaning (with unit), its allowed values, its default."""
+    _refuse_misplaced(meaning, allowed)
     return dataclasses.field(default=default, metadata={"meaning": meaning, "allowed": allowed})
+
+
+def _refuse_misplaced(meaning: object, allowed: object) -> None:
+    if not isinstance(meaning, str) or not isinstance(allowed, Allowed | None):
+        example = 'setting("what it means", at_least(1), default=2)'
+        raise SifuError(f"setting({meaning!r}, ...): write its meaning, then what is allowed, such as {example}")
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(setting,))
@@ -81,10 +90,9 @@ def settings(cls: type[T]) -> type[T]:
 
     if "__dataclass_params__" in vars(cls):  # it is one already: doing it twice would lose what the fields mean
         return cls
-    if "__post_init__" in vars(cls):
-        raise TypeError(
-            f"{cls.__name__} has a __post_init__, which settings need for themselves: write `refuse` instead"
-        )
+    for name in ("__init__", "__post_init__"):
+        if name in vars(cls):
+            raise SifuError(f"{cls.__name__} has its own {name}, which settings need: write `refuse(self)` instead")
 
     def __post_init__(self: Any) -> None:
         for field in dataclasses.fields(self):
@@ -93,7 +101,24 @@ def settings(cls: type[T]) -> type[T]:
             self.refuse()
 
     cls.__post_init__ = __post_init__  # type: ignore[attr-defined]
-    return dataclass(frozen=True, kw_only=True)(cls)
+    try:
+        made = dataclass(frozen=True, kw_only=True)(cls)
+    except (TypeError, ValueError) as error:  # a field without a type, a default that is a list
+        raise SifuError(f"the settings of {cls.__name__}: {error}; {_FIELD}") from None
+    refuse_plain_fields(made)
+    return made
+
+
+_FIELD = 'write a setting as `every: int = setting("what it means", at_least(1), default=2)` (sifu/config/fields.py)'
+
+
+def refuse_plain_fields(cls: type) -> None:
+    """Refuse a field that was not made by `setting`: nobody could know what it means."""
+    for field in dataclasses.fields(cls):
+        if "meaning" not in field.metadata:
+            inherited = any(hasattr(base, field.name) for base in cls.__mro__[1:])
+            advice = f"it is no setting, so write `{field.name} = ...` without a type" if inherited else _FIELD
+            raise SifuError(f"{cls.__name__} has a type but no meaning for `{field.name}`: {advice}")
 
 
 def _check(field: dataclasses.Field[Any], value: Any) -> None:
@@ -101,15 +126,19 @@ def _check(field: dataclasses.Field[Any], value: Any) -> None:
     if allowed is None or value is None:
         return
     for item in value if isinstance(value, tuple) else (value,):
-        if not allowed.test(item):
-            raise ConfigError(field.name, item, allowed.text)
+        try:
+            passes = allowed.test(item)
+        except TypeError:  # a default of the wrong type: what a user writes is converted before
+            passes = False
+        if not passes:
+            raise ConfigError(field.name, item, allowed.text + allowed.hint(item))
 
 
 def build(cls: type[T], data: object, path: str) -> T:
     """A settings object from plain YAML data; `path` is the place of the data, for error messages."""
     if not isinstance(data, Mapping):
         raise ConfigError(path, data, "a mapping with the keys " + ", ".join(_names(cls)))
-    hints = typing.get_type_hints(cls)
+    hints = _hints(typing.cast(Any, cls))
     refuse_unknown(cls, data, path)
     values = {name: _convert(hints[name], value, _inner(path, name)) for name, value in data.items() if name != "kind"}
     for field in dataclasses.fields(cls):  # type: ignore[arg-type]
@@ -119,6 +148,15 @@ def build(cls: type[T], data: object, path: str) -> T:
         return cls(**values)
     except ConfigError as error:
         raise error.inside(path) from None
+
+
+@cache
+def _hints(cls: type[Any]) -> dict[str, Any]:
+    """The types of a class's fields; making them of text takes longer than all else here."""
+    try:
+        return typing.get_type_hints(cls)
+    except NameError as error:
+        raise SifuError(f"a type of {cls.__name__} is unknown when it is used: {error}; import it at the top") from None
 
 
 def _inner(path: str, name: str) -> str:
@@ -135,19 +173,27 @@ def refuse_unknown(cls: type, data: Mapping[Any, Any], path: str) -> None:
     names = _names(cls)
     for key in data:
         if key not in names:
-            close = difflib.get_close_matches(str(key), names, n=1)
-            hint = f" (did you mean {close[0]}?)" if close else ""
-            raise ConfigError(_inner(path, str(key)), data[key], "only the keys " + ", ".join(names) + hint)
+            some = "only the keys " + ", ".join(names) + did_you_mean(key, names)
+            none = f"nothing, as {getattr(cls, 'name', cls.__name__)} has no settings"
+            raise ConfigError(_inner(path, str(key)), data[key], some if names else none)
 
 
 def _convert(hint: Any, value: object, path: str) -> Any:
     """`value` as the type `hint`, or a refusal that names `path`."""
     options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    if type(None) not in options:
+        return _convert_value(options, value, path)
     if value is None:
-        if type(None) in options:
-            return None
-        raise ConfigError(path, value, _type_text(hint))
-    options = tuple(option for option in options if option is not type(None))
+        return None
+    try:
+        return _convert_value(tuple(option for option in options if option is not type(None)), value, path)
+    except ConfigError as error:
+        if error.key != path:  # something inside of it
+            raise
+        raise ConfigError(path, value, f"{error.allowed}, or null") from None
+
+
+def _convert_value(options: tuple[Any, ...], value: object, path: str) -> Any:
     if all(dataclasses.is_dataclass(option) for option in options):
         return build(_choose(options, value, path), value, path)
     return _convert_plain(options[0], value, path)
@@ -160,7 +206,7 @@ def _choose(options: tuple[Any, ...], value: object, path: str) -> type:
     kinds = {option.kind: option for option in options}
     kind = value.get("kind") if isinstance(value, Mapping) else value
     if not isinstance(kind, str) or kind not in kinds:
-        raise ConfigError(f"{path}.kind", kind, " | ".join(kinds))
+        raise ConfigError(f"{path}.kind", kind, " | ".join(kinds) + did_you_mean(kind, kinds))
     return kinds[kind]
 
 
@@ -178,6 +224,9 @@ def _convert_plain(hint: Any, value: object, path: str) -> Any:
         if not abs(value) < 1e300:  # also refuses nan
             raise ConfigError(path, value, "a finite number")
         return float(value)
+    if hint not in _TYPE_TEXTS:
+        possible = "int, float, bool, str, tuple[int, ...], dict[str, Any], or a class with @settings"
+        raise SifuError(f"the type of the setting {path} is {getattr(hint, '__name__', hint)}; allowed: {possible}")
     if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
         raise ConfigError(path, value, _type_text(hint))
     return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sifu.catalog.datasets import DATASETS, SOURCES
 from sifu.catalog.models import MODELS
+from sifu.catalog.unlisted import hint
 from sifu.config.certificate import Certificate
 from sifu.config.federation import Federation, Target
 from sifu.config.fields import at_least, between, one_of, setting, settings
@@ -16,7 +17,7 @@ from sifu.errors import ConfigError
 class Dataset:
     """Which images."""
 
-    name: str = setting("which dataset", one_of(tuple(DATASETS)))
+    name: str = setting("which dataset", one_of(tuple(DATASETS), hint("datasets")))
     source: str = setting(
         "where its files come from; `auto` uses torchvision's layout if it exists, else Parquet; "
         "every table records which one was used",
@@ -43,7 +44,7 @@ class Scenario:
     label: str = setting("name in figures and tables")
     dataset: Dataset = setting("which images")
     partition: Partition = setting("which client holds which examples")
-    model: str = setting("which model", one_of(tuple(MODELS)))
+    model: str = setting("which model", one_of(tuple(MODELS), hint("models")))
     federation: Federation = setting("how a round trains")
     stop: Target = setting("when training and recovery end")
     certificate: Certificate = setting("what is promised to the forgotten clients")

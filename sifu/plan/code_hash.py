@@ -56,17 +56,18 @@ def _file(module: str) -> Path | None:
 
 
 @cache
-def _tree(module: str) -> ast.Module:
+def source_of(module: str) -> ast.Module:
+    """The source of a module of this package, parsed."""
     path = _file(module)
     if path is None:
         raise ModuleNotFoundError(f"no module {module} under {_PACKAGE}")
-    return ast.parse(path.read_text())
+    return ast.parse(path.read_text(), str(path))
 
 
 @cache
 def _meaning(module: str) -> str:
     """What a module says, without comments, docstrings and layout: the same text under every version of Python."""
-    return _plain(_tree(module))
+    return _plain(source_of(module))
 
 
 def _plain(node: object) -> str:
@@ -96,7 +97,7 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
 def _imports(module: str) -> list[str]:
     """Modules of this package that `module` names in an import, anywhere in it, and its parent packages."""
     names = []
-    for node in _statements(_tree(module)):
+    for node in _statements(source_of(module)):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and (node.level or not node.module):

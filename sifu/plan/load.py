@@ -12,51 +12,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from sifu.catalog.datasets import resolve_source
+from sifu.catalog.methods import METHODS
+from sifu.catalog.unlisted import missing_line
 from sifu.config.changed_scenario import changed_scenario, tried_scenario
 from sifu.config.fields import build, file_name
 from sifu.config.run import AlphaSweep, Run
 from sifu.config.scenario import Scenario
 from sifu.config.search import ScenarioSearch, Search, trials
 from sifu.config.variant import Variant
-from sifu.errors import ConfigError, DataError, SifuError
+from sifu.config.yaml_file import read_yaml as read_yaml  # the commands import it from here
+from sifu.errors import ConfigError, DataError, did_you_mean
 from sifu.plan.suite import Suite
 from sifu.plan.variants import method_of
 from sifu.store.paths import stage_folder
 from sifu.unlearning.method import OwnTraining
-
-try:  # in C, ten times as fast: every job of a cluster reads the configs
-    from yaml import CSafeLoader as SafeLoader
-except ImportError:  # PyYAML was built without it
-    from yaml import SafeLoader  # type: ignore[assignment]
-
-
-class _StrictLoader(SafeLoader):
-    """YAML that refuses a key written twice instead of keeping the last one."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [str(key.value) for key, _ in node.value]
-        for key in keys:
-            if keys.count(key) > 1:
-                raise ConfigError(f"line {node.start_mark.line + 1}", key, "each key once")
-        return super().construct_mapping(node, deep)
-
-
-def read_yaml(path: Path) -> dict[str, Any]:
-    """A YAML file as a mapping, or one sentence that says what is wrong with it."""
-    try:
-        data = yaml.load(path.read_text(), _StrictLoader)
-    except (OSError, UnicodeDecodeError) as error:
-        raise SifuError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
-    except yaml.YAMLError as error:
-        raise SifuError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
-    except ConfigError as error:
-        raise error.inside(str(path)) from None
-    if not isinstance(data, dict):
-        raise SifuError(f"{path} must hold a mapping of keys to values, not {type(data).__name__}")
-    return data
 
 
 def default_data_root(run: Run | None, environ: Mapping[str, str] = os.environ) -> Path:
@@ -127,7 +97,8 @@ def _refuse_searched_as(
 def _refuse_shown(run: Run) -> None:
     for name in run.shown or ():
         if name not in run.variants:
-            raise ConfigError("shown", name, f"some of the run's variants ({', '.join(run.variants)}); null: all")
+            some = ", ".join(run.variants) + did_you_mean(name, run.variants)
+            raise ConfigError("shown", name, f"some of the run's variants ({some}); null: all")
     if run.shown == ():
         raise ConfigError("shown", [], "at least one of the run's variants; null: all")
 
@@ -209,8 +180,16 @@ def read_named(cls: type, path: Path, key: str) -> dict[str, Any]:
 
 def _look_up(table: Mapping[str, Any], name: str, key: str) -> Any:
     if name not in table:
-        raise ConfigError(key, name, f"one of {', '.join(table)}")
+        close = _unnamed_method(name) if "variant" in key else ""
+        raise ConfigError(key, name, f"one of {', '.join(table)}{close or did_you_mean(name, table)}")
     return table[name]
+
+
+def _unnamed_method(name: str) -> str:
+    """For a method that is named where a variant should be, and has none of its name."""
+    if name not in METHODS:
+        return missing_line("methods", name)
+    return f" ({name} is a method: give it a line in variants.yaml, `{name}: {{label: {name}, method: {name}}}`)"
 
 
 def _with_data(

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sifu.catalog.lookup import resolve
-from sifu.catalog.methods import METHODS
 from sifu.config.certificate import Certificate
 from sifu.config.fields import build, to_plain
 from sifu.config.scenario import Scenario
 from sifu.config.variant import Variant
+from sifu.plan.method_check import check_method, method_class
 from sifu.unlearning.method import CertifiedMethod, Method
 
 
@@ -28,6 +27,6 @@ def method_of(name: str, variant: Variant, scenario: Scenario, searched: Mapping
 
 def build_method(name: str, settings: Mapping[str, Any], certificate: Certificate, path: str = "method") -> Method:
     """A method with its settings; one that promises something gets the certificate, unless its settings have one."""
-    cls: type[Method] = resolve(METHODS[name])
+    cls = method_class(name)
     promised = {"certificate": to_plain(certificate)} if issubclass(cls, CertifiedMethod) else {}
-    return build(cls, promised | dict(settings), path)
+    return check_method(build(cls, promised | dict(settings), path))

@@ -11,9 +11,13 @@ from typing import Any
 
 from sifu.config.blocks import uses_gpu
 from sifu.errors import SifuError
+from sifu.plan.catalog_check import check_catalogs
+from sifu.plan.command_line import with_types
 from sifu.plan.load import default_data_root, load_suite, read_yaml
+from sifu.plan.stage_spec import STAGES
 from sifu.plan.targets import Targets
 from sifu.store.timestamps import clamp_future_timestamps
+from sifu.store.writable import refuse_unwritable
 
 
 @dataclass(frozen=True)
@@ -41,12 +45,17 @@ def load_workflow(
     main: bool,
 ) -> WorkflowPlan:
     """The plan of `raw`, the merged config; `base`: the checkout; `configfiles`: first that of the command line."""
-    for file in configfiles:
-        read_yaml(file)  # stricter than Snakemake: no key twice
-    suite = load_suite(raw, base / "config")
+    files = [read_yaml(file) for file in configfiles]  # stricter than Snakemake: no key twice
+    check_catalogs()
+    suite = load_suite(with_types(raw, files), base / "config")
     for notice in suite.notices():
         print(notice, file=sys.stderr)
+    if not suite.scenarios:
+        raise SifuError(
+            "every scenario is left out, so there is nothing to run; is SIFU_DATA_ROOT, or data_root, right?"
+        )
     if main:
+        refuse_unwritable(suite.run.results, [*STAGES, "report"])
         _mend_timestamps(suite.run.results)
     # jobs run on other machines: this is one of theirs, or there is a number of jobs (a dry run has one, and one core)
     cluster = remote or (nodes is not None and cores != 1)

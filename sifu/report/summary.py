@@ -10,9 +10,13 @@ from rich.table import Table
 
 from sifu.config.run import Run
 from sifu.errors import StoreError
+from sifu.plan.report_plan import ReportPlan
 from sifu.plan.suite import Suite
+from sifu.report.in_short import in_short
+from sifu.report.results import Results
 from sifu.store.parquet import read_table
-from sifu.store.paths import report_folder, stage_folder, tables_folder
+from sifu.store.paths import report_folder, report_page, stage_folder, tables_folder
+from sifu.store.report_schemas import STATISTICS
 from sifu.store.schemas import CELLS, CURVES
 
 
@@ -37,6 +41,15 @@ def print_summary(run: Run) -> None:
     Console(width=max(100, Console().width)).print(table)
     _print_headline(report_folder(run.results))
     print(f"tables: {Path(run.results)}/<stage>/<scenario>/[<variant>/]<block>/*.parquet (columns: docs/results.md)")
+
+
+def print_findings(plan: ReportPlan) -> None:
+    """The run in five lines, and the file to open."""
+    report = report_folder(plan.results)
+    statistics = read_table(tables_folder(report) / "statistics.parquet", STATISTICS)
+    for line in in_short(Results(plan), statistics):
+        print(f"- {line}")
+    print(f"open {report_page(report)} (all tables: python -m sifu summary)")
 
 
 def _print_headline(report: Path) -> None:

@@ -59,6 +59,7 @@ class Block:
     def engine(self) -> Engine:
         """The engine of the block, with all its data."""
         device = choose_device(self.device, self.precision)
+        workers = workers_for(device, self.threads)  # first: one thread loads small images faster than several
         table = read_table(self.partition, PARTITION)
         if set(table["scenario"]) != {self.name}:
             raise StoreError(f"{self.partition} is not a partition of scenario {self.name}")
@@ -66,7 +67,6 @@ class Block:
         clients = load_clients(self.scenario, images, table, self.seeds).to(device)
         model = build_model(self.scenario.model, DATASETS[self.scenario.dataset.name])
         model.module.to(device)
-        workers = workers_for(device, self.threads)
         return Engine(model, clients, self.scenario.federation, workers, self.checkpoints)
 
     def pack_size(self) -> int:

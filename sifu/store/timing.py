@@ -1,9 +1,11 @@
-"""The time of a job, in a small file next to its tables. Tables hold nothing that differs when they are made again."""
+"""Time and memory of a job, in a small file next to its tables. Tables hold nothing that differs when made again."""
 
 from __future__ import annotations
 
 import json
 import math
+import resource
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +15,7 @@ from typing import NamedTuple
 from sifu.store.parquet import write_text
 
 _FILE = "time.json"
-_SNAKEMAKE = "benchmark.tsv"  # written by Snakemake next to the tables of training and unlearning
+_SNAKEMAKE = "benchmark.tsv"  # by Snakemake, in runs before time.json
 
 
 class JobTime(NamedTuple):
@@ -25,11 +27,14 @@ class JobTime(NamedTuple):
 
 @contextmanager
 def timed(folder: Path) -> Iterator[None]:
-    """Write when the `with` block began and how long it took, if no error occurred."""
-    began, start = time.time(), time.monotonic()
+    """Write when the `with` block began, how long it took, of that on the CPU (all threads), and the memory of the
+    process at most, if no error occurred.
+    """
+    began, start, cpu = time.time(), time.monotonic(), time.process_time()
     yield
     job = JobTime(round(began, 2), round(time.monotonic() - start, 2))
-    write_text(folder / _FILE, json.dumps(job._asdict()) + "\n")
+    used = {"cpu_seconds": round(time.process_time() - cpu, 2), "max_memory_mib": _max_memory()}
+    write_text(folder / _FILE, json.dumps(job._asdict() | used) + "\n")
 
 
 def read_job_time(folder: Path) -> JobTime:
@@ -50,6 +55,12 @@ def busy_seconds(jobs: Sequence[JobTime]) -> float:
         total += max(0.0, ended - max(began, until))
         until = max(until, ended)
     return total
+
+
+def _max_memory() -> int:
+    """The most memory that this process has held so far, in MiB."""
+    unit = 2**20 if sys.platform == "darwin" else 2**10  # bytes on macOS, KiB elsewhere
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // unit
 
 
 def _snakemake_seconds(path: Path) -> float | None:

@@ -13,7 +13,7 @@ from sifu.unlearning.lineage import Lineage, Node
 from sifu.unlearning.method import Method, Promise, Unlearned
 from sifu.unlearning.server import Server
 
-_EXPECTED = "return what server.recover gives, or Unlearned(segment, node)"
+_EXPECTED = "return what server.recover gives (a Segment), or Unlearned(segment, node)"
 
 
 def checked_answer(method: Method, returned: Any, lineage: Lineage, server: Server) -> Unlearned:
@@ -30,13 +30,13 @@ def checked_answer(method: Method, returned: Any, lineage: Lineage, server: Serv
 def _problem(returned: Any, lineage: Lineage, server: Server) -> str:
     """What is wrong with an answer; empty: nothing."""
     if not isinstance(returned, Unlearned):
-        return f"`unlearn` gave back {type(returned).__name__}: {_EXPECTED}"
+        return f"`unlearn` gave back {_words(returned)}: {_EXPECTED}"
     parts = [("segment", returned.segment, Segment), ("node", returned.node, Node)]
     if returned.promise is not None:
         parts.append(("promise", returned.promise, Promise))
     for name, part, expected in parts:
         if not isinstance(part, expected):
-            return f"the {name} that `unlearn` gave back is {type(part).__name__}: {_EXPECTED}"
+            return f"the {name} that `unlearn` gave back is {_words(part)}: {_EXPECTED}"
     for name, value, shape in _shapes(returned, lineage.segments[0].start):
         if not isinstance(value, Tensor) or value.shape != shape:
             found = list(value.shape) if isinstance(value, Tensor) else type(value).__name__
@@ -44,6 +44,13 @@ def _problem(returned: Any, lineage: Lineage, server: Server) -> str:
     if not server.has_trained(returned.segment):
         return "the segment that `unlearn` gave back was not trained by this server, or was changed since"
     return _node_problem(returned.node, lineage)
+
+
+def _words(value: Any) -> str:
+    """A value by its class; of a tensor also the shape."""
+    if value is None:
+        return "None"
+    return type(value).__name__ + (f" of shape {list(value.shape)}" if isinstance(value, Tensor) else "")
 
 
 def _shapes(answer: Unlearned, start: Tensor) -> list[tuple[str, Any, Any]]:

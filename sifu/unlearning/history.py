@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from torch import Tensor
 
-from sifu.certificate.accountant import Stretches
 from sifu.certificate.private_rounds import stretches_of
 from sifu.certificate.rules import Rules
+from sifu.certificate.stretch import Stretches
 from sifu.errors import MethodError
 from sifu.unlearning.kept import Kept
 from sifu.unlearning.lineage import Lineage, Node, Psi

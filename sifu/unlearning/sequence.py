@@ -69,12 +69,12 @@ def answer_requests(
     available = lineage.segments[0].available
     for number, clients in enumerate(forget, start=1):
         request = Request.of(number, clients, available)
-        server = Server(lineage.engine, request, stop_rule(request), scenario, progress, runner)
-        history = History(lineage, method.keeps, f"method {method.name}")
+        name, shape = f"method {method.name}", lineage.segments[0].start.shape
+        rule = stop_rule(request)
+        server = Server(lineage.engine, request, rule, scenario, progress, runner, method=name, shape=shape)
+        history = History(lineage, method.keeps, name)
         returned = method.unlearn(history, request.copy(), server, keys.fold("request", number))
-        unlearned = _judged(
-            checked_answer(method, returned, lineage, server), lineage, request, stop_rule(request).target
-        )
+        unlearned = _judged(checked_answer(method, returned, lineage, server), lineage, request, rule.target)
         answers.append(_answer(lineage, request, unlearned, server.spent, scenario))
         lineage, available = lineage.grow(unlearned.node, unlearned.segment), request.remain
     return answers

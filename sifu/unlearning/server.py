@@ -11,6 +11,7 @@ from sifu.certificate.rules import round_factor
 from sifu.config.certificate import Certificate
 from sifu.config.scenario import Scenario
 from sifu.core.keys import Keys
+from sifu.errors import MethodError
 from sifu.federation.engine import Engine
 from sifu.federation.packing import Runner
 from sifu.federation.rounds import Round
@@ -32,10 +33,13 @@ class Server:
         scenario: Scenario,
         progress: Progress | None = None,
         runner: Runner | None = None,  # None: the engine's own
+        *,
+        method: str = "this method",  # who asks, for messages
+        shape: torch.Size | None = None,  # [S, P] of the models that it may give; None: unknown
     ) -> None:
         self._engine, self._request, self._stop, self._progress = engine, request, stop, progress
         self._run = runner or engine.run
-        self.scenario = scenario
+        self.scenario, self._method, self._shape = scenario, method, shape
         nothing = torch.zeros(len(request.remain), dtype=torch.int64)
         self._spent = Work(nothing, nothing, nothing)
         self._trained: list[Segment] = []
@@ -47,6 +51,7 @@ class Server:
 
     def recover(self, start: Tensor, keys: Keys, at_most: Tensor | None = None) -> Segment:
         """FedAvg on the remaining clients from `start` [S, P], for `at_most` [S] rounds if that is given."""
+        self._refuse_others(start, "recover")
         stop = self._stop.after(self._spent.client_steps)
         if at_most is not None:
             stop = Stop(stop.target, stop.min_rounds, stop.max_rounds.minimum(at_most))
@@ -54,7 +59,15 @@ class Server:
 
     def hold(self, start: Tensor, keys: Keys) -> Segment:
         """The model as it is, without a single round; `done` where it meets the target."""
+        self._refuse_others(start, "hold")
         return self._train(start, keys, Stop(self._stop.target, 0, torch.zeros_like(self._stop.max_rounds)))
+
+    def _refuse_others(self, start: object, asked: str) -> None:
+        """Refuse anything but a model for every seed."""
+        if self._shape is not None and (not isinstance(start, Tensor) or start.shape != self._shape):
+            found = f"{list(start.shape)}" if isinstance(start, Tensor) else type(start).__name__
+            words = f"a model for each seed, a Tensor of shape {list(self._shape)}"
+            raise MethodError(f"{self._method} gave `server.{asked}` {found}, not {words}")
 
     def _train(self, start: Tensor, keys: Keys, stop: Stop) -> Segment:
         segment = self._run(

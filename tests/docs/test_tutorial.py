@@ -33,7 +33,7 @@ def quick(step: Step) -> Step:
 def test_make_smoke_runs_what_this_test_runs_in_its_place() -> None:
     makefile = (REPO / "Makefile").read_text()
     assert re.search(r"^smoke:.*\n\t\$\(MAKE\) run CONFIG=config/smoke\.yaml", makefile, re.MULTILINE)
-    assert "$(BIN)/snakemake --cores $(CORES) --configfile $(CONFIG)" in makefile
+    assert "$(BIN)/python -m sifu run --config $(CONFIG) --cores $(CORES)" in makefile
 
 
 @pytest.mark.long

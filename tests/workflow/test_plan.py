@@ -42,7 +42,7 @@ def test_the_jobs_of_the_whole_config() -> None:
 
 def test_more_seeds_from_the_command_line() -> None:
     found = counts(planned(num_seeds=10, block_size=1, scenarios=["mnist_embedded"]))
-    assert (found["train"], found["unlearn"], found["search"]) == (10, 110, 2)
+    assert (found["train"], found["unlearn"], found["train_variant"]) == (10, 110, 20)  # 11 variants, 2 train
 
 
 @pytest.mark.parametrize("config", ["mnist", "paper"])
@@ -70,7 +70,7 @@ def test_bad_settings_are_refused(changes: dict[str, Any], words: str) -> None:
 def test_a_key_written_twice_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "twice.yaml"
     path.write_text((REPO / "config" / "smoke.yaml").read_text() + "num_seeds: 9\n")
-    with pytest.raises(SifuError, match="'num_seeds' is refused; allowed: each key once"):
+    with pytest.raises(SifuError, match="the key num_seeds is given twice, in lines "):
         load_workflow({}, REPO, [path], remote=False, nodes=None, cores=None, main=True)
 
 

@@ -52,7 +52,7 @@ def test_every_planned_cell_has_its_files_and_rows(done: Checkout) -> None:
     for scenario in SCENARIOS:
         for block in BLOCKS:
             folder = done.root / "results" / "whole" / "train" / scenario / block
-            assert all((folder / file).exists() for file in (*STAGES["train"].outputs, "log.txt", "benchmark.tsv"))
+            assert all((folder / file).exists() for file in (*STAGES["train"].outputs, "log.txt", "time.json"))
     seeds = [
         seed
         for block in BLOCKS

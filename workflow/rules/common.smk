@@ -4,6 +4,7 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
+from sifu.cli.warm import WarmProcess
 from sifu.errors import SifuError
 from sifu.plan.workflow import load_workflow
 
@@ -24,6 +25,7 @@ PY = sys.executable
 RUN = PLAN.targets.run
 GPU = PLAN.gpu
 TARGETS = PLAN.targets
+WARM = WarmProcess()
 LOGGED = " 2>&1 | tee {log:q} >&2"
 BLOCK = " {params.options} --scenario {wildcards.scenario} --block {wildcards.block} --config {PLAN.config:q} --results {RUN.results:q} --data-root {PLAN.data_root:q}"
 DEVICE = " --device {RUN.device} --threads {threads} --precision {RUN.precision} --checkpoint-seconds {RUN.checkpoint_seconds}"

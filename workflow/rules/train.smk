@@ -5,8 +5,6 @@ rule train:
         TARGETS.outputs("train"),
     log:
         TARGETS.log("train"),
-    benchmark:
-        TARGETS.path("train", "benchmark.tsv")
     priority: 20  # most others wait for it
     threads: RUN.threads
     resources:
@@ -27,8 +25,6 @@ rule train_variant:
         TARGETS.outputs("train_variant"),
     log:
         TARGETS.log("train_variant"),
-    benchmark:
-        TARGETS.path("train_variant", "benchmark.tsv")
     priority: 20
     threads: RUN.threads
     resources:

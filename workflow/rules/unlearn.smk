@@ -5,8 +5,6 @@ rule unlearn:
         TARGETS.outputs("unlearn"),
     log:
         TARGETS.log("unlearn"),
-    benchmark:
-        TARGETS.path("unlearn", "benchmark.tsv")
     threads: RUN.threads
     resources:
         gpu=GPU,

@@ -111,7 +111,7 @@ def test_partition_that_had_to_move_examples_says_so(tmp_path: Path, capsys: pyt
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["partition", "--scenario", "smok", "--block", "s000-000"], "scenarios: 'smok' is refused; allowed: one of"),
+        (["partition", "--scenario", "smok", "--block", "s000-000"], "(did you mean smoke?)"),
         (["partition", "--scenario", "smoke", "--block", "0-1"], "block: '0-1' is refused; allowed: a name like s000"),
         (
             ["partition", "--scenario", "celeba", "--block", "s000-000", "--data-root", "/none"],
@@ -123,7 +123,12 @@ def test_partition_that_had_to_move_examples_says_so(tmp_path: Path, capsys: pyt
         ),
         (["train", "--scenario", "smoke", "--block", "s000-000", "--device", "cuda"], "torch sees no CUDA device"),
         (["train", "--scenario", "smoke", "--block", "s000-000", "--threads", "0"], "--threads: 0 is refused"),
-        (["unlearn", "--scenario", "smoke", "--block", "s000-000", "--variant", "sfu"], "variants: 'sfu' is refused"),
+        (["unlearn", "--scenario", "smoke", "--block", "s000-000", "--variant", "sfu"], "(did you mean sifu?)"),
+        (
+            ["unlearn", "--scenario", "smoke", "--block", "s000-000", "--variant", "dp_fedavg"],
+            "(dp_fedavg is a method: give it a line in variants.yaml, `dp_fedavg: {label: dp_fedavg, method: ",
+        ),
+        (["figure", "overveiw", "--config", str(REPO / "config" / "smoke.yaml")], "(did you mean overview?)"),
         (["certify", "--epsilon", "-1", "--delta", "0.1", "--sigma", "1"], "epsilon: -1.0 is refused"),
         (["certify", "--epsilon", "1", "--delta", "0.1", "--sigma", "inf"], "sigma: inf is refused"),
         (["certify", "--epsilon", "1", "--delta", "0.1", "--sigma", "1", "--num-clients", "1"], "--num-clients"),
@@ -135,7 +140,7 @@ def test_partition_that_had_to_move_examples_says_so(tmp_path: Path, capsys: pyt
         (["audit", "--epsilon", "-1"], "epsilon: -1.0 is refused"),
         (["audit", "--draws", "1"], "at least 100 draws"),
         (["audit", "--noise", "nan"], "sigma: nan is refused"),
-        (["report", "--plan", "none.json"], "No such file or directory: 'none.json'"),
+        (["report", "--plan", "none.json"], "No such file or directory: none.json"),
         (["bench", "--scenarios", "nothing"], "--scenarios: 'nothing' is refused; allowed: one of mnist_embedded"),
         (["bench", "--seeds", "0"], "--seeds: 0 is refused; allowed: 1 or more"),
         (["summary", "--config", "/none.yaml"], "cannot read /none.yaml: No such file"),
@@ -147,6 +152,31 @@ def test_bad_input_is_one_sentence(arguments: list[str], words: str, capsys: pyt
     more = CONFIG if arguments[0] in ("partition", "train", "unlearn") else []
     assert main(arguments + more) == 2
     assert words in one_sentence(capsys)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["trian"], "invalid choice: 'trian' (did you mean train?); allowed: cell, methods,"),
+        ([], "the following arguments are required: COMMAND; see `python -m sifu --help`"),
+        (["bench", "--device", "gpu"], "invalid choice: 'gpu' (did you mean cuda?); allowed: auto, cpu, cuda; see"),
+        (["report", "--confg", "x"], "unrecognized arguments: --confg x (did you mean --config?)"),
+        (["cell", "--seed", "one"], "argument --seed: invalid int value: 'one'; see `python -m sifu cell --help`"),
+    ],
+)
+def test_a_misspelt_command_is_one_sentence(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert words in one_sentence(capsys)
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    command = f"{sys.executable} -m sifu methods | head -1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=REPO)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_partition_of_something_else_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

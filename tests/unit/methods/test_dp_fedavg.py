@@ -12,9 +12,10 @@ from dp_accounting import pld, rdp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sifu.certificate.accountant import Stretch, multiplier_for, noise_multiplier, rounds_left, spent_epsilon
+from sifu.certificate.accountant import multiplier_for, noise_multiplier, rounds_left, spent_epsilon
 from sifu.certificate.gaussian import epsilon_at
 from sifu.certificate.private_rounds import noise_ratio, stretches_of
+from sifu.certificate.stretch import Stretch
 from sifu.config.federation import Federation, Privacy
 from sifu.core.keys import Keys
 from sifu.core.types import Clients

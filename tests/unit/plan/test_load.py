@@ -183,9 +183,10 @@ def test_bad_variants_are_refused(change: dict[str, Any], words: str) -> None:
     [
         ("a: [1", "is not valid YAML"),
         ("- a\n- b", "must hold a mapping"),
-        ("a: 1\nb: 2\na: 3", "line 1: 'a' is refused; allowed: each key once"),
-        ("", "must hold a mapping"),
-        ("1: 2\n'1': 3", "allowed: each key once"),
+        ("a: 1\nb: 2\na: 3", "the key a is given twice, in lines 1 and 3: keep one"),
+        ("", "must hold a mapping of keys to values, such as `num_seeds: 4`; it is empty"),
+        ("a:\n\tb: 1", "not valid YAML: line 2: it is indented with a tab; YAML wants spaces"),
+        ("1: 2\n'1': 3", "the key 1 is given twice, in lines 1 and 2"),
     ],
 )
 def test_bad_yaml_is_one_sentence(text: str, words: str, tmp_path: Path) -> None:

@@ -137,8 +137,11 @@ def test_a_bare_segment_means_from_the_current_model() -> None:
 
 
 WRONG: dict[str, tuple[Callable[..., Any], str]] = {
-    "nothing": (lambda history, request, server, keys: None, "gave back NoneType: return what server.recover gives"),
-    "weights": (lambda history, request, server, keys: history.current, "gave back Tensor: return what"),
+    "nothing": (lambda history, request, server, keys: None, "gave back None: return what server.recover gives"),
+    "weights": (
+        lambda history, request, server, keys: history.current,
+        r"gave back Tensor of shape \[3, 7850\]: return what",
+    ),
     "no node": (
         lambda history, request, server, keys: Unlearned(server.recover(history.current, keys), 3),  # type: ignore[arg-type]
         "the node that `unlearn` gave back is int",
@@ -197,6 +200,22 @@ def test_a_wrong_answer_is_one_sentence_that_names_the_method(wrong: str) -> Non
     answers, words = WRONG[wrong]
     with pytest.raises(MethodError, match=rf"method tried: .*{words}"):
         World.make().answer(method_that(answers), rounds=1)
+
+
+GIVEN: dict[str, tuple[Callable[[torch.Tensor], Any], str]] = {
+    "one model": (lambda model: model[0], r"\[7850\]"),
+    "a seed less": (lambda model: model[1:], r"\[2, 7850\]"),
+    "nothing": (lambda model: None, "NoneType"),
+}
+
+
+@pytest.mark.parametrize("given", GIVEN)
+def test_only_a_model_for_each_seed_can_be_recovered_from(given: str) -> None:
+    change, words = GIVEN[given]
+    method = method_that(lambda history, request, server, keys: server.recover(change(history.current), keys))
+    expected = rf"method tried gave `server\.recover` {words}, not a model for each seed, .* shape \[3, 7850\]"
+    with pytest.raises(MethodError, match=expected):
+        World.make().answer(method, rounds=1)
 
 
 def test_layers_are_views_by_name() -> None:

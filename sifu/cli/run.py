@@ -1,0 +1,85 @@
+"""`python -m sifu run`: Snakemake with one line of progress, then the findings."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+from sifu.cli.commands import EVERYDAY, Commands
+from sifu.cli.run_display import VARIABLE, last_words
+from sifu.config.yaml_file import read_yaml
+from sifu.errors import ConfigError, SifuError
+from sifu.plan.workflow import WorkflowPlan, load_workflow
+
+_CHECKOUT = Path(__file__).parents[2]
+_LOGGER = _CHECKOUT / "workflow" / "logger"  # Snakemake finds plugins on Python's path
+
+
+def add_run(commands: Commands) -> None:
+    text = "Run everything that a config plans, with one line of progress, and print the findings."
+    parser = commands.add(EVERYDAY, "run", text, _run)
+    parser.add_argument("--config", type=Path, default=Path("config/config.yaml"), help="default: %(default)s")
+    parser.add_argument("--cores", default="4", help="how many cores its jobs may use (default: %(default)s)")
+    parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="other values of the config's keys")
+    parser.add_argument("--scroll", action="store_true", help="show all that Snakemake and the jobs print")
+    parser.add_argument("more", nargs="*", metavar="-- OPTION", help="further options of Snakemake, after `--`")
+
+
+def _run(parsed: argparse.Namespace) -> int:
+    if "--config" in parsed.more:
+        raise SifuError("-- --config: give keys of the config as --set KEY=VALUE instead")
+    plan = _plan(parsed)  # what is wrong is said here in one sentence, before Snakemake starts
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(_CHECKOUT / "Snakefile"), "--cores", parsed.cores]
+    command += ["--configfile", str(parsed.config), *(["--config", *parsed.set] if parsed.set else []), *parsed.more]
+    dry = {"-n", "--dry-run", "--dryrun"} & set(parsed.more)
+    code = subprocess.call(command) if parsed.scroll or dry else _watched(command)
+    if code == 0 and not dry:
+        from sifu.report.summary import print_findings
+
+        print_findings(plan.targets.suite.report_plan())
+    return code
+
+
+def _plan(parsed: argparse.Namespace) -> WorkflowPlan:
+    """The plan of the run, as the Snakefile makes it."""
+    raw = read_yaml(parsed.config)
+    for text in parsed.set:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise ConfigError("--set", text, "KEY=VALUE, such as num_seeds=10")
+        raw[key] = yaml.safe_load(value)
+    return load_workflow(raw, _CHECKOUT, [parsed.config], remote=False, nodes=None, cores=None, main=True)
+
+
+def _watched(command: list[str]) -> int:
+    """The exit code of a run whose events a person sees, and whose output lies in a file."""
+    log = Path(".snakemake") / "log" / "run.txt"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    display = os.dup(sys.stderr.fileno())
+    path = os.pathsep.join(filter(None, (str(_LOGGER), os.environ.get("PYTHONPATH"))))
+    environment = os.environ | {VARIABLE: str(display), "PYTHONPATH": path}
+    print("planning ...", file=sys.stderr)
+    with log.open("w") as out:
+        process = subprocess.Popen(
+            [*command, "--logger", "sifu"], stdout=out, stderr=out, env=environment, pass_fds=[display]
+        )
+        code = _ended(process)
+    if code:
+        words = last_words(str(log))
+        said = "" if words.startswith("error: ") else f" {words}"  # that of a job was shown when the job failed
+        raise SifuError(f"the run ended early, and the same command goes on from here; all output: {log}{said}")
+    return 0
+
+
+def _ended(process: subprocess.Popen[bytes]) -> int:
+    """Wait; Ctrl-C reaches Snakemake as well, which ends its jobs first."""
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            continue

@@ -1,0 +1,61 @@
+"""A method's class, checked before it is used: what its author may have forgotten is one sentence."""
+
+from __future__ import annotations
+
+import inspect
+from functools import cache
+from typing import Any
+
+from sifu.catalog.lookup import place, resolve
+from sifu.catalog.methods import METHODS
+from sifu.config.fields import refuse_plain_fields
+from sifu.errors import MethodError
+from sifu.unlearning.kept import Kept
+from sifu.unlearning.method import Assumptions, Method
+
+_UNLEARN = "unlearn(self, history, request, server, keys)"
+
+
+@cache
+def method_class(name: str) -> type[Method]:
+    """The class of a method of the catalog."""
+    target = METHODS[name]
+    cls = resolve(target)
+    problem = _problem(cls, name)
+    if problem:
+        raise MethodError(f"{target} ({place(target)}): {problem}")
+    refuse_plain_fields(cls)  # again: another decorator may have changed them
+    found: type[Method] = cls
+    return found
+
+
+def _problem(cls: Any, name: str) -> str:
+    """What is wrong with a class that should be the method `name`; empty: nothing."""
+    if not isinstance(cls, type) or not issubclass(cls, Method):
+        return "it is no method: write `class ...(Method)`, from sifu.unlearning.method"
+    if cls.name != name:
+        has = f'name = "{cls.name}"' if cls.name else "no name"
+        return f'it has {has}, but its key in the catalog is "{name}": make them the same'
+    if cls.unlearn is Method.unlearn:
+        return f"it has no `unlearn`: write `def {_UNLEARN}`"
+    assumptions: object = cls.assumptions
+    if not isinstance(assumptions, Assumptions):
+        return "its `assumptions` must be Assumptions(...), from sifu.unlearning.method"
+    return _signature_problem(cls)
+
+
+def _signature_problem(cls: type[Method]) -> str:
+    signature = inspect.signature(cls.unlearn)
+    try:
+        signature.bind(*["self", "history", "request", "server", "keys"])
+    except TypeError:
+        return f"its `unlearn{signature.replace(return_annotation=inspect.Signature.empty)}` must be `{_UNLEARN}`"
+    return ""
+
+
+def check_method(method: Method) -> Method:
+    """The method, if what it says that it keeps can be kept."""
+    keeps: object = method.keeps
+    if not isinstance(keeps, set | frozenset) or not all(isinstance(kept, Kept) for kept in keeps):
+        raise MethodError(f"method {method.name}: its `keeps` must be a set, such as frozenset({{Kept.MODELS}})")
+    return method

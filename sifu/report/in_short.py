@@ -1,0 +1,111 @@
+"""A run in five lines: what the methods cost, forgot, kept and promised, and what clients find out themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pandas as pd
+
+from sifu.report.deletion_test import verdicts
+from sifu.report.results import Results
+from sifu.report.statistics import REFERENCE, to_target
+
+_CLOSE = 0.02  # to scratch's accuracy: as well forgotten, or kept
+
+
+def in_short(source: Results, statistics: pd.DataFrame) -> list[str]:
+    """At most five lines on the first scenario of the plan, the last one on the scenario with triggers."""
+    scenario = next(iter(source.plan.titles))
+    numbers = to_target(statistics)
+    methods = Methods(numbers[numbers["scenario"] == scenario], source.plan.labels)
+    lines = [methods.costs(), methods.forgotten(), methods.kept(), methods.certificates(), _accused(source)]
+    return [line for line in lines if line]
+
+
+class Methods:
+    """The methods of one scenario, by their statistics to the target."""
+
+    def __init__(self, numbers: pd.DataFrame, labels: dict[str, str]) -> None:
+        self.numbers, self.labels = numbers, labels
+        self.last = int(numbers["request"].max()) if len(numbers) else 0
+
+    def mean(self, variant: str, quantity: str, subset: str = "", *, request: int | None = None) -> float | None:
+        """The mean over seeds after a request; over all requests if none is named. None: there is no such number."""
+        rows = self.numbers[(self.numbers["variant"] == variant) & (self.numbers["quantity"] == quantity)]
+        rows = rows[rows["subset"] == subset]
+        if request is not None:
+            rows = rows[rows["request"] == request]
+        return float(rows["mean"].mean()) if len(rows) else None
+
+    def _values(self, value_of: Callable[[str], float | None]) -> dict[str, float]:
+        """Values by label, of the methods that have one; neither scratch nor the model before any request."""
+        variants = {name: label for name, label in self.labels.items() if name not in (REFERENCE, "original")}
+        values = {label: value_of(name) for name, label in variants.items()}
+        return {label: value for label, value in values.items() if value is not None}
+
+    def costs(self) -> str | None:
+        """Client steps of every method, cheapest first."""
+        costs = self._values(lambda name: self.mean(name, "steps_to_scratch"))
+        reached = self._values(lambda name: self.mean(name, "done"))
+        short = [label for label, share in reached.items() if label not in costs and share < 1]
+        if not costs:
+            return None
+        cheapest = sorted(costs.items(), key=lambda item: item[1])
+        words = "; ".join(f"{label} {cost:.2f}" for label, cost in cheapest)
+        missed = f"; target accuracy missed: {'; '.join(short)}" if short else ""
+        return f"Cost, client steps relative to training again (scratch): {words}{missed}."
+
+    def forgotten(self) -> str | None:
+        """Which methods give the forgotten clients the accuracy that scratch gives them."""
+        gaps = self._gaps("forgotten")
+        if not gaps:
+            return None
+        close = [label for label, gap in gaps.items() if abs(gap) <= _CLOSE]
+        others = [f"{label} {gap:+.2f}" for label, gap in gaps.items() if abs(gap) > _CLOSE]
+        words = [f"as by scratch: {'; '.join(close)}."] if close else []
+        words += [f"Off scratch's accuracy on forgotten clients: {'; '.join(others)}."] if others else []
+        return f"Forgotten after {self.last} requests {' '.join(words)}"
+
+    def kept(self) -> str | None:
+        """Which methods lose accuracy on the remaining clients."""
+        gaps = self._gaps("retain")
+        reference = self.mean(REFERENCE, "accuracy", "retain", request=self.last)
+        if not gaps or reference is None:
+            return None
+        worse = [f"{label} {reference + gap:.2f}" for label, gap in gaps.items() if gap < -_CLOSE]
+        words = f"all methods but {'; '.join(worse)}" if worse else "all methods"
+        return f"Kept: accuracy on the remaining clients as after scratch ({reference:.2f}) with {words}."
+
+    def _gaps(self, subset: str) -> dict[str, float]:
+        """Accuracy after the last request minus scratch's."""
+        reference = self.mean(REFERENCE, "accuracy", subset, request=self.last)
+        if reference is None:
+            return {}
+        values = self._values(lambda name: self.mean(name, "accuracy", subset, request=self.last))
+        return {label: value - reference for label, value in values.items()}
+
+    def certificates(self) -> str | None:
+        """What certificates with noise claim, and what holds."""
+        words = []
+        for name, label in self.labels.items():
+            claimed, actual = (self.mean(name, f"{kind}_delta") for kind in ("claimed", "actual"))
+            if claimed and actual is not None:
+                words.append(f"{label} {claimed:.2g} and {actual:.1g}")
+        start = "Certificates, delta claimed, and actual for all forgotten clients together"
+        return f"{start}: {'; '.join(words)}." if words else None
+
+
+def _accused(source: Results) -> str | None:
+    """The methods that clients with triggers accuse of not having deleted their data."""
+    found = verdicts(source.verification)
+    found = found[found["request"] == 1]
+    words = []
+    for variant, label in source.plan.labels.items():
+        own = found[found["variant"] == variant]
+        if len(own):
+            words.append(f"{label} {own['together'].sum()} of {len(own)}")
+    return (
+        f"Seeds in which clients find by their trigger that they were not deleted: {'; '.join(words)}."
+        if words
+        else None
+    )

@@ -1,0 +1,69 @@
+"""A run in five lines, from statistics whose numbers are on paper."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from sifu.plan.report_plan import ReportPlan
+from sifu.report.in_short import in_short
+from sifu.report.results import Results
+from sifu.store.schemas import VERIFICATION
+
+LABELS = {"original": "Original", "scratch": "Scratch", "sifu": "SIFU", "strict": "SIFU, strict", "dp": "DP"}
+
+
+def numbers(variant: str, *, cost: float | None, forgotten: float, kept: float, done: float = 1.0) -> pd.DataFrame:
+    """A variant's answers to two requests; the cost of the second one is twice that of the first."""
+    rows = []
+    for request in (1, 2):
+        values = [("accuracy", "forgotten", forgotten), ("accuracy", "retain", kept), ("done", "", done)]
+        if cost is not None:
+            values.append(("steps_to_scratch", "", cost * request))
+        rows += [(variant, request, *value) for value in values]
+    frame = pd.DataFrame(rows, columns=["variant", "request", "quantity", "subset", "mean"])
+    return frame.assign(scenario="digits", stop="target")
+
+
+def certificate(variant: str, claimed: float, actual: float) -> pd.DataFrame:
+    rows = [(variant, 1, "claimed_delta", "", claimed), (variant, 1, "actual_delta", "", actual)]
+    frame = pd.DataFrame(rows, columns=["variant", "request", "quantity", "subset", "mean"])
+    return frame.assign(scenario="digits", stop="target")
+
+
+def source() -> Results:
+    results = Results(ReportPlan("", {"digits": "Digits"}, LABELS))
+    results.__dict__["verification"] = pd.DataFrame(columns=[column.name for column in VERIFICATION.columns])
+    return results
+
+
+def test_what_every_method_costs_forgets_keeps_and_promises() -> None:
+    table = pd.concat(
+        [
+            numbers("original", cost=0.0, forgotten=0.9, kept=0.93),  # no method: not in any list
+            numbers("scratch", cost=1.0, forgotten=0.1, kept=0.93),
+            numbers("sifu", cost=0.4, forgotten=0.4, kept=0.92),  # 0.4 and 0.8: 0.6 on average
+            numbers("strict", cost=0.2, forgotten=0.11, kept=0.93),
+            numbers("dp", cost=None, forgotten=0.5, kept=0.7, done=0.0),
+            certificate("sifu", 0.01, 1.0),
+            certificate("strict", 0.01, 0.0004),
+        ]
+    )
+    assert in_short(source(), table) == [
+        "Cost, client steps relative to training again (scratch): SIFU, strict 0.30; SIFU 0.60; "
+        "target accuracy missed: DP.",
+        "Forgotten after 2 requests as by scratch: SIFU, strict. "
+        "Off scratch's accuracy on forgotten clients: SIFU +0.30; DP +0.40.",
+        "Kept: accuracy on the remaining clients as after scratch (0.93) with all methods but DP 0.70.",
+        "Certificates, delta claimed, and actual for all forgotten clients together: "
+        "SIFU 0.01 and 1; SIFU, strict 0.01 and 0.0004.",
+    ]
+
+
+def test_without_scratch_nothing_is_compared() -> None:
+    table = numbers("sifu", cost=None, forgotten=0.4, kept=0.9)
+    assert in_short(source(), table) == []
+
+
+def test_without_any_statistics_there_are_no_lines() -> None:
+    table = numbers("sifu", cost=None, forgotten=0.4, kept=0.9)
+    assert in_short(source(), table.iloc[:0]) == []
