@@ -46,9 +46,11 @@ def largest_ratio(epsilon: float, delta: float, mechanism: str) -> float:
 
 
 def _bisect(is_below: Callable[[Tensor], Tensor], low: Tensor, high: Tensor) -> Tensor:
-    """The point between `low` and `high` where `is_below` turns false, by 200 bisections."""
+    """The point between `low` and `high` where `is_below` turns false, by 200 bisections or until nothing moves."""
     for _ in range(200):
-        middle = (low + high) / 2
+        before, middle = (low, high), (low + high) / 2
         below = is_below(middle)
         low, high = torch.where(below, middle, low), torch.where(below, high, middle)
+        if torch.equal(low, before[0]) and torch.equal(high, before[1]):
+            break
     return low

@@ -77,8 +77,8 @@ def scenario_for(method: Method) -> Scenario:
 
 @cache
 def trained(scenario: Scenario) -> World:
-    """A scenario's usual world, trained once: methods read it, none may change it."""
-    return World.make(scenario=scenario)
+    """A scenario's usual world of two seeds, trained once: methods read it, none may change it."""
+    return World.make(seeds=range(2), scenario=scenario)
 
 
 def masks(num_clients: int, num_seeds: int) -> list[Tensor]:

@@ -12,12 +12,12 @@ from sifu.plan.stage_spec import STAGES
 from tests.workflow.conftest import ONCE, SMOKE, Checkout, parse_plan
 
 
-def test_default_config(checkout: Checkout) -> None:
-    """3 seeds in one block; 11, 7 and 7 variants, 2 with a training of their own.
+def test_default_config(checkout: Checkout, tmp_path: Path) -> None:
+    """3 seeds in one block; 11, 7 and 7 variants, 2 of them with a training of their own; nothing is searched.
 
-    Its commands quote names with spaces.
+    From another folder, into results whose name has a space: commands quote it.
     """
-    result = checkout.snakemake("-n", "-p", "--config", "results='my results'")
+    result = checkout.snakemake("-n", "-p", "--directory", str(tmp_path), "--config", "results='my results'")
     assert result.returncode == 0, result.stderr
     plan = parse_plan(result.stdout + result.stderr)
     blocks = {"partition": 3, "train": 3, "unlearn": 25, "verify": 3, "alpha": 3, "sweep": 1, "request_sets": 1}

@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -40,9 +41,8 @@ class StoredTables:
 
     def finished(self, scenario: str, *variants: str) -> pd.Index:
         """The seeds in which each of `variants` reached the target after every request."""
-        rows = self.cells[(self.cells["scenario"] == scenario) & (self.cells["stop"] == "target")]
-        done = [(rows["status"] == "done")[rows["variant"] == name].groupby(rows["seed"]).all() for name in variants]
-        seeds = [set(reached.index[reached]) for reached in done]
+        answers = [self._to_target(scenario, name) for name in variants]
+        seeds = [set(rows["seed"]) - set(rows.loc[rows["status"] != "done", "seed"]) for rows in answers]
         return pd.Index(sorted(set.intersection(*seeds)))
 
     def went_back_to(self, scenario: str, variant: str) -> pd.Series:
@@ -60,8 +60,11 @@ class StoredTables:
 
     def values(self, scenario: str, variant: str, metric: str, subset: str, stop: str = "target") -> pd.Series:
         """A metric by seed, the mean over its requests."""
-        rows = self._values.get((scenario, variant, stop, metric, subset), self.metrics.iloc[:0])
-        return rows.groupby("seed")["value"].mean()
+        key = (scenario, variant, stop, metric, subset)
+        if key not in self._values:
+            rows = self.metrics.iloc[self._places.get(key, [])]
+            self._values[key] = rows.groupby("seed")["value"].mean()
+        return self._values[key]
 
     def promises(self, scenario: str, variant: str, of: str) -> pd.Series:
         """Actual over claimed `of` (delta | epsilon) of every request that has a certificate, with its seed as index.
@@ -79,8 +82,7 @@ class StoredTables:
 
     def budgets(self, scenario: str) -> list[str]:
         """The limits on recovery that a scenario was run under."""
-        stops = self.cells.loc[self.cells["scenario"] == scenario, "stop"]
-        return sorted(set(stops) - {"target"})
+        return sorted(self._stops.get(scenario, set()) - {"target"})
 
     def _to_target(self, scenario: str, variant: str) -> pd.DataFrame:
         return self._answers.get((scenario, variant), self.cells.iloc[:0])
@@ -92,8 +94,18 @@ class StoredTables:
         return dict(iter(rows.groupby(["scenario", "variant"])))
 
     @cached_property
-    def _values(self) -> dict[Hashable, pd.DataFrame]:
-        return dict(iter(self.metrics.groupby(["scenario", "variant", "stop", "metric", "subset"])))
+    def _stops(self) -> dict[Hashable, set[str]]:
+        return {name: set(stops) for name, stops in self.cells.groupby("scenario")["stop"]}
+
+    @cached_property
+    def _places(self) -> dict[Hashable, Any]:
+        """Where the rows of each metric stand."""
+        return self.metrics.groupby(["scenario", "variant", "stop", "metric", "subset"]).indices
+
+    @cached_property
+    def _values(self) -> dict[tuple[str, ...], pd.Series]:
+        """What has been asked for."""
+        return {}
 
 
 def _totals(rows: pd.DataFrame, column: str) -> pd.Series:
