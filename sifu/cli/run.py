@@ -11,7 +11,7 @@ from pathlib import Path
 import yaml
 
 from sifu.cli.commands import EVERYDAY, Commands
-from sifu.cli.run_display import VARIABLE, last_words
+from sifu.cli.run_display import FAILED, VARIABLE, last_words
 from sifu.config.yaml_file import read_yaml
 from sifu.errors import ConfigError, SifuError
 from sifu.plan.workflow import WorkflowPlan, load_workflow
@@ -34,10 +34,12 @@ def _run(parsed: argparse.Namespace) -> int:
     if "--config" in parsed.more:
         raise SifuError("-- --config: give keys of the config as --set KEY=VALUE instead")
     plan = _plan(parsed)  # what is wrong is said here in one sentence, before Snakemake starts
-    command = [sys.executable, "-m", "snakemake", "--snakefile", str(_CHECKOUT / "Snakefile"), "--cores", parsed.cores]
-    command += ["--configfile", str(parsed.config), *(["--config", *parsed.set] if parsed.set else []), *parsed.more]
+    command = [sys.executable, "-m", "snakemake", *parsed.more]  # first: --configfile would take a target for a file
+    given = ["--snakefile", str(_CHECKOUT / "Snakefile"), "--cores", parsed.cores, "--configfile", str(parsed.config)]
+    given += ["--config", *parsed.set] if parsed.set else []
     dry = {"-n", "--dry-run", "--dryrun"} & set(parsed.more)
-    code = subprocess.call(command) if parsed.scroll or dry else _watched(command)
+    scrolls = parsed.scroll or dry
+    code = subprocess.call([*command, *given]) if scrolls else _watched([*command, "--logger", "sifu", *given])
     if code == 0 and not dry:
         from sifu.report.summary import print_findings
 
@@ -65,14 +67,12 @@ def _watched(command: list[str]) -> int:
     environment = os.environ | {VARIABLE: str(display), "PYTHONPATH": path}
     print("planning ...", file=sys.stderr)
     with log.open("w") as out:
-        process = subprocess.Popen(
-            [*command, "--logger", "sifu"], stdout=out, stderr=out, env=environment, pass_fds=[display]
-        )
+        process = subprocess.Popen(command, stdout=out, stderr=out, env=environment, pass_fds=[display])
         code = _ended(process)
     if code:
-        words = last_words(str(log))
-        said = "" if words.startswith("error: ") else f" {words}"  # that of a job was shown when the job failed
-        raise SifuError(f"the run ended early, and the same command goes on from here; all output: {log}{said}")
+        shown = any(line.startswith(FAILED) for line in log.read_text(errors="replace").splitlines())
+        words = "" if shown else f"; in short: {last_words(str(log)).removeprefix('error: ')}"
+        raise SifuError(f"the run ended early, and the same command goes on from here; all output: {log}{words}")
     return 0
 
 

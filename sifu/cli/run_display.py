@@ -12,6 +12,7 @@ from typing import TextIO
 from sifu.cli.run_progress import RunningJob, RunProgress
 
 VARIABLE = "SIFU_DISPLAY"  # the number of the open file to write to; Snakemake's own stderr goes to its log
+FAILED = "failed: "  # how the sentence about a failed job begins
 _SECONDS_BETWEEN_LINES = 10.0
 
 
@@ -46,7 +47,9 @@ class Display:
         self._failed = True
         job = self.progress.running.get(number, "a job")
         said = next((words for words in map(last_words, logs) if words), "it said nothing")
-        self.say(f"failed: {job}: {said} (log: {', '.join(logs)})")
+        sentence = f"{FAILED}{job}: {said} (log: {', '.join(logs)})"
+        self.say(sentence)
+        print(sentence, flush=True)  # to the file with all output
 
     def error(self, text: str) -> None:
         """An error of the run itself; that a job failed has been said before."""

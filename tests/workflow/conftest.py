@@ -30,11 +30,18 @@ class Checkout:
 
     def snakemake(self, *arguments: str, data_root: Path | None = None) -> subprocess.CompletedProcess[str]:
         """Run Snakemake here, with this copy of the package."""
+        return self._python("snakemake", "--cores", "2", *arguments, data_root=data_root)
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """`python -m sifu run`, which is what `make` does."""
+        return self._python("sifu", "run", "--cores", "2", *arguments)
+
+    def _python(self, *arguments: str, data_root: Path | None = None) -> subprocess.CompletedProcess[str]:
         environment = os.environ | {
             "PYTHONPATH": str(self.root),
             "SIFU_DATA_ROOT": str(data_root or self.root / "none"),
         }
-        command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments]
+        command = [sys.executable, "-m", *arguments]
         return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, timeout=1800)
 
     def plan(self, *arguments: str, data_root: Path | None = None) -> dict[str, int]:

@@ -24,9 +24,17 @@ BLOCK, SEARCHED = "s000-001", "s1000000-1000000"
 
 @pytest.fixture(scope="module")
 def done(checkout: Checkout) -> Checkout:
-    result = checkout.snakemake(*CONFIG)
+    """Run as `make smoke` does: one line says how far it is, five what was found."""
+    result = checkout.run("--config", "config/smoke.yaml")
     assert result.returncode == 0, result.stdout + result.stderr
-    assert parse_plan(result.stdout + result.stderr) == SMOKE
+    jobs = sum(SMOKE.values()) - SMOKE["all"]
+    assert result.stderr.splitlines()[0] == "planning ..."
+    assert result.stderr.splitlines()[-1] == f"{jobs} of {jobs} jobs"
+    findings = result.stdout.splitlines()
+    assert [line.split()[1] for line in findings[:-1]] == ["Cost,", "Forgotten", "Kept:", "Certificates,"]
+    assert findings[-1].startswith("open results/smoke/report/report.html")
+    (log,) = (checkout.root / ".snakemake" / "log").glob("*.snakemake.log")
+    assert parse_plan(log.read_text()) == SMOKE
     return checkout
 
 
@@ -85,6 +93,8 @@ def test_a_scenarios_search_is_stored_and_shown(results: Path) -> None:
 
 def test_running_again_does_nothing(done: Checkout) -> None:
     assert done.plan(*CONFIG) == {}
+    again = done.run("--config", "config/smoke.yaml")
+    assert again.stderr.splitlines() == ["planning ...", "nothing to be done: everything is up to date"]
 
 
 @pytest.mark.parametrize(
@@ -115,8 +125,11 @@ def test_a_failed_stage_is_one_sentence_and_leaves_nothing(done: Checkout, resul
     folder = results / "train" / "smoke" / BLOCK
     (folder / "cells.parquet").unlink()
     target = str((folder / "cells.parquet").relative_to(done.root))
-    result = done.snakemake(*CONFIG, "--rerun-triggers", "mtime", "--", target)
+    result = done.run("--config", "config/smoke.yaml", "--", target, "--rerun-triggers", "mtime")
     assert result.returncode != 0
+    failed, ended = result.stderr.splitlines()[-2:]
+    assert failed.startswith("failed: train smoke: error: ")
+    assert ended.startswith("error: the run ended early, and the same command goes on from here")
     log = (folder / "log.txt").read_text()
     assert "error: " in log
     assert "is not a readable Parquet file" in log

@@ -259,3 +259,20 @@ def test_the_papers_searches_have_equal_budgets(data_root: Path) -> None:
         assert "eraser" not in name or "2, 0.5" in trials(search.grid)
     budgets = {(s.name, len(trials(s.grid)), s.num_seeds, s.rounds) for s in suite.run.scenario_searches}
     assert budgets == {("clip", 10, 2, 2000), ("model", 5, 2, 2000)}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("stored", "searched"), [("dp_default_released", "dp_released"), ("dp_default_accounted", "dp_accounted_short")]
+)
+def test_the_default_config_has_the_values_that_its_searches_find(stored: str, searched: str, tmp_path: Path) -> None:
+    """`make search` in place of a search in every default run: config/variants.yaml holds what it found."""
+    variants = load_suite(read_yaml(REPO / "config" / "search.yaml"), REPO / "config").all_variants
+    search = variants[searched].search
+    assert search is not None
+    usual = ["--scenario", "mnist_embedded", "--config", str(REPO / "config"), "--results", str(tmp_path)]
+    assert main(["partition", "--block", search.block, *usual]) == 0
+    assert main(["search", "--variant", searched, "--block", search.block, "--device", "cpu", *usual]) == 0
+    folder = tmp_path / "search" / "mnist_embedded" / searched / search.block
+    own = variants[searched].settings or {}
+    assert variants[stored].settings == own | chosen_values(folder / "search.parquet", search)

@@ -33,7 +33,11 @@ class LogHandler(LogHandlerBase):
             self.display.finish(record.job_id)
         elif event == LogEvent.JOB_ERROR:
             self.display.fail(record.jobid, record.log)
-        elif record.levelno >= logging.ERROR:
+        elif record.getMessage().startswith("Nothing to be done"):
+            self.display.say("nothing to be done: everything is up to date")
+        elif (
+            record.levelno >= logging.ERROR and getattr(record, "exception", "") != "RuleException"
+        ):  # JOB_ERROR follows
             self.display.error(record.getMessage())
 
     def close(self) -> None:
