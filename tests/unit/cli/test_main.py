@@ -157,7 +157,7 @@ def test_bad_input_is_one_sentence(arguments: list[str], words: str, capsys: pyt
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["trian"], "invalid choice: 'trian' (did you mean train?); allowed: cell, methods,"),
+        (["trian"], "invalid choice: 'trian' (did you mean train?); allowed: run, cell, methods,"),
         ([], "the following arguments are required: COMMAND; see `python -m sifu --help`"),
         (["bench", "--device", "gpu"], "invalid choice: 'gpu' (did you mean cuda?); allowed: auto, cpu, cuda; see"),
         (["report", "--confg", "x"], "unrecognized arguments: --confg x (did you mean --config?)"),

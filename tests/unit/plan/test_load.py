@@ -75,7 +75,7 @@ BAD_SCENARIOS: list[tuple[str, Any, str]] = [
     ("federation", 5, "federation: 5 is refused; allowed: a mapping with the keys clients_per_round"),
     ("stop.accuracy", 1.01, "stop.accuracy: 1.01 is refused; allowed: above 0, at most 1"),
     ("stop.accuracy", 93, "stop.accuracy: 93.0 is refused"),
-    ("stop.max_rounds", 10, "stop.min_rounds: 50 is refused; allowed: at most max_rounds (10)"),
+    ("stop.max_rounds", 5, "stop.min_rounds: 10 is refused; allowed: at most max_rounds (5)"),
     ("certificate.sigma", -0.1, "certificate.sigma: -0.1 is refused; allowed: 0 or more"),
     ("certificate.delta", 1.0, "certificate.delta: 1.0 is refused; allowed: above 1e-12, below 1"),
     ("certificate.epsilon", 0, "certificate.epsilon: 0.0 is refused; allowed: 0.001 to 1000"),
@@ -217,6 +217,7 @@ def test_sweeps_with_some_of_the_seeds() -> None:
     """10 seeds in blocks of 4, the sweep with 5 of them: blocks 0-3 and 4-7, the second cut at 5."""
     raw = read_yaml(CONFIG / "config.yaml") | {"num_seeds": 10, "block_size": 4}
     raw["sigma_sweep"] = raw["sigma_sweep"] | {"num_seeds": 5}
+    raw["request_sets"] = raw["request_sets"] | {"num_seeds": None}
     suite = load_suite(raw, CONFIG)
     assert suite.jobs["sweep"] == [Job("mnist_embedded", "s000-003"), Job("mnist_embedded", "s004-007")]
     assert suite.seeds_end(suite.run.sigma_sweep) == 5
