@@ -71,15 +71,20 @@ def hand_over(arguments: list[str]) -> int | None:
 
 
 def _forward_signals(process: int) -> None:
-    """From now on the signals that would end this process end the other one, whose exit code is awaited."""
+    """From now on the signals that would end or stop this process reach the other one, whose exit code is awaited."""
 
     def forward(number: int, _: FrameType | None) -> None:
         os.kill(process, number)
 
+    def pause(_: int, __: FrameType | None) -> None:
+        os.kill(process, signal.SIGSTOP)
+        os.kill(os.getpid(), signal.SIGSTOP)
+
     if not process:  # it was killed before it said its number
         return
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCONT):
         signal.signal(number, forward)
+    signal.signal(signal.SIGTSTP, pause)  # Ctrl-Z
 
 
 def serve(path: str) -> None:

@@ -72,7 +72,7 @@ def test_snakemake_killed_while_its_jobs_still_run(long: Long, undisturbed: Long
     running = long.start()
     long.until_under_way(TRAIN)
     job = long.job("train")
-    job.send_signal(signal.SIGSTOP)  # alive, and slow
+    job.send_signal(signal.SIGTSTP)  # alive, and slow: as by Ctrl-Z
     running.kill()
     running.wait()
     unlock(long)

@@ -101,18 +101,38 @@ def test_a_job_that_is_killed_takes_its_work_with_it(serve: Callable[..., Server
     until(lambda: ended(working))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_reaches_the_work(serve: Callable[..., Server], number: signal.Signals) -> None:
-    server = serve(SLEEPS)
-    client = server.client("train")
+def work_of(server: Server) -> psutil.Process:
+    """The process that works for the server's only client, once the client knows its number."""
     children = lambda: psutil.Process(server.process.pid).children()  # noqa: E731
     until(lambda: bool(children()))
     (working,) = children()
     until(lambda: os.getsid(working.pid) == working.pid)
-    time.sleep(0.2)  # until the client knows the number of the process
+    time.sleep(0.2)
+    return working
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_reaches_the_work(serve: Callable[..., Server], number: signal.Signals) -> None:
+    server = serve(SLEEPS)
+    client = server.client("train")
+    working = work_of(server)
     client.send_signal(number)
     client.communicate(timeout=30)
     assert client.returncode != 0
+    until(lambda: ended(working))
+
+
+def test_a_job_that_is_paused_pauses_its_work(serve: Callable[..., Server]) -> None:
+    server = serve(SLEEPS)
+    client = server.client("train")
+    working = work_of(server)
+    client.send_signal(signal.SIGTSTP)
+    until(lambda: working.status() == psutil.STATUS_STOPPED)
+    until(lambda: psutil.Process(client.pid).status() == psutil.STATUS_STOPPED)
+    client.send_signal(signal.SIGCONT)
+    until(lambda: working.status() != psutil.STATUS_STOPPED)
+    client.send_signal(signal.SIGTERM)
+    client.communicate(timeout=30)
     until(lambda: ended(working))
 
 
