@@ -7,10 +7,15 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from itertools import count
+from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 from torch.nn.functional import cross_entropy
 
 from sifu.config.federation import Federation
@@ -35,10 +40,35 @@ def client_batches(key: Keys, number: int, client: int, size: int, federation: F
     return torch.tensor(walk[: steps * batch]).view(steps, batch)
 
 
+@contextmanager
+def keyed_dropout(key: Keys) -> Iterator[None]:
+    """Within: the calls of dropout in one forward pass draw one number after another from `key`."""
+    calls = count()
+
+    def dropped(x: Tensor, p: float, training: bool, shape: list[int]) -> Tensor:
+        if not training or p == 0:
+            return x
+        draws = key.fold(next(calls), "draw")
+        kept = [int(draws.fold(i).state) >= p * 2**64 - 2**63 for i in range(math.prod(shape))]
+        return x * torch.tensor(kept).view(shape) / (1 - p)
+
+    plain: dict[str, Any] = {
+        "dropout": lambda x, p, training, inplace=False: dropped(x, p, training, list(x.shape)),
+        "dropout2d": lambda x, p, training, inplace=False: dropped(x, p, training, [*x.shape[:2], 1, 1]),
+    }
+    with patch.multiple(functional, **plain):
+        yield
+
+
 def train_client(
-    module: nn.Module, images: Tensor, labels: Tensor, batches: Tensor, federation: Federation
+    module: nn.Module,
+    images: Tensor,
+    labels: Tensor,
+    batches: Tensor,
+    federation: Federation,
+    dropout: Keys | None = None,
 ) -> nn.Module:
-    """A client's local training, from a copy of the global model."""
+    """A client's local training, from a copy of the global model; `dropout` is the key of its masks in this round."""
     local = copy.deepcopy(module).requires_grad_(True)
     optimiser = torch.optim.SGD(
         local.parameters(),
@@ -47,10 +77,12 @@ def train_client(
         weight_decay=federation.weight_decay,
     )
     is_full = batches.shape[1] == len(labels)
-    for rows in batches:
+    for step, rows in enumerate(batches):
         optimiser.zero_grad()
         x, y = (images, labels) if is_full else (images[rows], labels[rows])
-        cross_entropy(local(x), y).backward()
+        with nullcontext() if dropout is None else keyed_dropout(dropout.fold(step)):
+            logits = local(x)
+        cross_entropy(logits, y).backward()
         if federation.clip is not None:
             nn.utils.clip_grad_norm_(local.parameters(), federation.clip)
         optimiser.step()

@@ -21,4 +21,6 @@ MODELS: dict[str, ModelSpec] = {
     "cnn64": ModelSpec("sifu.models.cnn:cnn64", (3, 64, 64), _STACKED),
     **{f"cnn28_{kind}": ModelSpec(f"sifu.models.cnn:cnn28_{kind}", (1, 28, 28), _STACKED) for kind in _OTHERS_28},
     **{f"cnn64_{kind}": ModelSpec(f"sifu.models.cnn:cnn64_{kind}", (3, 64, 64), _STACKED) for kind in _OTHERS_64},
+    "resnet8": ModelSpec("sifu.models.resnet:resnet8"),
+    "resnet20": ModelSpec("sifu.models.resnet:resnet20"),
 }

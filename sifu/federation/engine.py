@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -11,6 +12,7 @@ from torch import Tensor
 from sifu.core.keys import Keys
 from sifu.errors import StoreError
 from sifu.federation.checkpoint import Checkpoints
+from sifu.federation.exactness import repeats_exactly, snapshot_interval
 from sifu.federation.recorder import Recorder
 from sifu.federation.rounds import Round, Rounds
 from sifu.federation.segment import Segment
@@ -41,14 +43,21 @@ class Engine(Rounds):
 
         `rows` [S] are the seeds' rows of the clients' data, if they are not 0, 1, 2, ...: a seed may occur twice.
         """
+        if not self.is_exact:
+            snapshot_every = snapshot_interval(start, int(stop.max_rounds.max()), snapshot_every)
         recorder = Recorder(self.model, start, self.places, snapshot_every)
         training = Training(self, start, available, keys, stop, recorder, progress, rows, self.checkpoints)
         if self.checkpoints is not None:
             self.checkpoints.resume(training)
         return training.finish()
 
+    @cached_property
+    def is_exact(self) -> bool:
+        """Whether a round that is replayed, with any of its seeds and clients, has the bits of the training."""
+        return repeats_exactly(self)
+
     def replay(self, segment: Segment, rounds: Tensor) -> Tensor:
-        """The weights after `rounds` [S] rounds of a segment: exact on the CPU, to rounding on a GPU. [S, P]"""
+        """The weights after `rounds` [S] rounds of a segment. [S, P]"""
         if bool((rounds < 0).any()) or bool((rounds > segment.rounds).any()):
             raise StoreError(f"round {rounds.tolist()} is not in a history of {segment.rounds.tolist()} rounds")
         at, weights = segment.nearest_snapshot(rounds)
@@ -70,7 +79,8 @@ class Engine(Rounds):
         for number in range(segment.trace.cohort.shape[1]):
             rows = torch.nonzero(segment.rounds > number).flatten()
             result = self._replay_round(segment, weights[rows], rows, torch.full_like(rows, number))
-            weights[rows] = result.weights
+            snapshot = segment.snapshot_after(number)
+            weights[rows] = result.weights if snapshot is None else snapshot[rows].to(weights.device)
             yield number, rows, result
 
     def _replay_round(self, segment: Segment, weights: Tensor, seeds: Tensor, rounds: Tensor) -> Round:

@@ -16,6 +16,7 @@ from sifu.hardware.cuda_graph import Recorded
 from sifu.hardware.kernels import kernels_fit
 from sifu.hardware.workers import Workers
 from sifu.models.flat import FlatModel
+from sifu.models.layer_calls import LayerCalls
 from sifu.models.logistic import Logistic
 
 Predictor = Callable[[Tensor, Tensor, Tensor], Tensor]  # weights [R, P], images [N, ...], rows [R, n] -> classes [R, n]
@@ -92,8 +93,12 @@ class Evaluator:
             rows = self._places(seeds, part)  # [R, C, n]
             return self._kernel(weights, images.flatten(0, 2), rows.flatten(1)).view_as(rows)
         images = images[seeds, part]  # [R, C, n, ...]
-        logits = vmap(self.model.logits)(weights, images.flatten(1, 2))  # [R, C * n, classes]
+        logits = vmap(self._logits)(weights, images.flatten(1, 2))  # [R, C * n, classes]
         return logits.argmax(-1).unflatten(1, images.shape[1:3])
+
+    def _logits(self, weights: Tensor, images: Tensor) -> Tensor:
+        with LayerCalls(stacked=kernels_fit(self.clients.images)):
+            return self.model.logits(weights, images)
 
     @cached_property
     def _kernel(self) -> Predictor | None:

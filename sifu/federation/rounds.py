@@ -44,7 +44,8 @@ class Rounds:
 
     @cached_property
     def batcher(self) -> Batcher:
-        return Batcher.of(self.clients, self.federation)
+        draws_masks = self.model.draws_masks(tuple(self.clients.images.shape[3:]))
+        return Batcher.of(self.clients, self.federation, draws_masks=draws_masks)
 
     @cached_property
     def evaluator(self) -> Evaluator:

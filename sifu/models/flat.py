@@ -17,6 +17,7 @@ from sifu.catalog.lookup import resolve
 from sifu.catalog.models import MODELS
 from sifu.core.keys import Keys
 from sifu.errors import SifuError
+from sifu.models.layer_calls import LayerCalls
 
 
 @dataclass(frozen=True)
@@ -74,13 +75,25 @@ class FlatModel:
             setattr(layers.setdefault(owner, SimpleNamespace(name=owner)), parameter, view)
         return list(layers.values())
 
-    def logits(self, weights: Tensor, images: Tensor) -> Tensor:
-        """The module's output with the given weights [P] on images [n, C, H, W]."""
+    def logits(self, weights: Tensor, images: Tensor, *, training: bool = False) -> Tensor:
+        """The module's output with the given weights [P] on images [n, C, H, W].
+
+        `training`: with dropout, whose masks `LayerCalls` draws; else as in evaluation.
+        """
         if not hasattr(self._copies, "module"):
             self._copies.module = copy.deepcopy(self.module)
+        if self._copies.module.training != training:
+            self._copies.module.train(training)
         parts = zip(self.names, self.split(weights), self.shapes, strict=True)
         named = {name: part.view(shape) for name, part, shape in parts}
         return functional_call(self._copies.module, named, (images,))  # [n, classes]
+
+    def draws_masks(self, shape: tuple[int, ...]) -> bool:
+        """Whether a step of training on images of this shape draws dropout masks; other random draws are refused."""
+        example = next(self.module.parameters()).new_zeros(2, *shape)
+        with torch.no_grad(), LayerCalls(torch.zeros((), dtype=torch.int64, device=example.device)) as calls:
+            self.logits(torch.cat([part.flatten() for part in self.module.parameters()]), example, training=True)
+        return calls.masks > 0
 
     def layer_norms(self, rows: Tensor) -> Tensor:
         """Euclidean norm of each layer's part of each row."""

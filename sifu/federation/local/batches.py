@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -22,10 +22,15 @@ class Batches:
     index: Tensor  # [R, m, K, B] int64; places past `count` repeat example 0
     count: Tensor  # [R, m] int64: min(B, size of the client)
     is_full: bool = False  # every batch is all of its client's examples, in their order
+    mask_state: Tensor | None = None  # [R, m] the keys of the clients' dropout masks; None: no dropout
 
     def first(self, steps: int) -> Batches:
         """The same batches, only the first `steps` of them."""
-        return Batches(self.index[:, :, :steps], self.count, self.is_full)
+        return replace(self, index=self.index[:, :, :steps])
+
+    def mask_keys(self, step: int) -> Keys | None:
+        """The keys of a step's dropout masks, one a client: state [R, m]."""
+        return None if self.mask_state is None else Keys(self.mask_state).fold(step)
 
     def weight(self, dtype: torch.dtype) -> Tensor:
         """The weight of each place in the mean of its batch. [R, m, K, B]"""
@@ -55,13 +60,14 @@ class Batcher:
     federation: Federation
     longest: int  # examples of the largest client
     epochs: int  # begun in a round by the smallest client with more than B examples; 0: there is none
+    draws_masks: bool = False  # the model has dropout
 
     @staticmethod
-    def of(clients: Clients, federation: Federation) -> Batcher:
+    def of(clients: Clients, federation: Federation, *, draws_masks: bool = False) -> Batcher:
         larger = clients.size[clients.size > federation.batch_size]
         drawn = federation.local_steps * federation.batch_size
         epochs = math.ceil(drawn / int(larger.min())) if len(larger) else 0
-        return Batcher(federation, clients.images.shape[2], epochs)
+        return Batcher(federation, clients.images.shape[2], epochs, draws_masks)
 
     def draw(self, keys: Keys, rounds: Tensor, cohort: Tensor, size: Tensor) -> Batches:
         """The batches of one round: `keys` and `rounds` [R], `cohort` and its clients' `size` [R, m]."""
@@ -74,7 +80,8 @@ class Batcher:
             epoch, offset = walked // size.clamp(min=1), walked % size.clamp(min=1)
             orders = self._orders(keys.fold("batches", rounds, cohort), size)  # [R, m, E, n]
             index = torch.where(size > batch, orders.flatten(-2).gather(-1, epoch * self.longest + offset), index)
-        return Batches(index.unflatten(-1, (steps, batch)), count, not self.epochs)
+        masks = keys.fold("dropout", rounds, cohort).state if self.draws_masks else None
+        return Batches(index.unflatten(-1, (steps, batch)), count, not self.epochs, masks)
 
     def _orders(self, keys: Keys, size: Tensor) -> Tensor:
         """A shuffle of each client's examples for each epoch, padding last."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,6 +17,7 @@ from sifu.federation.local.batches import Batches
 from sifu.federation.local.sgd import sgd_step
 from sifu.hardware.workers import Workers
 from sifu.models.flat import FlatModel
+from sifu.models.layer_calls import LayerCalls
 
 
 class _Task(NamedTuple):
@@ -22,6 +25,7 @@ class _Task(NamedTuple):
     images: Tensor  # [n, ...]
     labels: Tensor  # [n]
     batches: Tensor  # [K, B'] rows of the examples
+    masks: Sequence[Tensor | None]  # [K] the keys of the steps' dropout masks
 
 
 @dataclass(frozen=True)
@@ -33,22 +37,28 @@ class PooledTrainer:
 
     def __call__(self, start: Tensor, seeds: Tensor, cohort: Tensor, batches: Batches) -> Tensor:
         local = start.unsqueeze(1).repeat(1, cohort.shape[1], 1)  # [R, m, P]
+        masks = [batches.mask_keys(step) for step in range(batches.index.shape[2])]
         tasks = []
         for r, s in enumerate(seeds.tolist()):
             for j, c in enumerate(cohort[r].tolist()):
                 if c >= 0:
                     index = batches.index[r, j, :, : int(batches.count[r, j])]
-                    tasks.append(_Task(local[r, j], self.clients.images[s, c], self.clients.labels[s, c], index))
+                    data = self.clients.images[s, c], self.clients.labels[s, c]
+                    tasks.append(
+                        _Task(local[r, j], *data, index, [None if keys is None else keys.state[r, j] for keys in masks])
+                    )
         self.workers.map(self._train, tasks)
         return local
 
     def _train(self, task: _Task) -> None:
         weights = task.weights.clone()  # rows of one tensor share autograd's version counter; threads must not
         velocity = torch.zeros_like(weights)
-        for rows in task.batches:
+        for rows, key in zip(task.batches, task.masks, strict=True):
             leaf = weights.detach().requires_grad_()
             images = task.images[rows].contiguous(memory_format=self.model.memory_format)
-            loss = cross_entropy(self.model.logits(leaf, images), task.labels[rows])
+            with nullcontext() if key is None else LayerCalls(key):
+                logits = self.model.logits(leaf, images, training=True)
+            loss = cross_entropy(logits, task.labels[rows])
             (gradient,) = torch.autograd.grad(loss, leaf)
             sgd_step(weights, velocity, gradient, self.federation)
         task.weights.copy_(weights)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch import nn
 
 from sifu.catalog.datasets import DATASETS
 from sifu.catalog.models import MODELS
@@ -16,9 +17,11 @@ from sifu.federation.engine import Engine
 from sifu.federation.segment import Segment
 from sifu.federation.stop import Stop
 from sifu.hardware.workers import Workers
-from sifu.models.flat import build_model
+from sifu.models.flat import FlatModel, build_model
 from tests.conftest import DATASET_OF, tiny_clients, tiny_federation
+from tests.networks import Various
 
+OWN = "various"  # tests/networks.py: a network from elsewhere, with dropout and normalisation
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
@@ -26,7 +29,7 @@ pytestmark = [
 
 
 def train(name: str, clients: Clients, stop: Stop, device: str, **changes: object) -> tuple[Engine, Segment]:
-    model = build_model(name, DATASETS[DATASET_OF[name]])
+    model = FlatModel(Various((1, 28, 28), 10)) if name == OWN else build_model(name, DATASETS[DATASET_OF[name]])
     model.module.to(device, clients.images.dtype)
     workers = Workers(2) if device == "cpu" else None
     engine = Engine(model, clients.to(torch.device(device)), tiny_federation(**changes), workers)
@@ -66,14 +69,14 @@ def test_replay_on_the_gpu(name: str) -> None:
     torch.testing.assert_close(again.cpu(), segment.final, rtol=1e-8, atol=1e-10)
 
 
-NETWORK = ["cnn28", "cnn32"]
+NETWORK = ["cnn28", "cnn32", "resnet8", OWN]  # with kernels of its own, or of its layers
 
 
 @pytest.mark.parametrize("changes", [{}, {"clip": 0.5}, PRIVATE], ids=["plain", "clip", "private"])
 @pytest.mark.parametrize("name", NETWORK)
 def test_a_round_has_the_same_bits_in_any_batch(name: str, changes: dict[str, object]) -> None:
     """With TF32, as in trainings: it amplifies a difference in the last bit, and a replay would drift away."""
-    clients = tiny_clients(name, seeds=7)
+    clients = tiny_clients("cnn28" if name == OWN else name, seeds=7)
     engine, segment = train(name, clients, Stop(None, 0, torch.full((7,), 2)), "cuda", **changes)
     keys, number = Keys(segment.key_state.cuda()), torch.zeros(7, dtype=torch.int64, device="cuda")
     everyone = torch.ones_like(engine.clients.size, dtype=torch.bool)
@@ -88,11 +91,54 @@ def test_a_round_has_the_same_bits_in_any_batch(name: str, changes: dict[str, ob
 @pytest.mark.parametrize("name", NETWORK)
 def test_a_replay_has_the_bits_of_the_training(name: str) -> None:
     """Over rounds with fewer and fewer seeds; only the first snapshot is used."""
-    clients = tiny_clients(name, seeds=5)
+    clients = tiny_clients("cnn28" if name == OWN else name, seeds=5)
     engine, segment = train(name, clients, Stop(None, 0, torch.tensor([40, 3, 17, 29, 8])), "cuda")
     for number, rows, result in engine.walk(segment):
         done = rows[segment.rounds[rows] == number + 1]
         assert torch.equal(result.weights[torch.isin(rows, done)].cpu(), segment.final[done])
+
+
+@pytest.mark.parametrize("name", ["resnet8", OWN])
+def test_a_model_without_kernels_of_its_own_is_exact(name: str) -> None:
+    """Trained with seeds that end one after another, rolled back, and replayed seed by seed: the same bits."""
+    clients = tiny_clients("cnn28", seeds=3)
+    engine, segment = train(name, clients, Stop(None, 0, torch.tensor([30, 11, 20])), "cuda")
+    assert engine.is_exact
+    sparse = replace(segment, snapshots=segment.snapshots[:, :0], snapshot_every=100)  # replays begin at the start
+    for rounds in ([30, 10, 20], [8, 10, 2], [0, 0, 14]):
+        back = engine.replay(sparse, torch.tensor(rounds)).cpu()
+        for seed, number in enumerate(rounds):
+            at = segment.snapshots[seed, number // 2 - 1] if number else segment.start[seed]
+            assert torch.equal(back[seed], at)
+    assert torch.equal(engine.replay(sparse, segment.rounds).cpu(), segment.final)
+
+
+class Mixed(nn.Module):
+    """Its weights are multiplied by a batched product of torch's, whose order of sums may depend on the models."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(784, 10))
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return images.flatten(1) @ self.weight
+
+
+def test_a_model_that_is_not_exact_keeps_every_round(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Engine, "is_exact", False)  # whether torch's product is exact depends on the device
+    clients = tiny_clients("logistic", seeds=5, sizes=(40, 40, 40))
+    model = FlatModel(Mixed().cuda())
+    engine = Engine(model, clients.to(torch.device("cuda")), tiny_federation(batch_size=32), None)
+    keys = Keys.of(range(5), "cuda")
+    everyone = torch.ones_like(engine.clients.size, dtype=torch.bool)
+    segment = engine.run(model.init(keys), everyone, keys, Stop(None, 0, torch.full((5,), 12)), snapshot_every=50)
+    assert segment.snapshot_every == 1
+    assert "the history keeps every round (up to 0.0 GB)" in capsys.readouterr().err
+    for rounds in (3, 12):
+        back = engine.replay(segment, torch.full((5,), rounds)).cpu()
+        assert torch.equal(back, segment.snapshots[:, rounds - 1])
 
 
 def test_seeds_that_end_at_different_rounds() -> None:

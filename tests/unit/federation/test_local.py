@@ -12,13 +12,17 @@ from hypothesis import strategies as st
 from sifu.catalog.models import MODELS
 from sifu.core.keys import Keys
 from sifu.federation.cohort import cohort_sizes, cohort_weights, sample_cohort
+from sifu.federation.engine import Engine
 from sifu.federation.local import local_trainer
 from sifu.federation.local.batches import Batcher
 from sifu.federation.local.dual import DualTrainer
 from sifu.federation.local.pooled import PooledTrainer
 from sifu.federation.local.vmapped import VmappedTrainer
+from sifu.hardware.workers import Workers
+from sifu.models.flat import FlatModel
 from tests import reference
 from tests.conftest import tiny_clients, tiny_engine, tiny_federation
+from tests.networks import Various
 
 COHORT = torch.tensor([[0, 2, 3], [1, 2, -1]])
 ROUNDS = torch.tensor([4, 9])
@@ -56,6 +60,45 @@ def test_all_trainers_agree(name: str, changes: dict[str, float]) -> None:
     moved = (by_trainer["pooled"] - tiny_engine(name).model.init(Keys.of(range(2))).unsqueeze(1)).norm(dim=-1)
     assert (moved[COHORT >= 0] > 1e-3).all()
     assert float(moved[1, 2]) == 0, "an empty place keeps the weights"
+
+
+def test_dropout_and_normalisation_as_in_the_plain_loop() -> None:
+    """A network with every kind of layer, by both trainers and by the plain loop: the same masks, the same steps."""
+    model, federation = FlatModel(Various((1, 28, 28), 10).double()), tiny_federation()
+    clients = tiny_clients("cnn28", dtype=torch.float64)
+    engine = Engine(model, clients, federation, Workers(2))
+    keys = Keys.of(range(2))
+    batches = engine.batcher.draw(keys, ROUNDS, COHORT, cohort_sizes(COHORT, clients.size))
+    start = model.init(keys).double()
+    pooled, vmapped = (
+        train(start, torch.arange(2), COHORT, batches)
+        for train in (engine.trainer, VmappedTrainer(model, clients, federation))
+    )
+    torch.testing.assert_close(vmapped, pooled, rtol=0, atol=1e-12)
+    for row, place, client in ((0, 0, 0), (0, 2, 3), (1, 0, 1)):
+        key, number, size = keys.rows(row), int(ROUNDS[row]), int(clients.size[row, client])
+        rows = reference.client_batches(key, number, client, size, federation)
+        local = reference.train_client(
+            reference.load_flat(model.module, start[row]).train(),
+            clients.images[row, client, :size],
+            clients.labels[row, client, :size],
+            rows,
+            federation,
+            key.fold("dropout", number, client),
+        )
+        torch.testing.assert_close(pooled[row, place], reference.flat(local), rtol=0, atol=1e-12)
+
+
+def test_dropout_is_off_where_it_is_counted_who_is_right() -> None:
+    engine = Engine(FlatModel(Various((1, 28, 28), 10)), tiny_clients("cnn28"), tiny_federation(), Workers(2))
+    weights = engine.model.init(Keys.of(range(2)))
+    first, again = (engine.evaluator.correct(weights, torch.arange(2)) for _ in range(2))
+    assert torch.equal(first, again)
+    module = reference.load_flat(engine.model.module, weights[0]).eval()
+    data = engine.clients
+    for client, size in enumerate(data.size[0].tolist()):
+        expected = reference.correct_answers(module, data.images[0, client, :size], data.labels[0, client, :size])
+        assert int(first[0, client]) == expected
 
 
 def test_the_fastest_trainer_is_chosen() -> None:

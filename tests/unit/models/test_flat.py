@@ -30,6 +30,12 @@ SIZES |= {
     "cnn64_wide": (9 * 3 * 64 + 64) + 2 * (9 * 64 * 64 + 64) + (2304 * 128 + 128) + (128 * 2 + 2),
     "cnn64_unpooled": SIZES["cnn64"] + 3 * 2304 * 64,  # 64 x 12 x 12 into fc1
 }
+BLOCK = lambda i, o: 9 * (i * o + o * o) + 4 * o + (i * o if i != o else 0)  # noqa: E731  # two of all, shortcut
+STEM, HEAD = 9 * 16 + 2 * 16, 64 * 10 + 10  # grey images
+SIZES |= {
+    "resnet8": STEM + BLOCK(16, 16) + BLOCK(16, 32) + BLOCK(32, 64) + HEAD,
+    "resnet20": STEM + 3 * BLOCK(16, 16) + BLOCK(16, 32) + 2 * BLOCK(32, 32) + BLOCK(32, 64) + 2 * BLOCK(64, 64) + HEAD,
+}
 EVERY_MODEL = pytest.mark.parametrize("name", list(MODELS))
 
 
@@ -42,7 +48,8 @@ def test_sizes_in_the_docstrings() -> None:
     for name in MODELS:
         docstring = resolve(MODELS[name].builder).__doc__
         assert name in SIZES
-        assert not name.startswith("cnn") or f"{SIZES[name]:,}" in docstring, name
+        size = SIZES[name] + 2 * 9 * 16 * name.startswith("resnet")  # said for images in colour
+        assert name == "logistic" or f"{size:,}" in docstring, name
 
 
 def test_cnn32_for_100_classes() -> None:
@@ -67,9 +74,12 @@ def test_init_is_keyed_and_in_torchs_range(name: str) -> None:
     weights = model.init(Keys.of([0, 1]))
     assert torch.equal(weights[1], model.init(Keys.of([1]))[0])
     assert not torch.equal(weights[0], weights[1])
-    fans = [shape[1:].numel() for shape in model.shapes if len(shape) > 1]  # inputs of each layer
-    for i, drawn in enumerate(model.split(weights[0])):
-        bound = fans[i // 2] ** -0.5  # torch's default: U(-b, b), b = 1 / sqrt(fan in), for weight and bias
+    for parameter, drawn in zip(model.names, model.split(weights[0]), strict=True):
+        weight = model.module.get_parameter(parameter.replace("bias", "weight"))
+        if weight.dim() == 1:  # a normalisation layer: ones and zeros
+            assert torch.equal(drawn, torch.full_like(drawn, float("weight" in parameter)))
+            continue
+        bound = weight[0].numel() ** -0.5  # torch's default: U(-b, b), b = 1 / sqrt(fan in), for weight and bias
         assert float(drawn.abs().max()) <= bound
         if drawn.numel() > 1000:
             assert float(drawn.std()) == pytest.approx(bound / 3**0.5, rel=0.1)
