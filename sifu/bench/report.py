@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from sifu.bench.ceilings import Ceilings, measure_ceilings
 from sifu.bench.parity import ParityRow, bench_parity
 from sifu.bench.rounds import Row, bench_rounds
 from sifu.bench.trainings import TrainingRow, bench_training
+from sifu.catalog.models import MODELS
 from sifu.config.fields import build
 from sifu.config.scenario import Scenario
 from sifu.errors import ConfigError, did_you_mean
@@ -35,14 +36,17 @@ class Bench:
     train: list[str]
     parity: bool
     data_root: Path
+    models: list[str] = field(default_factory=list)  # in place of the scenario's own
+    by_layer: bool = False  # without a network's own kernels: as a model that has none
 
     def run(self) -> dict[str, Any]:
         """All results, in plain data."""
         device = choose_device(self.device, self.precision)
         ceilings = measure_ceilings(device, self.threads)
         rounds = [
-            bench_rounds(name, _scenario(name), count, device, self.threads, self.rounds, ceilings)
+            bench_rounds(name, scenario, count, device, self.threads, self.rounds, ceilings, by_layer=self.by_layer)
             for name in self.scenarios
+            for scenario in self._with_models(name)
             for count in self.seeds
         ]
         trainings = [self._train(name, count) for name in self.train for count in self.seeds]
@@ -57,6 +61,11 @@ class Bench:
             "trainings": [row._asdict() for row in trainings],
             "parity": [row._asdict() for row in parity],
         }
+
+    def _with_models(self, name: str) -> list[Scenario]:
+        """The scenario, or the same with each of the models."""
+        scenario = _scenario(name)
+        return [replace(scenario, model=model) for model in self.models] or [scenario]
 
     def _train(self, name: str, seeds: int) -> TrainingRow:
         scenario = load_scenario(SCENARIOS, name, self.data_root)
@@ -84,6 +93,9 @@ def _scenario(name: str) -> Scenario:
 def print_bench(bench: Bench, *, as_json: bool) -> None:
     for name in [*bench.scenarios, *bench.train]:
         _scenario(name)  # refuse an unknown name before anything is measured
+    for model in bench.models:
+        if model not in MODELS:
+            raise ConfigError("--models", model, f"one of {', '.join(MODELS)}{did_you_mean(model, MODELS)}")
     results = bench.run()
     if as_json:
         print(json.dumps(results, indent=1))
@@ -113,7 +125,18 @@ def print_tables(results: dict[str, Any]) -> None:
 
 
 _HEADERS = {
-    Row: ("scenario", "seeds", "engine ms", "plain ms", "ratio", "evaluation ms", "TFLOP/s", "GB/s", "peak GB"),
+    Row: (
+        "scenario",
+        "model",
+        "seeds",
+        "engine ms",
+        "plain ms",
+        "ratio",
+        "evaluation ms",
+        "TFLOP/s",
+        "GB/s",
+        "peak GB",
+    ),
     TrainingRow: ("scenario", "seeds", "reached", "seed-rounds", "s", "ms a seed-round", "evaluation", "history MB"),
     ParityRow: ("scenario", "model", "device", "rounds", "distance to double precision"),
 }
@@ -131,6 +154,7 @@ def _line(row: Any) -> tuple[str, ...]:
         rates = (f"{row.tflops:.3g} ({row.flops_share:.0%})", f"{row.gigabytes:.3g} ({row.bytes_share:.0%})")
         return (
             row.scenario,
+            row.model,
             str(row.seeds),
             *(f"{value:.3g}" for value in times),
             f"{row.ratio:.1f}",

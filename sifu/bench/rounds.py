@@ -54,23 +54,32 @@ class Row(NamedTuple):
 
 
 def bench_rounds(
-    name: str, scenario: Scenario, seeds: int, device: torch.device, threads: int, rounds: int | None, best: Ceilings
+    name: str,
+    scenario: Scenario,
+    seeds: int,
+    device: torch.device,
+    threads: int,
+    rounds: int | None,
+    best: Ceilings,
+    *,
+    by_layer: bool = False,
 ) -> Row:
-    """Measure both loops on `seeds` seeds, alternating, then an evaluation."""
+    """Measure both loops on `seeds` seeds, alternating, then an evaluation; `by_layer`: see `Bench`."""
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
     clients = random_clients(scenario, seeds, device)
     model, plain_model = (build_model(scenario.model, DATASETS[scenario.dataset.name]) for _ in range(2))
+    model = FlatModel(model.module) if by_layer else model
     work = round_work(scenario, model, clients.images.shape[2])
     training = _training(model, clients, scenario, threads)
     loops = _engine_round(training), _plain_round(plain_model, clients, scenario)
     count, engine_ms, plain_ms = _alternate(*loops, seeds, device, threads, rounds)
-    rows = torch.arange(seeds, device=device)
-    evaluation = best_seconds(lambda: training.engine.evaluator.correct(training.weights, rows), device)
+    rows, everyone = torch.arange(seeds, device=device), torch.ones_like(clients.size, dtype=torch.bool)
+    evaluation = best_seconds(lambda: training.engine.evaluator.accuracy(training.weights, rows, everyone), device)
     flops, moved = work.flops / engine_ms * 1e3, work.bytes / engine_ms * 1e3
     return Row(
         scenario=name,
-        model=scenario.model,
+        model=f"{scenario.model}, by layer" if by_layer else scenario.model,
         device=device_name(device),
         threads=threads,
         seeds=seeds,

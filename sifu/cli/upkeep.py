@@ -23,6 +23,8 @@ def _add_bench(commands: Commands) -> None:
     parser.add_argument("--threads", type=int, default=2, help="CPU threads of both (default: %(default)s)")
     parser.add_argument("--precision", choices=PRECISIONS, default="tf32", help="of a GPU (default: %(default)s)")
     parser.add_argument("--scenarios", nargs="*", default=["mnist", "cifar10"], help="default: mnist cifar10")
+    parser.add_argument("--models", nargs="*", default=[], help="in place of the scenario's own")
+    parser.add_argument("--by-layer", action="store_true", help="without a network's own kernels, as one that has none")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 5], help="block sizes (default: 1 5)")
     parser.add_argument("--rounds", type=int, help="rounds a measurement (default: about half a second of them)")
     parser.add_argument("--train", nargs="*", default=[], help="scenarios to train to their target, on real data")
@@ -56,6 +58,8 @@ def _bench(parsed: argparse.Namespace) -> None:
         parsed.train,
         parsed.parity,
         parsed.data_root or default_data_root(None),
+        parsed.models,
+        parsed.by_layer,
     )
     print_bench(bench, as_json=parsed.json)
 
