@@ -31,7 +31,9 @@ class Catalog(MutableMapping[str, T]):
         if not places:
             raise KeyError(name)
         if len(places) > 1:
-            raise SifuError(f"the name {name} ({self.kind}) is taken twice, by {' and by '.join(places)}: uninstall or rename one")
+            raise SifuError(
+                f"the name {name} ({self.kind}) is taken twice, by {' and by '.join(places)}: uninstall or rename one"
+            )
         return found[0].target if found else None
 
     def __getitem__(self, name: str) -> T:

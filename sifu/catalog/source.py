@@ -22,7 +22,7 @@ def top_of(module: str) -> str:
 
 
 def search_here() -> None:
-    """Let Python find modules of the current folder. `python -m sifu` does so by itself, Snakemake and `sifu` do not."""
+    """Let Python find modules of the current folder, as `python -m sifu` does; Snakemake and `sifu` would not."""
     here = os.getcwd()
     if here not in sys.path and "" not in sys.path:
         sys.path.insert(0, here)

@@ -8,13 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import yaml
-
 from sifu.cli.commands import EVERYDAY, Commands
+from sifu.cli.key_values import key_values
 from sifu.cli.run_display import FAILED, VARIABLE, last_words
 from sifu.config.shipped import SUITE, config_file
 from sifu.config.yaml_file import read_yaml
-from sifu.errors import ConfigError, SifuError
+from sifu.errors import SifuError
 from sifu.plan.workflow import WorkflowPlan, load_workflow
 
 _LOGGER = SUITE / "workflow" / "logger"  # Snakemake finds plugins on Python's path
@@ -49,12 +48,7 @@ def _run(parsed: argparse.Namespace) -> int:
 
 def _plan(parsed: argparse.Namespace) -> WorkflowPlan:
     """The plan of the run, as the Snakefile makes it."""
-    raw = read_yaml(parsed.config)
-    for text in parsed.set:
-        key, equals, value = text.partition("=")
-        if not equals:
-            raise ConfigError("--set", text, "KEY=VALUE, such as num_seeds=10")
-        raw[key] = yaml.safe_load(value)
+    raw = read_yaml(parsed.config) | key_values(parsed.set)
     return load_workflow(raw, SUITE, [parsed.config], remote=False, nodes=None, cores=None, main=True)
 
 

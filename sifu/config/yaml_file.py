@@ -16,8 +16,6 @@ except ImportError:  # PyYAML was built without it
     from yaml import SafeLoader  # type: ignore[assignment]
 
 
-
-
 class _KeyTwice(Exception):
     """A mapping has a key twice."""
 

@@ -26,7 +26,7 @@ _CLOSE = 1e-3  # by which answers may differ when images are alone: other kernel
 class Trial(NamedTuple):
     """A module and what it is tried on."""
 
-    module: nn.Module
+    module: Any  # an nn.Module, if its first check holds
     shape: tuple[int, ...]  # of an image
     num_classes: int
 

@@ -47,4 +47,3 @@ def _targets() -> Iterator[str]:
         yield from [model.kernels] if model.kernels else []
     for dataset in DATASETS.own.values():
         yield from (source.loader for source in dataset.sources.values())
-

@@ -165,7 +165,7 @@ class Targets:
             scenarios = [tried_scenario(scenarios[0], values, "grid") for values in trials(grid).values()]
         variants = self._variants(stage, job)
         names = [self.suite.all_variants[name].method for name in variants]
-        methods = [freshness.method_module(name) for name in names] or [None]
+        methods: list[str | None] = [*map(freshness.method_module, names)] or [None]
         modules = {m for s in scenarios for method in methods for m in freshness.stage_modules(stage, s, method)}
         return code_hash(*sorted(modules))
 
