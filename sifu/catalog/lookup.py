@@ -16,6 +16,8 @@ from sifu.catalog.entry_points import KINDS, brought
 from sifu.catalog.source import OWN, definition, may_have_more, module_spec, search_here, top_of
 from sifu.errors import SifuError
 
+_PACKAGE = Path(__file__).parents[1]
+
 
 def resolve(target: str) -> Any:
     """The object that "module:name" stands for; what is wrong with it is one sentence."""
@@ -79,12 +81,20 @@ def place(target: str) -> str:
 
 
 def error_words(error: BaseException) -> str:
-    """An error and the line that it comes from."""
+    """An error and the line that it comes from, in the user's own code where some of it is."""
     said = " ".join(str(error).split())
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error.msg} ({error.filename}, line {error.lineno})"
-    last = traceback.extract_tb(error.__traceback__)[-1]
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not _is_installed(frame.filename)]
+    last = (own or frames)[-1]
     return f"{type(error).__name__}: {said} ({last.filename}, line {last.lineno})"
+
+
+def _is_installed(file: str) -> bool:
+    """Whether code belongs to this package, to an installed one or to Python's importing itself."""
+    path = Path(file)
+    return "site-packages" in path.parts or path.is_relative_to(_PACKAGE) or file.startswith("<")
 
 
 def _does_not_exist(target: str) -> str:

@@ -7,13 +7,28 @@ import importlib.util
 import os
 import sys
 from functools import cache
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import (
+    BYTECODE_SUFFIXES,
+    EXTENSION_SUFFIXES,
+    SOURCE_SUFFIXES,
+    ExtensionFileLoader,
+    FileFinder,
+    ModuleSpec,
+    SourceFileLoader,
+    SourcelessFileLoader,
+)
 from pathlib import Path
+from typing import Any
 
 from sifu.errors import SifuError
 
 OWN = "sifu"
 _PACKAGE = Path(__file__).parents[1]
+_LOADERS: tuple[tuple[Any, list[str]], ...] = (  # of Python itself, in its order
+    (ExtensionFileLoader, EXTENSION_SUFFIXES),
+    (SourceFileLoader, SOURCE_SUFFIXES),
+    (SourcelessFileLoader, BYTECODE_SUFFIXES),
+)
 
 
 def top_of(module: str) -> str:
@@ -31,18 +46,25 @@ def search_here() -> None:
 def module_spec(module: str) -> ModuleSpec | None:
     """Where Python would find a module; None: nowhere. Its packages are not imported either."""
     search_here()
-    first, *inner = module.split(".")
+    parts = module.split(".")
     try:
-        spec = importlib.util.find_spec(first)
+        spec = importlib.util.find_spec(parts[0])
     except (ImportError, ValueError):  # a module without a place, such as the one of an interactive session
         return None
-    name = first
-    for part in inner:
-        if spec is None or spec.submodule_search_locations is None:
-            return None
-        name = f"{name}.{part}"
-        spec = PathFinder.find_spec(name, list(spec.submodule_search_locations))
+    for end in range(2, len(parts) + 1):
+        spec = _inside(_places(spec), ".".join(parts[:end]))
     return spec
+
+
+def _inside(places: list[str], module: str) -> ModuleSpec | None:
+    """A module in one of some folders. Python itself would ask its package, which is not imported yet."""
+    found = [spec for place in places if (spec := FileFinder(place, *_LOADERS).find_spec(module)) is not None]
+    return next((spec for spec in found if spec.has_location), found[0] if found else None)
+
+
+def _places(spec: ModuleSpec | None) -> list[str]:
+    """The folders of a package; of a plain module none."""
+    return list(spec.submodule_search_locations or []) if spec is not None else []
 
 
 @cache
@@ -67,8 +89,8 @@ def _own_file(module: str) -> Path | None:
 def home(top: str) -> Path | None:
     """The folder that holds a top-level module which is still worked on; None for packages that are installed."""
     spec = module_spec(top)
-    places = list(spec.submodule_search_locations or []) if spec else []
-    if spec is None or not (places or (spec.has_location and spec.origin)):
+    places = _places(spec)
+    if spec is None or not (places or spec.has_location):
         return None
     folder = Path(places[0] if places else str(spec.origin)).parent
     return None if folder.name in ("site-packages", "dist-packages") else folder

@@ -79,12 +79,12 @@ def check_layers(trial: Trial) -> str:
         kind, place = type(part).__name__, f" ({path})" if path else ""
         if isinstance(part, _BatchNorm):
             return (
-                f"has a {kind}{place}: it mixes the examples of a batch, and its statistics are no weights that FedAvg "
-                "averages; use nn.GroupNorm or nn.LayerNorm"
+                f"contains {kind}{place}, which mixes the examples of a batch, and its statistics are no weights that "
+                "FedAvg averages: use nn.GroupNorm or nn.LayerNorm"
             )
         if getattr(part, "track_running_stats", False):
             return (
-                f"has a {kind} with running statistics{place}, which are no weights that FedAvg averages; "
+                f"contains {kind}{place} with running statistics, which are no weights that FedAvg averages: "
                 "set track_running_stats=False"
             )
     return ""
@@ -95,7 +95,7 @@ def check_buffers(trial: Trial) -> str:
     names = [name for name, _ in trial.module.named_buffers()]
     if not names:
         return ""
-    return f"has the buffer {names[0]}, which is no weight that FedAvg averages; compute it in `forward` instead"
+    return f"has the buffer {names[0]}, which is no weight that FedAvg averages: compute it in `forward` instead"
 
 
 def check_weights(trial: Trial) -> str:
@@ -116,7 +116,7 @@ def check_trained(trial: Trial) -> str:
     frozen = [name for name, parameter in trial.module.named_parameters() if not parameter.requires_grad]
     if not frozen:
         return ""
-    return f"has frozen weights ({frozen[0]}), but every weight is drawn anew and trained here; do not freeze any"
+    return f"has frozen weights ({frozen[0]}), but every weight is drawn anew and trained here: freeze none"
 
 
 def check_output(trial: Trial) -> str:
@@ -138,7 +138,7 @@ def check_evaluation(trial: Trial) -> str:
     first, second = trial.module(trial.images), trial.module(trial.images)
     if torch.equal(first.nan_to_num(), second.nan_to_num()):
         return ""
-    return "draws random numbers in evaluation, so its accuracy would be chance; use nn.Dropout, which is off there"
+    return "draws random numbers in evaluation, so its accuracy would be chance: use nn.Dropout, which is off there"
 
 
 def check_examples(trial: Trial) -> str:
@@ -151,7 +151,7 @@ def check_examples(trial: Trial) -> str:
             continue  # dropout
         alone = torch.cat([trial.module(image[None]) for image in images])
         if not torch.allclose(together, alone, rtol=_CLOSE, atol=_CLOSE * float(together.abs().max())):
-            return "mixes the examples of a batch: an image gets another answer alone; use nn.GroupNorm or nn.LayerNorm"
+            return "mixes the examples of a batch: an image gets another answer alone: use nn.GroupNorm or nn.LayerNorm"
     return ""
 
 
