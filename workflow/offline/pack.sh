@@ -8,7 +8,7 @@ out=$(realpath -m "$1") checkout=$(realpath "$(dirname "$0")/../..")
 python=${PYTHON:-python3} machine=${PACK_MACHINE:-x86_64}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mapfile -t wanted < <(grep -oE '"(snakemake|dp-accounting)==[0-9.]+"' "$checkout/pyproject.toml" | tr -d '"')
+mapfile -t wanted < <(grep -E '^(snakemake|dp-accounting)==' "$checkout/constraints.txt")
 $python -m pip wheel -q --no-deps -w "$work/wheels" "connection_pool>=0.0.3" # has no wheel on the index
 $python -m pip install -q --target "$work/site" --python-version "${PACK_PYTHON:-3.12}" --only-binary=:all: --no-compile \
   --platform "manylinux_2_28_$machine" --platform "manylinux_2_17_$machine" --platform "manylinux2014_$machine" \
