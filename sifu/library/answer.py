@@ -104,15 +104,22 @@ class Answer(SeedModels):
         return cell_rows(self.answered.unlearned.segment.status, self.work, cell, **numbers)
 
     def __repr__(self) -> str:
-        clients, promised = self.clients, self.certificate
-        who = f"client{'s' if len(clients) > 1 else ''} {', '.join(map(str, clients))}"
+        promised = self.certificate
         lines = {
             "status": self._ending(),
             "accuracy": self.accuracy.words(),
             "cost": self.cost.words(),
             "certificate": "nothing is promised" if promised is None else promised.words(),
         }
-        return summary(f"Request {self.number}: {who} forgotten by {self.asked.method.name}", len(self.seeds), lines)
+        title = f"Request {self.number}: {_named(self.clients)} forgotten by {self.asked.method.name}"
+        return summary(title, len(self.seeds), lines)
+
+
+def _named(clients: list[int]) -> str:
+    """Clients in words: all of a few, the first and the last of many."""
+    if len(clients) > 5:
+        return f"{len(clients)} clients ({clients[0]}, {clients[1]}, ..., {clients[-1]})"
+    return f"client{'s' if len(clients) > 1 else ''} {', '.join(map(str, clients))}"
 
 
 def _mask(clients: int | Iterable[int], num_clients: int) -> Tensor:

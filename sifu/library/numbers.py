@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -48,8 +47,6 @@ class Accuracy(Printed):
 
     def words(self) -> str:
         shown = {name: values for name, values in vars(self).items() if values is not None}
-        if self.forget is not None and np.array_equal(self.forget, shown["forgotten"]):
-            del shown["forgotten"]  # of the first request they are the same
         return ", ".join(f"{name} {values.mean():.3f}" for name, values in shown.items())
 
 
