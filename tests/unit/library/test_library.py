@@ -173,3 +173,19 @@ def test_what_is_printed() -> None:
     alone = trained(seeds=[4])
     assert "means" not in repr(alone)
     assert repr(alone).splitlines()[1] == "  status       not_reached"
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("model", ["logistic", Small(FEATURES, CLASSES)], ids=["logistic", "own"])
+def test_on_a_gpu(model: str | nn.Module) -> None:
+    """The same rounds as on the CPU, but for rounding; going back to a round finds it again."""
+    found = {}
+    for device in ("cpu", "cuda"):
+        held_out = (np.ones((2, FEATURES)), [0, 1])
+        training = trained(model=model, test=held_out, device=device, precision="float32", max_rounds=8, min_rounds=8)
+        answers = [training.forget([1], name).forget([0]) for name in ("sifu", "fed_eraser", "fed_accum", "dp_fedavg")]
+        found[device] = [training.weights, *(answer.weights for answer in answers)]
+        assert all(len(answer.accuracy.retain) == 2 for answer in answers)
+        assert next(training.module().parameters()).device.type == "cpu"
+    torch.testing.assert_close(found["cuda"], found["cpu"], rtol=1e-2, atol=1e-3)
