@@ -28,10 +28,12 @@ _LIBRARY = {
 }
 
 
-def __getattr__(name: str) -> object:
-    if name not in _LIBRARY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_LIBRARY[name]), name)
+if not TYPE_CHECKING:  # a type checker would take any name for one of ours
+
+    def __getattr__(name: str) -> object:
+        if name not in _LIBRARY:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(_LIBRARY[name]), name)
 
 
 def __dir__() -> list[str]:
