@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from sifu.config.scenario import Scenario
+from sifu.contract.world import SCENARIO
 from sifu.core.keys import Keys
 from sifu.core.types import Clients
 from sifu.federation.engine import Engine
@@ -26,7 +27,6 @@ from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.request import Request
 from sifu.unlearning.server import Server
 from tests.conftest import tiny_federation
-from tests.contract.world import SCENARIO
 
 CLIENTS, FEATURES, STEPS, ETA = 6, 4, 5, 0.1
 MOVES = 0.2613  # how far the optimum moves without client 0: the draw is scaled to it

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from sifu.errors import DataError
+from sifu.catalog.lookup import resolve
+from sifu.catalog.registry import Catalog
+from sifu.errors import DataError, SifuError
 
 SOURCES = ("torchvision", "parquet", "embedded")
 
@@ -55,7 +57,7 @@ _CELEBA = tuple(
     )
 )
 
-DATASETS: dict[str, DatasetSpec] = {
+_OWN: dict[str, DatasetSpec] = {
     "mnist": DatasetSpec(
         shape=(1, 28, 28),
         num_classes=10,
@@ -114,6 +116,17 @@ DATASETS: dict[str, DatasetSpec] = {
         groups="identity",
     ),
 }
+
+
+def _dataset(target: str) -> DatasetSpec:
+    """The entry of a dataset from outside."""
+    found = resolve(target)
+    if not isinstance(found, DatasetSpec):
+        raise SifuError(f"{target} is no dataset: make it a DatasetSpec(...), from sifu.catalog.datasets")
+    return found
+
+
+DATASETS: Catalog[DatasetSpec] = Catalog("datasets", _OWN, _dataset)
 
 
 def _found(root: Path, relative: str) -> Path | None:

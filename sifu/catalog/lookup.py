@@ -12,6 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from sifu.catalog.entry_points import KINDS, brought
+from sifu.catalog.source import OWN, definition, may_have_more, module_spec, search_here, top_of
 from sifu.errors import SifuError
 
 
@@ -20,7 +22,7 @@ def resolve(target: str) -> Any:
     module, name = split(target)
     found = import_module(module, target)
     if not hasattr(found, name):
-        raise SifuError(f'{place(target)}: "{target}" does not exist, as {module} has nothing called {name}')
+        raise SifuError(f"{_does_not_exist(target)}, as {module} has nothing called {name}")
     return getattr(found, name)
 
 
@@ -30,37 +32,67 @@ def module_of(target: str) -> str:
 
 def split(target: str) -> tuple[str, str]:
     """The module and the name in it of "module:name"."""
-    module, colon, name = target.partition(":")
-    if not (module and colon and name.isidentifier()):
+    module, _, name = target.partition(":")
+    if not all(part.isidentifier() for part in (*module.split("."), name)):
         close = ":".join(target.replace(":", ".").rsplit(".", 1))
         raise SifuError(f'{place(target)}: "{target}" must be "module:name", such as "{close}"')
     return module, name
 
 
+def refuse_missing(target: str) -> None:
+    """Refuse a "module:name" that does not exist; its module is read, not imported, wherever that can tell."""
+    module, name = split(target)
+    if module_spec(module) is None:
+        raise SifuError(f"{_does_not_exist(target)}, as there is no module {_first_missing(module)}")
+    try:
+        if definition(module, name) is None and not may_have_more(module):
+            raise SifuError(f"{_does_not_exist(target)}, as {module} has nothing called {name}")
+    except ModuleNotFoundError:  # a package without an __init__.py
+        raise SifuError(f"{_does_not_exist(target)}, as {module} is a folder, not a module") from None
+
+
 def import_module(module: str, target: str) -> ModuleType:
-    """A module that the catalog names; an error in it is named with its line."""
+    """A module that a catalog or a config names; an error in it is named with its line."""
+    if top_of(module) != OWN:
+        search_here()
     try:
         return importlib.import_module(module)
     except SifuError as error:
         raise SifuError(f"importing {module}: {error}") from error
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
-            raise SifuError(f'{place(target)}: "{target}" does not exist, as there is no module {error.name}') from None
-        raise SifuError(f"importing {module} failed with {_words(error)}") from error
+            raise SifuError(f"{_does_not_exist(target)}, as there is no module {error.name}") from None
+        raise SifuError(f"importing {module} failed with {error_words(error)}") from error
 
 
 def place(target: str) -> str:
-    """Where the catalog has an entry: `sifu/catalog/methods.py, line 8`."""
+    """Where an entry is named: `sifu/catalog/methods.py, line 8`, an entry point of a package, or else the config."""
     for path in sorted(Path(__file__).parent.glob("*.py")):
         for number, line in enumerate(path.read_text().splitlines(), start=1):
             if f'"{target}"' in line:
                 return f"sifu/catalog/{path.name}, line {number}"
-    return "sifu/catalog"
+    for kind in KINDS:
+        for one in brought(kind):
+            if one.target == target:
+                return f"the entry point {one.name} (sifu.{kind}) of the package {one.package}"
+    return "sifu/catalog" if top_of(target) == OWN else "the config"
 
 
-def _words(error: Exception) -> str:
-    """The error and the line that it comes from."""
+def error_words(error: BaseException) -> str:
+    """An error and the line that it comes from."""
+    said = " ".join(str(error).split())
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error.msg} ({error.filename}, line {error.lineno})"
     last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {error} ({last.filename}, line {last.lineno})"
+    return f"{type(error).__name__}: {said} ({last.filename}, line {last.lineno})"
+
+
+def _does_not_exist(target: str) -> str:
+    return f'{place(target)}: "{target}" does not exist'
+
+
+def _first_missing(module: str) -> str:
+    """The outermost package of a module that does not exist."""
+    parts = module.split(".")
+    names = [".".join(parts[:i]) for i in range(1, len(parts) + 1)]
+    return next((name for name in names if module_spec(name) is None), module)

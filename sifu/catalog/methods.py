@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-METHODS: dict[str, str] = {
+from sifu.catalog.registry import Catalog
+
+_OWN: dict[str, str] = {
     "original": "sifu.methods.original:Original",
     "scratch": "sifu.methods.scratch:Scratch",
     "fine_tuning": "sifu.methods.fine_tuning:FineTuning",
@@ -14,3 +16,5 @@ METHODS: dict[str, str] = {
     "dp_fedavg": "sifu.methods.dp_fedavg:DpFedAvg",
     "descent_to_delete": "sifu.methods.descent_to_delete:DescentToDelete",
 }
+
+METHODS: Catalog[str] = Catalog("methods", _OWN, str)  # name -> "module:class"

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-METRICS: dict[str, str] = {
+from sifu.catalog.registry import Catalog
+
+_OWN: dict[str, str] = {
     "accuracy": "sifu.metrics.accuracy:accuracy",
     "client_std": "sifu.metrics.client_std:client_std",
     "gap_to_scratch": "sifu.metrics.gap:gap_to_scratch",
     "gap_to_scratch_same_stop": "sifu.metrics.gap:gap_to_scratch_same_stop",
 }
+
+METRICS: Catalog[str] = Catalog("metrics", _OWN, str)  # name -> "module:function"

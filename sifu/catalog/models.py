@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from typing import NamedTuple
+
+from sifu.catalog.lookup import refuse_missing, resolve, split
+from sifu.catalog.registry import Catalog
+from sifu.catalog.source import definition
+from sifu.errors import SifuError
 
 
 class ModelSpec(NamedTuple):
@@ -14,7 +20,7 @@ class ModelSpec(NamedTuple):
 _OTHERS_28, _OTHERS_64 = ("narrow", "wide", "pooled"), ("narrow", "wide", "unpooled")
 _STACKED = "sifu.models.stacked:StackedCnn"
 
-MODELS: dict[str, ModelSpec] = {
+_OWN: dict[str, ModelSpec] = {
     "logistic": ModelSpec("sifu.models.logistic:Logistic"),
     "cnn28": ModelSpec("sifu.models.cnn:cnn28", (1, 28, 28), _STACKED),
     "cnn32": ModelSpec("sifu.models.cnn:cnn32", (3, 32, 32), _STACKED),
@@ -22,3 +28,19 @@ MODELS: dict[str, ModelSpec] = {
     **{f"cnn28_{kind}": ModelSpec(f"sifu.models.cnn:cnn28_{kind}", (1, 28, 28), _STACKED) for kind in _OTHERS_28},
     **{f"cnn64_{kind}": ModelSpec(f"sifu.models.cnn:cnn64_{kind}", (3, 64, 64), _STACKED) for kind in _OTHERS_64},
 }
+
+
+def _model(target: str) -> ModelSpec:
+    """The entry of a model from outside: a builder, or a ModelSpec; a class or function is known without an import."""
+    refuse_missing(target)
+    if isinstance(definition(*split(target)), ast.ClassDef | ast.FunctionDef):
+        return ModelSpec(target)
+    found = resolve(target)
+    if isinstance(found, ModelSpec):
+        return found
+    if not callable(found):
+        raise SifuError(f"{target} is no model: name a function or class that is called with (shape, num_classes)")
+    return ModelSpec(target)
+
+
+MODELS: Catalog[ModelSpec] = Catalog("models", _OWN, _model)

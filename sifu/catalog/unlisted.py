@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 _PACKAGE = Path(__file__).parents[1]
@@ -35,11 +34,6 @@ def missing_line(catalog: str, name: object) -> str:
             file = path.relative_to(_PACKAGE.parent)
             return f" ({file} has {name}, but no line of sifu/catalog/{catalog}.py does: add `{entry},` there)"
     return ""
-
-
-def hint(catalog: str) -> partial[str]:
-    """`missing_line` of one catalog, as `one_of` asks for it."""
-    return partial(missing_line, catalog)
 
 
 def _object(catalog: str, name: str, path: Path) -> str:

@@ -9,10 +9,11 @@ from typing import Any, NoReturn
 
 from sifu.errors import did_you_mean
 
-EVERYDAY, REPORTS, STAGE, CERTIFICATES, REPLICATION, UPKEEP = (
+EVERYDAY, REPORTS, STAGE, PLUGINS, CERTIFICATES, REPLICATION, UPKEEP = (
     "everyday",
     "reports of a run",
     "single stages (Snakemake runs them for you)",
+    "methods, models and metrics of your own",
     "certificates",
     "the replication of the paper",
     "upkeep of the suite",
@@ -60,6 +61,6 @@ class Commands:
     def overview(self) -> str:
         """Every group with a line for each of its commands."""
         lines = []
-        for group in (EVERYDAY, REPORTS, STAGE, CERTIFICATES, REPLICATION, UPKEEP):
+        for group in (EVERYDAY, REPORTS, STAGE, PLUGINS, CERTIFICATES, REPLICATION, UPKEEP):
             lines += [f"{group}:", *(f"  {name:<16} {text}" for name, text in self._groups[group]), ""]
         return "\n".join([*lines, "`python -m sifu COMMAND --help` has the options of a command."])

@@ -9,6 +9,7 @@ import sys
 from sifu import __version__
 from sifu.cli.certificates import add_certificates
 from sifu.cli.commands import Commands, Parser
+from sifu.cli.contract import add_contract
 from sifu.cli.replication import add_replication
 from sifu.cli.report import add_report
 from sifu.cli.run import add_run
@@ -51,7 +52,7 @@ def parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=__version__)
     commands = Commands(parser)
-    for add in (add_run, add_report, add_stages, add_certificates, add_replication, add_upkeep):
+    for add in (add_run, add_report, add_stages, add_contract, add_certificates, add_replication, add_upkeep):
         add(commands)
     parser.epilog = commands.overview()
     return parser

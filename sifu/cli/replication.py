@@ -9,10 +9,11 @@ from pathlib import Path
 from sifu.cli.commands import REPLICATION, Commands
 from sifu.config.fields import build
 from sifu.config.run import PRECISIONS, Run
+from sifu.config.shipped import config_file
 from sifu.errors import ConfigError
 from sifu.plan.load import default_data_root, load_suite, read_yaml
 
-_PAPER = Path("config", "paper.yaml")
+_PAPER = config_file("paper.yaml")
 
 
 def add_replication(commands: Commands) -> None:

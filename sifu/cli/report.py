@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from sifu.cli.commands import EVERYDAY, REPORTS, Command, Commands
 from sifu.config.fields import build
 from sifu.config.run import Run
+from sifu.config.shipped import config_file
 from sifu.errors import ConfigError, did_you_mean
 from sifu.plan.load import load_suite, read_yaml
 from sifu.store import paths
@@ -39,7 +40,7 @@ def add_report(commands: Commands) -> None:
 
 def _with_config(commands: Commands, group: str, name: str, text: str, command: Command) -> argparse.ArgumentParser:
     parser = commands.add(group, name, text, command)
-    parser.add_argument("--config", type=Path, default=Path("config/config.yaml"), help="default: %(default)s")
+    parser.add_argument("--config", type=Path, default=config_file("config.yaml"), help="default: %(default)s")
     return parser
 
 

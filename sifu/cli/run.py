@@ -8,22 +8,21 @@ import subprocess
 import sys
 from pathlib import Path
 
-import yaml
-
 from sifu.cli.commands import EVERYDAY, Commands
+from sifu.cli.key_values import key_values
 from sifu.cli.run_display import FAILED, VARIABLE, last_words
+from sifu.config.shipped import SUITE, config_file
 from sifu.config.yaml_file import read_yaml
-from sifu.errors import ConfigError, SifuError
+from sifu.errors import SifuError
 from sifu.plan.workflow import WorkflowPlan, load_workflow
 
-_CHECKOUT = Path(__file__).parents[2]
-_LOGGER = _CHECKOUT / "workflow" / "logger"  # Snakemake finds plugins on Python's path
+_LOGGER = SUITE / "workflow" / "logger"  # Snakemake finds plugins on Python's path
 
 
 def add_run(commands: Commands) -> None:
     text = "Run everything that a config plans, with one line of progress, and print the findings."
     parser = commands.add(EVERYDAY, "run", text, _run)
-    parser.add_argument("--config", type=Path, default=Path("config/config.yaml"), help="default: %(default)s")
+    parser.add_argument("--config", type=Path, default=config_file("config.yaml"), help="default: %(default)s")
     parser.add_argument("--cores", default="4", help="how many cores its jobs may use (default: %(default)s)")
     parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="other values of the config's keys")
     parser.add_argument("--scroll", action="store_true", help="show all that Snakemake and the jobs print")
@@ -35,7 +34,7 @@ def _run(parsed: argparse.Namespace) -> int:
         raise SifuError("-- --config: give keys of the config as --set KEY=VALUE instead")
     plan = _plan(parsed)  # what is wrong is said here in one sentence, before Snakemake starts
     command = [sys.executable, "-m", "snakemake", *parsed.more]  # first: --configfile would take a target for a file
-    given = ["--snakefile", str(_CHECKOUT / "Snakefile"), "--cores", parsed.cores, "--configfile", str(parsed.config)]
+    given = ["--snakefile", str(SUITE / "Snakefile"), "--cores", parsed.cores, "--configfile", str(parsed.config)]
     given += ["--config", *parsed.set] if parsed.set else []
     dry = {"-n", "--dry-run", "--dryrun"} & set(parsed.more)
     scrolls = parsed.scroll or dry
@@ -49,13 +48,8 @@ def _run(parsed: argparse.Namespace) -> int:
 
 def _plan(parsed: argparse.Namespace) -> WorkflowPlan:
     """The plan of the run, as the Snakefile makes it."""
-    raw = read_yaml(parsed.config)
-    for text in parsed.set:
-        key, equals, value = text.partition("=")
-        if not equals:
-            raise ConfigError("--set", text, "KEY=VALUE, such as num_seeds=10")
-        raw[key] = yaml.safe_load(value)
-    return load_workflow(raw, _CHECKOUT, [parsed.config], remote=False, nodes=None, cores=None, main=True)
+    raw = read_yaml(parsed.config) | key_values(parsed.set)
+    return load_workflow(raw, SUITE, [parsed.config], remote=False, nodes=None, cores=None, main=True)
 
 
 def _watched(command: list[str]) -> int:

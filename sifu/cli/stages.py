@@ -9,6 +9,7 @@ from pathlib import Path
 from sifu.catalog.lookup import resolve
 from sifu.cli.commands import STAGE, Commands
 from sifu.config.run import PRECISIONS
+from sifu.config.shipped import config_file
 from sifu.plan.stage_spec import STAGES, StageSpec
 
 
@@ -34,7 +35,10 @@ def _add_block(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scenario", required=True, help="name in scenarios.yaml")
     parser.add_argument("--block", required=True, help="seeds to do together, such as s000-009")
     parser.add_argument(
-        "--config", type=Path, default=Path("config"), help="folder of scenarios.yaml and variants.yaml"
+        "--config",
+        type=Path,
+        default=config_file("scenarios.yaml").parent,
+        help="folder of scenarios.yaml and variants.yaml",
     )
     parser.add_argument("--data-root", type=Path, help="folder of the datasets; default: SIFU_DATA_ROOT, else data")
 

@@ -114,7 +114,7 @@ def _import_stages() -> None:
     from sifu.plan.stage_spec import STAGES
 
     stages = [f"sifu.stages.{spec.folder or name}" for name, spec in STAGES.items()]
-    modules = [*stages, "sifu.stages.report", *(entry.split(":")[0] for entry in METHODS.values())]
+    modules = [*stages, "sifu.stages.report", *(entry.split(":")[0] for entry in METHODS.own.values())]
     for module in modules:
         with contextlib.suppress(Exception):  # of what cannot be imported, the job that needs it says so
             _import((module,))

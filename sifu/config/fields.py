@@ -54,9 +54,8 @@ def from_to(low: float, high: float) -> Allowed:
     return Allowed(f"{low} to {high}", lambda v: low <= v <= high)
 
 
-def one_of(names: Sequence[str], hint: Callable[[Any], str] = lambda value: "") -> Allowed:
-    """One of some names; `hint` may know more of a name that is none of them than which of them is close."""
-    return Allowed(" | ".join(names), lambda v: v in names, lambda v: hint(v) or did_you_mean(v, names))
+def one_of(names: Sequence[str]) -> Allowed:
+    return Allowed(" | ".join(names), lambda v: v in names, lambda v: did_you_mean(v, names))
 
 
 def file_name() -> Allowed:

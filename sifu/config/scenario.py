@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sifu.catalog.datasets import DATASETS, SOURCES
 from sifu.catalog.models import MODELS
-from sifu.catalog.unlisted import hint
 from sifu.config.certificate import Certificate
 from sifu.config.federation import Federation, Target
 from sifu.config.fields import at_least, between, one_of, setting, settings
+from sifu.config.known import known
 from sifu.config.partition import Backdoor, Natural, OneClass, Partition, Watermark
 from sifu.config.requests import ClassRequests, ListedRequests, RandomRequests, Requests
 from sifu.errors import ConfigError
@@ -17,7 +17,7 @@ from sifu.errors import ConfigError
 class Dataset:
     """Which images."""
 
-    name: str = setting("which dataset", one_of(tuple(DATASETS), hint("datasets")))
+    name: str = setting("which dataset", known(DATASETS))
     source: str = setting(
         "where its files come from; `auto` uses torchvision's layout if it exists, else Parquet; "
         "every table records which one was used",
@@ -44,7 +44,7 @@ class Scenario:
     label: str = setting("name in figures and tables")
     dataset: Dataset = setting("which images")
     partition: Partition = setting("which client holds which examples")
-    model: str = setting("which model", one_of(tuple(MODELS), hint("models")))
+    model: str = setting("which model", known(MODELS))
     federation: Federation = setting("how a round trains")
     stop: Target = setting("when training and recovery end")
     certificate: Certificate = setting("what is promised to the forgotten clients")
@@ -119,7 +119,7 @@ def _refuse_model(scenario: Scenario) -> None:
     spec = DATASETS[scenario.dataset.name]
     wanted = MODELS[scenario.model].shape
     if wanted is not None and wanted != spec.shape:
-        fitting = [name for name, model in MODELS.items() if model.shape in (None, spec.shape)]
+        fitting = [name for name, model in MODELS.own.items() if model.shape in (None, spec.shape)]
         raise ConfigError("model", scenario.model, f"{' | '.join(fitting)} (for images of {spec.shape})")
     if scenario.watermark and scenario.watermark.pixels > spec.shape[1] * spec.shape[2]:
         raise ConfigError("watermark.pixels", scenario.watermark.pixels, f"1 to {spec.shape[1] * spec.shape[2]}")
@@ -134,7 +134,7 @@ def _refuse_model(scenario: Scenario) -> None:
 
 def _refuse_partition(scenario: Scenario) -> None:
     if isinstance(scenario.partition, Natural) and DATASETS[scenario.dataset.name].groups is None:
-        named = [name for name, spec in DATASETS.items() if spec.groups]
+        named = [name for name, spec in DATASETS.own.items() if spec.groups]
         if scenario.dataset.source != "parquet":  # a Parquet file may bring its own column `client`
             raise ConfigError(
                 "partition.kind", "natural", f"only with a dataset that names its persons: {' | '.join(named)}"

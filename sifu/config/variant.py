@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from sifu.catalog.methods import METHODS
-from sifu.catalog.unlisted import hint
-from sifu.config.fields import one_of, setting, settings
+from sifu.config.fields import setting, settings
+from sifu.config.known import known
 from sifu.config.search import Search
 
 
@@ -15,7 +15,7 @@ class Variant:
     """A method with its settings."""
 
     label: str = setting("name in figures and tables")
-    method: str = setting("which method (`python -m sifu methods`)", one_of(tuple(METHODS), hint("methods")))
+    method: str = setting("which method (`python -m sifu methods`)", known(METHODS))
     settings: dict[str, Any] | None = setting("the method's own hyper-parameters", default=None)
     certificate: dict[str, Any] | None = setting(
         "keys of the scenario's certificate that this variant changes", default=None

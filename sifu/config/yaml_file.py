@@ -7,15 +7,13 @@ from typing import Any
 
 import yaml
 
+from sifu.config.shipped import SUITE
 from sifu.errors import SifuError, did_you_mean
 
 try:  # in C, ten times as fast: every job of a cluster reads the configs
     from yaml import CSafeLoader as SafeLoader
 except ImportError:  # PyYAML was built without it
     from yaml import SafeLoader  # type: ignore[assignment]
-
-
-_CHECKOUT = Path(__file__).parents[2]
 
 
 class _KeyTwice(Exception):
@@ -71,8 +69,8 @@ def _reason(path: Path, error: OSError | UnicodeDecodeError) -> str:
     if not isinstance(error, FileNotFoundError):
         return error.strerror or str(error)
     looked = "No such file or directory" + ("" if path.is_absolute() else f", looked for {path.absolute()}")
-    if (_CHECKOUT / path).is_file():
-        return f"{looked} (did you mean {_CHECKOUT / path}?)"
+    if (SUITE / path).is_file():
+        return f"{looked} (did you mean {SUITE / path}?)"
     return looked + did_you_mean(path.name, [file.name for file in _yaml_files(path.parent)])
 
 

@@ -17,9 +17,10 @@ from sifu.errors import DataError
 
 
 def load(name: str, root: Path, *, check_files: bool, download: bool) -> Images:
-    """`root/name/train.parquet` and `test.parquet`."""
-    shape = DATASETS[name].shape
-    return Images(_split(root / name / "train.parquet", shape), _split(root / name / "test.parquet", shape))
+    """The two files of the source `parquet`: usually `root/name/train.parquet` and `test.parquet`."""
+    spec = DATASETS[name]
+    train, test = spec.sources["parquet"].files
+    return Images(_split(root / train, spec.shape), _split(root / test, spec.shape))
 
 
 def _split(path: Path, shape: tuple[int, int, int]) -> Split:

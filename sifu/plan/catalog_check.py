@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from sifu.catalog.datasets import DATASETS
 from sifu.catalog.figures import FIGURES, FigureSpec
-from sifu.catalog.lookup import place, split
+from sifu.catalog.lookup import place, refuse_missing
 from sifu.catalog.methods import METHODS
 from sifu.catalog.metrics import METRICS
 from sifu.catalog.models import MODELS
+from sifu.catalog.source import definition, module_file
 from sifu.errors import SifuError, did_you_mean
-from sifu.plan.code_hash import source_of
 from sifu.plan.stage_spec import STAGES
 
 _FIGURE = ("TITLE", "CAPTION", "draw")  # what the module of a figure must have
@@ -21,15 +20,17 @@ _FIGURE = ("TITLE", "CAPTION", "draw")  # what the module of a figure must have
 def check_catalogs() -> None:
     """Refuse an entry whose module or object does not exist."""
     for target in _targets():
-        module, name = split(target)
-        _check(target, module, name)
+        refuse_missing(target)
     for spec in FIGURES.values():
         _check_figure(spec)
 
 
 def _check_figure(spec: FigureSpec) -> None:
+    if module_file(spec.module) is None:
+        raise SifuError(f'{place(spec.module)}: "{spec.module}" does not exist, as there is no module {spec.module}')
     for name in _FIGURE:
-        _check(spec.module, spec.module, name)
+        if definition(spec.module, name) is None:
+            raise SifuError(f"{place(spec.module)}: the figure's module {spec.module} has nothing called {name}")
     for table in spec.tables:
         stage, _, name = table.partition("/")
         if stage not in STAGES or name not in STAGES[stage].tables:
@@ -38,35 +39,11 @@ def _check_figure(spec: FigureSpec) -> None:
 
 
 def _targets() -> Iterator[str]:
-    """Every "module:name" of the catalogs."""
-    yield from METHODS.values()
-    yield from METRICS.values()
-    for model in MODELS.values():
+    """Every "module:name" of this package's catalogs; those of other packages are checked where they are used."""
+    yield from METHODS.own.values()
+    yield from METRICS.own.values()
+    for model in MODELS.own.values():
         yield model.builder
         yield from [model.kernels] if model.kernels else []
-    for dataset in DATASETS.values():
+    for dataset in DATASETS.own.values():
         yield from (source.loader for source in dataset.sources.values())
-
-
-def _check(target: str, module: str, name: str) -> None:
-    try:
-        tree = source_of(module)
-    except ModuleNotFoundError:
-        raise SifuError(f'{place(target)}: "{target}" does not exist, as there is no module {module}') from None
-    except SyntaxError as error:
-        raise SifuError(f"{error.filename}, line {error.lineno}: {error.msg}") from None
-    if name not in _names(tree):
-        raise SifuError(f'{place(target)}: "{target}" does not exist, as {module} has nothing called {name}')
-
-
-def _names(tree: ast.Module) -> set[str]:
-    """The names that a module defines or imports at its top."""
-    found: set[str] = set()
-    for part in tree.body:
-        if isinstance(part, ast.ClassDef | ast.FunctionDef):
-            found.add(part.name)
-        elif isinstance(part, ast.Import | ast.ImportFrom):
-            found |= {alias.asname or alias.name for alias in part.names}
-        else:
-            found |= {node.id for node in ast.walk(part) if isinstance(node, ast.Name)}
-    return found

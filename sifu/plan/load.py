@@ -1,7 +1,8 @@
 """The config files, read once and checked as a whole before any job starts.
 
 `config.yaml` (or `paper.yaml`, `smoke.yaml`, `whole.yaml`) says what to run; `scenarios.yaml` and `variants.yaml` in
-config/ hold the named scenarios and method settings.
+config/ hold the named scenarios and method settings. A config of the user, in another folder, may have its own two
+files next to it: their names come first, those of the suite are there as well.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from sifu.config.fields import build, file_name
 from sifu.config.run import AlphaSweep, Run
 from sifu.config.scenario import Scenario
 from sifu.config.search import ScenarioSearch, Search, trials
+from sifu.config.shipped import SUITE
 from sifu.config.variant import Variant
 from sifu.config.yaml_file import read_yaml as read_yaml  # the commands import it from here
 from sifu.errors import ConfigError, DataError, did_you_mean
@@ -36,13 +38,13 @@ def default_data_root(run: Run | None, environ: Mapping[str, str] = os.environ) 
 
 def load_variant(path: Path, name: str) -> Variant:
     """One variant of a variants.yaml."""
-    variant: Variant = _look_up(read_named(Variant, path, "variants"), name, "variants")
+    variant: Variant = _look_up(read_all(Variant, path, "variants"), name, "variants")
     return variant
 
 
 def load_scenario(path: Path, name: str, root: Path, *, download: bool = False) -> Scenario:
     """One scenario of a scenarios.yaml, its source resolved."""
-    return _with_source(_look_up(read_named(Scenario, path, "scenarios"), name, "scenarios"), root, download=download)
+    return _with_source(_look_up(read_all(Scenario, path, "scenarios"), name, "scenarios"), root, download=download)
 
 
 def load_suite(
@@ -55,8 +57,8 @@ def load_suite(
     run = build(Run, dict(raw) if isinstance(raw, Mapping) else raw, "")
     if not run.scenarios:
         raise ConfigError("scenarios", [], "at least one name of scenarios.yaml")
-    scenarios = read_named(Scenario, folder / "scenarios.yaml", "scenarios")
-    variants = read_named(Variant, folder / "variants.yaml", "variants")
+    scenarios = read_all(Scenario, folder / "scenarios.yaml", "scenarios")
+    variants = read_all(Variant, folder / "variants.yaml", "variants")
     chosen = {name: _look_up(scenarios, name, "scenarios") for name in run.scenarios}
     found, skipped = _with_data(chosen, run, default_data_root(run, environ), reports=reports)
     picked = {name: _look_up(variants, name, "variants") for name in run.variants}
@@ -178,6 +180,17 @@ def read_named(cls: type, path: Path, key: str) -> dict[str, Any]:
     return {name: build(cls, data, f"{key}.{name}") for name, data in raw.items()}
 
 
+def read_all(cls: type, path: Path, key: str) -> dict[str, Any]:
+    """The same, and those of the suite that the file does not have; without such a file, those of the suite alone."""
+    shipped = SUITE / "config" / path.name
+    if not path.exists() and path.parent.is_dir():
+        path = shipped
+    own = read_named(cls, path, key)
+    if not shipped.exists() or shipped.samefile(path):
+        return own
+    return own | {name: entry for name, entry in read_named(cls, shipped, key).items() if name not in own}
+
+
 def _look_up(table: Mapping[str, Any], name: str, key: str) -> Any:
     if name not in table:
         close = _unnamed_method(name) if "variant" in key else ""
@@ -187,7 +200,7 @@ def _look_up(table: Mapping[str, Any], name: str, key: str) -> Any:
 
 def _unnamed_method(name: str) -> str:
     """For a method that is named where a variant should be, and has none of its name."""
-    if name not in METHODS:
+    if name not in METHODS.own:
         return missing_line("methods", name)
     return f" ({name} is a method: give it a line in variants.yaml, `{name}: {{label: {name}, method: {name}}}`)"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sifu.catalog.lookup import place, resolve
 from sifu.catalog.methods import METHODS
-from sifu.config.fields import refuse_plain_fields
+from sifu.config.fields import file_name, refuse_plain_fields
 from sifu.errors import MethodError
 from sifu.unlearning.kept import Kept
 from sifu.unlearning.method import Assumptions, Method
@@ -18,7 +18,7 @@ _UNLEARN = "unlearn(self, history, request, server, keys)"
 
 @cache
 def method_class(name: str) -> type[Method]:
-    """The class of a method of the catalog."""
+    """The class of a method, by its name in the catalog or as "module:name"."""
     target = METHODS[name]
     cls = resolve(target)
     problem = _problem(cls, name)
@@ -42,15 +42,25 @@ def _problem(cls: Any, name: str) -> str:
     """What is wrong with a class that should be the method `name`; empty: nothing."""
     if not isinstance(cls, type) or not issubclass(cls, Method):
         return "it is no method: write `class ...(Method)`, from sifu.unlearning.method"
-    if cls.name != name:
-        has = f'name = "{cls.name}"' if cls.name else "no name"
-        return f'it has {has}, but its key in the catalog is "{name}": make them the same'
+    if _name_problem(cls, name):
+        return _name_problem(cls, name)
     if cls.unlearn is Method.unlearn:
         return f"it has no `unlearn`: write `def {_UNLEARN}`"
     assumptions: object = cls.assumptions
     if not isinstance(assumptions, Assumptions):
         return "its `assumptions` must be Assumptions(...), from sifu.unlearning.method"
     return _signature_problem(cls)
+
+
+def _name_problem(cls: type[Method], name: str) -> str:
+    """A method has the name of its entry; one that the config gives as "module:name" has one that no entry has."""
+    has = f'name = "{cls.name}"' if cls.name else "no name"
+    if ":" not in name:
+        return "" if cls.name == name else f'it has {has}, but its key in the catalog is "{name}": make them the same'
+    if not file_name().test(cls.name):
+        return f"it has {has}: give it one of {file_name().text}"
+    taken = cls.name in METHODS and METHODS[cls.name] != name
+    return f"it has {has}, which is the name of {METHODS[cls.name]}: choose another one" if taken else ""
 
 
 def _signature_problem(cls: type[Method]) -> str:

@@ -164,8 +164,9 @@ class Targets:
             grid = self._scenario_search(job).grid
             scenarios = [tried_scenario(scenarios[0], values, "grid") for values in trials(grid).values()]
         variants = self._variants(stage, job)
-        methods = [self.suite.all_variants[name].method for name in variants] if variants else [None]
-        modules = {m for s in scenarios for name in methods for m in freshness.stage_modules(stage, s, name)}
+        names = [self.suite.all_variants[name].method for name in variants]
+        methods: list[str | None] = [*map(freshness.method_module, names)] or [None]
+        modules = {m for s in scenarios for method in methods for m in freshness.stage_modules(stage, s, method)}
         return code_hash(*sorted(modules))
 
     def _variants(self, stage: str, job: Job) -> list[str]:
@@ -182,7 +183,8 @@ class Targets:
         return code_hash("sifu.stages.figure", FIGURES[wildcards.figure].module)
 
     def report_code(self, wildcards: Any) -> str:
-        return code_hash("sifu.stages.report", *freshness.method_modules())
+        methods = [variant.method for variant in self.suite.variants.values()]
+        return code_hash("sifu.stages.report", *freshness.method_modules(methods))
 
     def page_code(self, wildcards: Any) -> str:
         return code_hash("sifu.stages.page")

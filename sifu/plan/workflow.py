@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from sifu.config.blocks import uses_gpu
+from sifu.config.shipped import CHECKOUT
 from sifu.errors import SifuError
 from sifu.plan.catalog_check import check_catalogs
 from sifu.plan.command_line import with_types
 from sifu.plan.load import default_data_root, load_suite, read_yaml
+from sifu.plan.model_check import check_models
 from sifu.plan.stage_spec import STAGES
 from sifu.plan.targets import Targets
 from sifu.store.timestamps import clamp_future_timestamps
@@ -25,7 +27,8 @@ class WorkflowPlan:
     """What the rules need besides the targets."""
 
     targets: Targets
-    base: Path  # the checkout
+    base: Path  # the folder of the Snakefile
+    package: Path  # the folder of the package's own code
     config: Path  # folder of scenarios.yaml and variants.yaml
     data_root: Path
     rules: list[str]  # the files of the rules, one a stage or a few that belong together
@@ -44,10 +47,11 @@ def load_workflow(
     cores: int | None,
     main: bool,
 ) -> WorkflowPlan:
-    """The plan of `raw`, the merged config; `base`: the checkout; `configfiles`: first that of the command line."""
+    """The plan of `raw`, the merged config; `base`: the Snakefile's folder; `configfiles`: the command line's first."""
     files = [read_yaml(file) for file in configfiles]  # stricter than Snakemake: no key twice
     check_catalogs()
-    suite = load_suite(with_types(raw, files), base / "config")
+    first = configfiles[0].absolute()
+    suite = load_suite(with_types(raw, files), first.parent)
     for notice in suite.notices():
         print(notice, file=sys.stderr)
     if not suite.scenarios:
@@ -56,6 +60,7 @@ def load_workflow(
         )
     if main:
         refuse_unwritable(suite.run.results, [*STAGES, "report"])
+        check_models(suite)
         _mend_timestamps(suite.run.results)
     # jobs run on other machines: this is one of theirs, or there is a number of jobs (a dry run has one, and one core)
     cluster = remote or (nodes is not None and cores != 1)
@@ -64,18 +69,25 @@ def load_workflow(
             "block_size: null is refused on a cluster; allowed: a number of seeds (--config block_size=10), "
             "as each machine would choose another"
         )
-    data_root, first = default_data_root(suite.run), configfiles[0]
-    shown = os.path.relpath(first, base) if first.is_absolute() else first
+    data_root = default_data_root(suite.run)
     return WorkflowPlan(
         Targets(suite, data_root),
         base,
-        base / "config",
+        Path(__file__).parents[1],
+        first.parent,
         data_root,
         [str(file) for file in sorted((base / "workflow" / "rules").glob("*.smk")) if file.name != "common.smk"],
         "--download" if suite.run.download else "",
         int(uses_gpu(suite.run.device, cluster)),
-        f"snakemake --cores 4 --configfile {shown}",
+        _command(first, base),
     )
+
+
+def _command(config: Path, base: Path) -> str:
+    """What a reader types: Snakemake in a checkout, `sifu` where the package is installed."""
+    if CHECKOUT:
+        return f"snakemake --cores 4 --configfile {os.path.relpath(config, base)}"
+    return "sifu run" + ("" if config.is_relative_to(base) else f" --config {os.path.relpath(config)}")
 
 
 def _mend_timestamps(results: str) -> None:

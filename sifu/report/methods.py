@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import yaml
 
 from sifu.catalog.methods import METHODS
 from sifu.config.certificate import Certificate
+from sifu.errors import ConfigError
+from sifu.plan.method_check import method_class
 from sifu.plan.variants import build_method
 from sifu.unlearning.method import Assumptions
 
@@ -27,19 +30,27 @@ _TITLES = {
 }
 
 
-def method_rows() -> list[dict[str, Any]]:
+def method_rows(names: Iterable[str]) -> list[dict[str, Any]]:
     """One row a method: the columns of Table 1, what it reads of the history, what the server stores."""
     rows = []
-    for name in METHODS:
-        method = build_method(name, {}, Certificate(sigma=0.0))
-        row = {"method": name} | method.assumptions._asdict()
-        row["reads"] = ", ".join(sorted(kept.value for kept in method.keeps)) or "nothing"
-        rows.append(row)
+    for name in names:
+        cls = method_class(name)
+        rows.append({"method": cls.name} | cls.assumptions._asdict() | {"reads": _reads(name)})
     return rows
 
 
+def _reads(name: str) -> str:
+    """What a method reads of the history with its defaults."""
+    try:
+        method = build_method(name, {}, Certificate(sigma=0.0))
+    except ConfigError:  # a setting without a default
+        return "depends on its settings"
+    return ", ".join(sorted(kept.value for kept in method.keeps)) or "nothing"
+
+
 def print_methods(*, as_json: bool) -> None:
-    rows = method_rows()
+    """Every method of the catalog, those of other installed packages included."""
+    rows = method_rows(METHODS)
     if as_json:
         print(json.dumps(rows, indent=1))
         return
@@ -56,9 +67,9 @@ def _word(value: Any) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
-def table_1() -> tuple[list[dict[str, str]], list[str]]:
-    """The rows of Table 1 as text, and the footnotes that they refer to."""
-    rows = [_own_row(row) for row in method_rows()]
+def table_1(run: Iterable[str] = ()) -> tuple[list[dict[str, str]], list[str]]:
+    """The rows of Table 1 as text, and the footnotes that they refer to; `run`: methods that it has in any case."""
+    rows = [_own_row(row) for row in method_rows(dict.fromkeys([*METHODS.own, *run]))]
     notes: list[str] = []
     for other in yaml.safe_load(OTHERS.read_text()):
         rows.append(_other_row(other, notes))
@@ -89,29 +100,29 @@ def _footnote(other: dict[str, Any]) -> str:
     return f"{other['reference']}: the paper's table says `{said}`. {other['note']}"
 
 
-def methods_page() -> str:
+def methods_page(run: Iterable[str] = ()) -> str:
     """Table 1 with its footnotes, as Markdown."""
-    rows, notes = table_1()
+    rows, notes = table_1(run)
     lines = ["| " + " | ".join(rows[0]) + " |", "|" + " --- |" * len(rows[0])]
     lines += ["| " + " | ".join(row.values()) + " |" for row in rows]
     return "\n".join([_CAPTION, "", *lines, "", *(f"{note}\n" for note in _numbered(notes))])
 
 
-def methods_latex() -> str:
+def methods_latex(run: Iterable[str] = ()) -> str:
     """The same for papers; the footnotes go with the caption."""
     import pandas as pd  # not at the top: help texts and `sifu methods` need none of it
 
     from sifu.report.tables import latex
 
-    rows, notes = table_1()
+    rows, notes = table_1(run)
     return latex(pd.DataFrame(rows), " ".join([_CAPTION, *_numbered(notes)])).replace("`", "")
 
 
-def methods_csv() -> str:
+def methods_csv(run: Iterable[str] = ()) -> str:
     """The rows alone; numbers in brackets are those of the footnotes of the page."""
     import pandas as pd
 
-    return pd.DataFrame(table_1()[0]).to_csv(index=False)
+    return pd.DataFrame(table_1(run)[0]).to_csv(index=False)
 
 
 def _numbered(notes: list[str]) -> list[str]:

@@ -77,7 +77,7 @@ class Block:
 
     def stamp(self, stage: str, method: Method | None = None) -> Provenance:
         """Where the results of a stage come from."""
-        code = code_hash(*stage_modules(stage, self.scenario, method.name if method else None))
+        code = code_hash(*stage_modules(stage, self.scenario, type(method).__module__ if method else None))
         device = device_name(choose_device(self.device, self.precision))
         return provenance(stage, relevant_settings(stage, self.scenario, method), code, device)
 

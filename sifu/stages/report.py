@@ -80,7 +80,7 @@ def run_report(plan: ReportPlan, folder: Path) -> None:
     for name, table in shown.items():
         _write_people_table(out, name, table, source)
     for kind, made in (("md", methods_page), ("csv", methods_csv), ("tex", methods_latex)):
-        write_text(out / f"methods.{kind}", made())
+        write_text(out / f"methods.{kind}", made(plan.methods.values()))
 
 
 def _write_people_table(folder: Path, name: str, table: pd.DataFrame, source: Results) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from sifu import RULES_VERSION
+from sifu import RULES_VERSION, __version__
+from sifu.config.shipped import CHECKOUT
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,14 @@ def provenance(stage: str, settings: Any, code_hash: str, device: str, **notes: 
 
 @cache
 def commit() -> str:
-    """The commit of this checkout, with `-dirty` if it has changes. SIFU_COMMIT names it for a copy without git."""
+    """The commit of this checkout, with `-dirty` if it has changes. SIFU_COMMIT names it for a copy without git.
+
+    Of an installed package: its version.
+    """
     if given := os.environ.get("SIFU_COMMIT"):
         return given
+    if not CHECKOUT:  # git would name the commit of whatever project the package is installed in
+        return f"v{__version__}"
     folder = Path(__file__).parent
     try:
         command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=12"]

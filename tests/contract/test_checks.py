@@ -8,14 +8,15 @@ from dataclasses import replace
 import pytest
 import torch
 
+from sifu.contract import method_checks as checks
 from sifu.core.keys import Keys
+from sifu.errors import SifuError
 from sifu.federation.stop import Stop
 from sifu.methods.fine_tuning import FineTuning
 from sifu.unlearning.history import History
 from sifu.unlearning.method import Footprint, Method, Unlearned, exact_promise
 from sifu.unlearning.request import Request
 from sifu.unlearning.server import Server
-from tests.contract import checks
 
 
 class NoOp(FineTuning):
@@ -133,5 +134,5 @@ class Shapeless(FineTuning):
     ids=lambda value: getattr(value, "__name__", type(value).__name__),
 )
 def test_a_broken_method_is_caught(method: Method, check: Callable[[Method], None], advice: str) -> None:
-    with pytest.raises(AssertionError, match=advice):
+    with pytest.raises(SifuError, match=advice):
         check(method)

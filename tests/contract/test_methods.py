@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from sifu.catalog.methods import METHODS
+from sifu.contract import method_checks as checks
+from sifu.contract.method_checks import CHECKS
+from sifu.contract.world import SCENARIO, World, scenario_for
 from sifu.plan.variants import build_method
 from sifu.unlearning.method import Method
-from tests.contract import checks
-from tests.contract.checks import CHECKS
-from tests.contract.world import SCENARIO, World, scenario_for
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)

@@ -1,7 +1,7 @@
 rule report:
     input:
         TARGETS.report_inputs,
-        other_methods=str(PLAN.base / "sifu/report/other_methods.yaml"),
+        other_methods=str(PLAN.package / "report/other_methods.yaml"),
     output:
         TARGETS.report_files(),
     log:
@@ -32,7 +32,7 @@ rule page:
         tables=TARGETS.report_files(),
         figures=TARGETS.all_figures(),
         sources=TARGETS.planned("train/cells", "verify/verification"),
-        template=str(PLAN.base / "sifu/report/page.html"),
+        template=str(PLAN.package / "report/page.html"),
     output:
         report(TARGETS.page_file, category="report"),
     log:

@@ -41,7 +41,8 @@ def steps(count: int) -> list[tuple[float, float, float]]:
 def style(source: Results, variant: str) -> dict[str, Any]:
     """Colour and marker of the variant's method, line of the variant, its label."""
     method = source.plan.methods[variant]
-    place = list(METHODS).index(method)
+    others = [name for name in source.plan.methods.values() if name not in METHODS.own]
+    place = list(dict.fromkeys([*METHODS.own, *others])).index(method)
     line = "-" if variant == method else _LINES.get(variant.rsplit("_", 1)[-1], "-.")
     shape = {"marker": _MARKERS[place % len(_MARKERS)], "linestyle": line, "markersize": 5}
     return {"color": colours()[place % 10], "label": source.plan.labels[variant]} | shape

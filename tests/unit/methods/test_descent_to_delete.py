@@ -24,6 +24,7 @@ from sifu.certificate.rules import round_factor
 from sifu.certificate.sensitivity import single_client_psi
 from sifu.config.fields import build
 from sifu.config.scenario import Scenario
+from sifu.contract.world import CONVEX, SCENARIO, World, masks
 from sifu.core.keys import Keys
 from sifu.core.types import Status
 from sifu.errors import MethodRefused
@@ -35,7 +36,7 @@ from sifu.unlearning.request import Request
 from sifu.unlearning.sequence import answer_requests
 from sifu.unlearning.server import Server
 from tests.conftest import REPO
-from tests.contract.world import CONVEX, SCENARIO, World, masks, unlearn
+from tests.contract.answer import unlearn
 
 CONSTANTS = constants_of(CONVEX)
 

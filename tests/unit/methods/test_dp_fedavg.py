@@ -17,6 +17,7 @@ from sifu.certificate.gaussian import epsilon_at
 from sifu.certificate.private_rounds import noise_ratio, stretches_of
 from sifu.certificate.stretch import Stretch
 from sifu.config.federation import Federation, Privacy
+from sifu.contract.world import SCENARIO, World, masks
 from sifu.core.keys import Keys
 from sifu.core.types import Clients
 from sifu.errors import SifuError
@@ -27,7 +28,6 @@ from sifu.methods.dp_fedavg import DpFedAvg
 from sifu.plan.variants import build_method
 from tests import reference
 from tests.conftest import tiny_clients, tiny_engine, tiny_federation
-from tests.contract.world import SCENARIO, World, masks
 
 CERTIFICATE = SCENARIO.certificate
 

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from sifu.contract.world import SCENARIO, World, masks
 from sifu.core.keys import Keys
 from sifu.federation.segment import Segment
 from sifu.federation.stop import Stop
@@ -21,7 +22,7 @@ from sifu.unlearning.replay_cache import ReplayCache
 from sifu.unlearning.request import Request
 from sifu.unlearning.server import Server
 from tests import reference
-from tests.contract.world import SCENARIO, World, masks, unlearn
+from tests.contract.answer import unlearn
 from tests.quadratics import draw, quadratic_history, without_recovery
 
 NOW = Keys.of([0])

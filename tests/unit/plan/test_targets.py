@@ -87,10 +87,13 @@ def test_the_list_of_metrics_is_part_of_verify() -> None:
     assert "sifu.catalog.metrics" not in used_modules(*stage_modules("train", scenario))
 
 
+SIFU = "sifu.methods.sifu"
+
+
 def test_settings_of_the_run_are_part_of_no_stage() -> None:
     """A new key of config.yaml must not run trainings again."""
     scenario = targets().suite.scenarios["smoke"]
-    for stage, method in (("train", None), ("unlearn", "sifu"), ("sweep", "sifu"), ("alpha_sweep", None)):
+    for stage, method in (("train", None), ("unlearn", SIFU), ("sweep", SIFU), ("alpha_sweep", None)):
         assert "sifu.config.run" not in used_modules(*stage_modules(stage, scenario, method)), stage
 
 

@@ -11,13 +11,13 @@ import torch
 
 from sifu.certificate.rules import PRESETS
 from sifu.config.fields import above, setting
+from sifu.contract.world import World
 from sifu.errors import ConfigError, MethodError
 from sifu.methods.fine_tuning import FineTuning
 from sifu.unlearning.history import History
 from sifu.unlearning.kept import Kept
 from sifu.unlearning.lineage import Node
 from sifu.unlearning.method import Assumptions, Footprint, Method, Promise, Unlearned
-from tests.contract.world import World
 
 
 def method_that(answers: Callable[..., Any], *keeps: Kept) -> Method:

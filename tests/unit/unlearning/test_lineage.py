@@ -9,13 +9,13 @@ import torch
 
 from sifu.certificate.rules import PRESETS, Rules
 from sifu.config.certificate import Certificate
+from sifu.contract.world import SCENARIO, World, masks
 from sifu.errors import SifuError
 from sifu.federation.segment import Segment, Trace
 from sifu.plan.variants import build_method
 from sifu.unlearning.history import History
 from sifu.unlearning.kept import Kept
 from sifu.unlearning.lineage import Lineage, Node
-from tests.contract.world import SCENARIO, World, masks
 
 
 def branch(rounds: int) -> Segment:

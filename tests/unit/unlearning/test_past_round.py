@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from sifu.certificate.rules import PRESETS
+from sifu.contract.world import World, masks
 from sifu.core.keys import Keys
 from sifu.federation.engine import Engine
 from sifu.federation.rounds import Round
@@ -16,7 +17,6 @@ from sifu.federation.stop import Stop
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.past_round import PastRound, train_again
 from sifu.unlearning.replay_cache import ReplayCache
-from tests.contract.world import World, masks
 
 
 @pytest.fixture

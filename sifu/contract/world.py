@@ -18,22 +18,19 @@ from sifu.federation.engine import Engine
 from sifu.federation.stop import Stop
 from sifu.hardware.workers import Workers
 from sifu.models.flat import build_model
-from sifu.unlearning.answer_check import checked_answer
-from sifu.unlearning.history import History
 from sifu.unlearning.lineage import Lineage
-from sifu.unlearning.method import Method, OwnTraining, Unlearned
-from sifu.unlearning.request import Request
+from sifu.unlearning.method import Method, OwnTraining
 from sifu.unlearning.sequence import Answer, answer_requests
-from sifu.unlearning.server import Server
-from tests.conftest import tiny_clients
-from tests.unit.plan.test_load import GOOD
 
 SIZES = (8, 5, 6, 8, 7, 4, 8)
 FORGET = ((1,), (0, 3), (5,))  # of three requests; 2, 4 and 6 remain
 SCENARIO: Scenario = build(
     Scenario,
-    GOOD
-    | {
+    {
+        "label": "World",
+        "dataset": {"name": "mnist", "source": "embedded"},
+        "model": "logistic",
+        "stop": {"accuracy": 0.9, "min_rounds": 10, "max_rounds": 1000},
         "partition": {"kind": "iid", "num_clients": len(SIZES), "examples": 4},
         "federation": {"clients_per_round": 3, "local_steps": 2, "batch_size": 4, "client_lr": 0.02},
         "requests": {"kind": "listed", "clients": [list(clients) for clients in FORGET]},
@@ -81,7 +78,20 @@ def trained(scenario: Scenario) -> World:
     return World.make(seeds=range(2), scenario=scenario)
 
 
+def random_clients(seeds: int) -> Clients:
+    """Random images; client c holds SIZES[c] of them, the largest fills the row."""
+    spec = DATASETS["mnist"]
+    generator = torch.Generator().manual_seed(1)
+    places = (seeds, len(SIZES), max(SIZES))
+    return Clients(
+        torch.randn(*places, *spec.shape, generator=generator),
+        torch.randint(spec.num_classes, places, generator=generator),
+        torch.tensor(SIZES).expand(seeds, -1).clone(),
+    )
+
+
 def masks(num_clients: int, num_seeds: int) -> list[Tensor]:
+    """The clients of each request. [S, C] each"""
     found = []
     for clients in FORGET:
         mask = torch.zeros(num_seeds, num_clients, dtype=torch.bool)
@@ -106,8 +116,9 @@ class World:
         device: str = "cpu",
         scenario: Scenario = SCENARIO,
     ) -> World:
+        """A federation of random images, trained for some rounds."""
         if clients is None:
-            clients = tiny_clients(seeds=len(seeds), sizes=SIZES)
+            clients = random_clients(len(seeds))
             if scenario.dataset.scale == "unit":
                 length = clients.images.flatten(3).norm(dim=3)[..., None, None, None]
                 clients = replace(clients, images=clients.images / length)
@@ -141,10 +152,3 @@ class World:
         engine = self.lineage.engine
         changed = replace(engine, clients=replace(engine.clients, images=images))
         return replace(self, lineage=replace(self.lineage, engine=changed))
-
-
-def unlearn(method: Method, lineage: Lineage, request: Request, server: Server, keys: Keys) -> Unlearned:
-    """A method's answer to one request, as the sequence of requests asks for it."""
-    return checked_answer(
-        method, method.unlearn(History(lineage, method.keeps), request, server, keys), lineage, server
-    )
