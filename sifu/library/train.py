@@ -15,7 +15,7 @@ from sifu.federation.engine import Engine
 from sifu.hardware.device import choose_device, workers_for
 from sifu.library.arrays import Array, ImageFormat, PerChannel
 from sifu.library.clients import GivenClients, refuse_lists
-from sifu.library.model import Model, flat_model, model_name, refuse_outputs
+from sifu.library.model import Model, flat_model, model_name
 from sifu.library.scenario import GivenData, GivenScenario, held, plain_numbers
 from sifu.library.setup import Setup
 from sifu.library.training import Training
@@ -59,8 +59,8 @@ def train(
     (each a number, or one a channel or feature). With `scale="unit"` every image is divided by its norm instead.
     Nothing is estimated from the data: an estimate would remember clients that are forgotten later.
 
-    model              name of the catalog, a `torch.nn.Module`, or a function (shape, num_classes) -> module. Initial
-                       weights are drawn from each seed, as in a run of the suite: a module brings only its layers.
+    model              name of the catalog, "module:name", a `torch.nn.Module`, or a function (shape, num_classes) ->
+                       module. Weights are drawn from each seed, as in a run of the suite: a module brings only layers.
     test               images and labels of a test set, made like the clients'
     target             accuracy on the clients' own data at which training and every recovery end, as a share
     min_rounds         rounds that are done even if the target is reached before
@@ -113,7 +113,6 @@ def _setup(
 ) -> Setup:
     """The federation, on the device that trains it."""
     flat = flat_model(model, clients.images.shape, clients.num_classes)
-    refuse_outputs(flat, clients.examples[0][0][:2], clients.num_classes)
     run = build(Run, {"scenarios": [], "variants": [], **machine}, "")  # as a config checks them
     device = choose_device(run.device, run.precision)
     flat.module.to(device)

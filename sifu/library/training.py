@@ -66,8 +66,9 @@ class Training(SeedModels):
         """Forget clients by a method, as the first request to this training, which itself stays as it is.
 
         `clients` are numbers, from 0: places in the lists that `sifu.train` got. `method` is a name of the catalog
-        (`python -m sifu methods`), the class of a method, or a method with its settings. `settings` are the method's
-        own, and those of its certificate: epsilon, delta, sigma, preset, ... (config/README.md).
+        (`python -m sifu methods`), "module:name" of a class, the class itself, or a method with its settings.
+        `settings` are the method's own, and those of its certificate: epsilon, delta, sigma, preset, ...
+        (config/README.md).
 
         Recovery ends at the training's target; with a `budget`, after this share of the training's client steps,
         whatever is reached. A method with a training of its own (dp_fedavg) is trained first, once.

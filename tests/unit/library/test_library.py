@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -101,6 +102,33 @@ def test_models_of_ones_own() -> None:
     assert set(given.forget(2, "fed_eraser").status) <= {"done", "not_reached"}
     by_name = trained(model="logistic")
     assert torch.equal(by_name.weights, trained(model=Logistic((1, 1, FEATURES), CLASSES)).weights)
+
+
+OUTSIDE = """
+import torch
+
+from sifu.unlearning.method import Method
+
+
+def net(shape, classes):
+    return torch.nn.Sequential(torch.nn.Linear(shape[0], 8), torch.nn.Dropout(0.1), torch.nn.Linear(8, classes))
+
+
+class Halve(Method):
+    name = "halve"
+
+    def unlearn(self, history, request, server, keys):
+        return server.recover(history.current / 2, keys)
+"""
+
+
+def test_models_and_methods_of_another_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By "module:name", as in a config."""
+    (tmp_path / "library_outside.py").write_text(OUTSIDE)
+    monkeypatch.syspath_prepend(tmp_path)
+    answer = trained(model="library_outside:net").forget([1], "library_outside:Halve")
+    assert answer.asked.method.name == "halve"
+    assert len(list(answer.module().parameters())) == 4
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "descent_to_delete"])

@@ -94,12 +94,13 @@ def test_models() -> None:
     refused("model: 'logistics' is refused; allowed: logistic |", model="logistics")
     refused("model: 'cnn28' is refused; allowed: logistic (for images of [5])", model="cnn28")
     refused("model: 7 is refused; allowed: a name of the catalog, a torch.nn.Module, or a function", model=7)
-    refused("the model answers 2 images with [2, 4], not with a number a class, [2, 3]", model=torch.nn.Linear(5, 4))
-    refused("the model fails on images of [2, 5]: RuntimeError: mat1 and mat2", model=torch.nn.Linear(6, 3))
-    refused("the model could not be built for images of [5]: ZeroDivisionError", model=lambda shape, classes: 1 / 0)
-    refused("the function that builds the model gave list, not a torch.nn.Module", model=lambda shape, classes: [])
+    refused("model Linear gives [3, 4] for 3 images; it must give logits, [3, 3]", model=torch.nn.Linear(5, 4))
+    refused("model Linear fails on images of (5,): RuntimeError: mat1 and mat2", model=torch.nn.Linear(6, 3))
+    refused("model <lambda> cannot be built: ZeroDivisionError", model=lambda shape, classes: 1 / 0)
+    refused("model <lambda> is a list, not a torch.nn.Module", model=lambda shape, classes: [])
     norm = torch.nn.Sequential(torch.nn.Linear(5, 3), torch.nn.BatchNorm1d(3))
-    refused("use", model=norm)
+    refused("model Sequential has a BatchNorm1d (1): it mixes the examples of a batch", model=norm)
+    refused("there is no module my_package", model="my_package.nets:Tiny")
 
 
 @pytest.fixture(scope="module")
