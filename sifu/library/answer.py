@@ -75,8 +75,8 @@ class Answer(SeedModels):
 
     @property
     def weights(self) -> Tensor:
-        """The weights of each seed's model that is given out, in one row, on the CPU. [S, P]"""
-        return self.answered.unlearned.weights
+        """The weights of each seed's model that is given out, in one row, a copy on the CPU. [S, P]"""
+        return self.answered.unlearned.weights.clone()
 
     @cached_property
     def accuracy(self) -> Accuracy:

@@ -38,14 +38,14 @@ class SeedModels:
 
     @property
     def weights(self) -> Tensor:
-        """The weights of each seed's model in one row, on the CPU. [S, P]"""
-        return self.lineage.segments[-1].final
+        """The weights of each seed's model in one row, a copy on the CPU. [S, P]"""
+        return self.lineage.segments[-1].final.clone()
 
     def state_dict(self, seed: int | None = None) -> dict[str, Tensor]:
         """The weights of one seed's model by the names of its parameters; without a seed the first one's."""
         if seed is not None and seed not in self.seeds:
             raise ConfigError("seed", seed, ", ".join(map(str, self.seeds)))
-        row = self.weights[0 if seed is None else self.seeds.index(seed)].clone()
+        row = self.weights[0 if seed is None else self.seeds.index(seed)]
         model = self.setup.engine.model
         parts = zip(model.names, model.split(row), model.shapes, strict=True)
         return {name: part.view(shape) for name, part, shape in parts}
