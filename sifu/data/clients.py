@@ -13,6 +13,7 @@ from sifu.core.keys import Keys
 from sifu.core.types import Clients
 from sifu.data.backdoor import draw_triggers, held_out_rows, poison
 from sifu.data.dataset import Images, Pixels
+from sifu.data.scaling import scale_images
 from sifu.data.watermark import pixel_sets, stamp
 from sifu.errors import DataError
 
@@ -91,9 +92,5 @@ def load_checks(scenario: Scenario, images: Images, partition: pd.DataFrame, see
 
 def normalise(pixels: Pixels, scenario: Scenario) -> Tensor:
     """Bytes [n, C, H, W] as floats: about zero mean and unit variance per channel, or each image of norm 1."""
-    if scenario.dataset.scale == "unit":
-        images = torch.from_numpy(pixels).float()
-        return images / images.flatten(1).norm(dim=1).clamp(min=1.0).view(-1, 1, 1, 1)
     spec = DATASETS[scenario.dataset.name]
-    mean, std = (torch.tensor(values).view(-1, 1, 1) for values in (spec.mean, spec.std))
-    return (torch.from_numpy(pixels).float() / 255 - mean) / std
+    return scale_images(torch.from_numpy(pixels), spec.mean, spec.std, scenario.dataset.scale)

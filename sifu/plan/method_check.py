@@ -29,6 +29,15 @@ def method_class(name: str) -> type[Method]:
     return found
 
 
+def own_class(cls: Any) -> type[Method]:
+    """A user's own class of a method, which is in no catalog."""
+    problem = _problem(cls, getattr(cls, "name", ""))
+    if problem or not cls.name:
+        raise MethodError(f"{getattr(cls, '__name__', cls)}: {problem or 'it has no name: write `name = ...`'}")
+    found: type[Method] = cls
+    return found
+
+
 def _problem(cls: Any, name: str) -> str:
     """What is wrong with a class that should be the method `name`; empty: nothing."""
     if not isinstance(cls, type) or not issubclass(cls, Method):

@@ -26,7 +26,11 @@ def method_of(name: str, variant: Variant, scenario: Scenario, searched: Mapping
 
 
 def build_method(name: str, settings: Mapping[str, Any], certificate: Certificate, path: str = "method") -> Method:
+    """A method of the catalog with its settings."""
+    return with_settings(method_class(name), settings, certificate, path)
+
+
+def with_settings(cls: type[Method], settings: Mapping[str, Any], certificate: Certificate, path: str) -> Method:
     """A method with its settings; one that promises something gets the certificate, unless its settings have one."""
-    cls = method_class(name)
     promised = {"certificate": to_plain(certificate)} if issubclass(cls, CertifiedMethod) else {}
     return check_method(build(cls, promised | dict(settings), path))

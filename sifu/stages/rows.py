@@ -26,7 +26,7 @@ class Cell:
     scenario: str
     variant: str
     stop: str
-    seeds: range
+    seeds: Sequence[int]
     request: int
 
     def key(self, seed: int | np.ndarray) -> dict[str, Any]:

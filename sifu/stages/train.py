@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
-import torch
 from torch import Tensor
 
 from sifu.certificate.rules import round_factor
 from sifu.certificate.sensitivity import client_increments, single_client_psi
 from sifu.config.scenario import Scenario
-from sifu.core.keys import Keys
 from sifu.errors import ConfigError
 from sifu.federation.engine import Engine
+from sifu.federation.first_training import train_everyone
 from sifu.federation.progress import show_progress
 from sifu.federation.segment import Segment, count_work
 from sifu.federation.segment_file import write_segment
-from sifu.federation.stop import Stop
 from sifu.stages.block import Block
 from sifu.stages.call import StageCall
 from sifu.stages.rows import Cell, cell_rows, curve_rows
@@ -60,16 +59,9 @@ def run_train(block: Block, folder: Path, *, variant: str = VARIANT, method: Met
 
 
 def train(engine: Engine, scenario: Scenario, seeds: range, name: str) -> Segment:
-    """FedAvg on all clients, from the seeds' own initial weights, until the scenario's target."""
-    device = engine.clients.images.device
-    keys = Keys.of(seeds, device)
-    everyone = torch.ones_like(engine.clients.size, dtype=torch.bool)
-    stop = Stop.at_target(scenario.stop, len(seeds))
+    """FedAvg on all clients until the scenario's target, with its progress shown under `name`."""
     with show_progress(f"train {name} {seeds[0]}-{seeds[-1]}", scenario.stop.max_rounds) as progress:
-        start = engine.model.init(keys)
-        return engine.run(
-            start, everyone, keys.fold("train"), stop, snapshot_every=scenario.snapshot_every, progress=progress
-        )
+        return train_everyone(engine, scenario, seeds, progress)
 
 
 def _sensitivity(cell: Cell, scenario: Scenario, segment: Segment, size: Tensor) -> pd.DataFrame:
@@ -94,4 +86,4 @@ def _sensitivity(cell: Cell, scenario: Scenario, segment: Segment, size: Tensor)
         key: values.double().numpy() if values.is_floating_point() else values.numpy()
         for key, values in columns.items()
     }
-    return pd.DataFrame(cell.key(seed_row.numpy() + cell.seeds[0]) | numbers)
+    return pd.DataFrame(cell.key(np.array(cell.seeds)[seed_row.numpy()]) | numbers)

@@ -24,8 +24,9 @@ from sifu.store.parquet import read_table, write_table
 from sifu.store.paths import stop_name
 from sifu.store.schemas import CELLS, CURVES
 from sifu.store.tensors import write_weights
+from sifu.unlearning.answer_numbers import answer_numbers
 from sifu.unlearning.lineage import Lineage
-from sifu.unlearning.method import Footprint, Method, OwnTraining
+from sifu.unlearning.method import Method, OwnTraining
 from sifu.unlearning.request import draw_requests
 from sifu.unlearning.sequence import Answer, StopRule, answer_requests, budget_rule, target_rule
 
@@ -82,51 +83,15 @@ def _sequence(method: Method, lineage: Lineage, scenario: Scenario, rule: StopRu
     rounds = [answer.work.rounds.tolist() for answer in answers]
     seconds = time.monotonic() - start
     print(f"{name}: rounds {rounds}, {seconds:.0f} s", file=sys.stderr)
-    footprint = _footprint(lineage, scenario)
-    return [_rows(answer, method.server_floats(footprint), cell) for answer in answers]
+    return [_rows(answer, answer_numbers(answer, method, lineage, scenario), cell) for answer in answers]
 
 
-def _footprint(lineage: Lineage, scenario: Scenario) -> Footprint:
-    segment = lineage.segments[0]
-    return Footprint(
-        scenario.partition.num_clients,
-        segment.start.shape[1],
-        scenario.federation.clients_per_round,
-        segment.rounds,
-        segment.trace.layer_norm.shape[3],
-    )
-
-
-def _rows(answer: Answer, server_floats: Tensor, cell: Cell) -> Rows:
-    segment, node = answer.unlearned.segment, answer.unlearned.node
+def _rows(answer: Answer, numbers: dict[str, Tensor], cell: Cell) -> Rows:
+    segment = answer.unlearned.segment
     one = replace(cell, request=answer.request.number)
-    more = {"server_floats": server_floats, "cut_round": node.round, "branch": node.branch} | _certificate(answer)
     name = f"{one.stop}/{one.request}"
     weights = {f"{name}/weights": answer.unlearned.weights, f"{name}/forget": answer.request.forget.contiguous()}
-    return cell_rows(segment.status, answer.work, one, **more), curve_rows(segment, one), weights
-
-
-def _certificate(answer: Answer) -> dict[str, Tensor]:
-    """What is promised and what holds; nothing where nothing is promised."""
-    promise, request = answer.unlearned.promise, answer.request
-    if promise is None or answer.actual is None:
-        return {}
-    sigma = promise.sigma.double()
-    columns = {
-        "sigma": sigma,
-        "psi": promise.psi,
-        "psi_star": promise.psi_star,
-        "strict_psi": answer.strict_psi,
-        "claimed_epsilon": torch.full_like(sigma, promise.epsilon),
-        "claimed_delta": torch.full_like(sigma, promise.delta),
-        "actual_epsilon": answer.actual[0],
-        "actual_delta": answer.actual[1],
-        "covers": request.size if promise.covers is None else promise.covers,
-        "group": answer.num_forgotten,
-    }
-    if answer.spent is not None:
-        columns |= {"spent_epsilon": answer.spent.epsilon, "group_epsilon": answer.spent.group_epsilon}
-    return {name: values for name, values in columns.items() if values is not None}
+    return cell_rows(segment.status, answer.work, one, **numbers), curve_rows(segment, one), weights
 
 
 def _refused(cell: Cell, number: int) -> Rows:

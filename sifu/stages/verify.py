@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
@@ -21,6 +22,7 @@ from sifu.data.dataset import load_images
 from sifu.federation.engine import Engine
 from sifu.federation.evaluation import Evaluator
 from sifu.metrics.deletion_test import rate_limit, threshold, type_1, type_2
+from sifu.metrics.measure import TEST_CHUNK, correct_answers, cut_test_set, measured
 from sifu.metrics.metric import Metric, Models, PerExample, Values
 from sifu.stages.block import Block
 from sifu.stages.call import StageCall
@@ -78,10 +80,8 @@ def _metrics(block: Block, engine: Engine, variants: dict[str, Path]) -> tuple[R
 
 
 def _models(block: Block, engine: Engine, test: Clients | None, answer: CellModels) -> Models:
-    weights = answer.weights
-    correct = _correct(engine, engine.evaluator, weights, torch.arange(len(weights)))
-    models = Models(engine, weights, correct, answer.forget, answer.forgotten, _on_test(engine, test, weights))
-    return replace(models, original=answer.original, keys=Keys.of(block.seeds).fold("metric"), test=test)
+    models = measured(engine, answer.weights, answer.forget, answer.forgotten, test)
+    return replace(models, original=answer.original, keys=Keys.of(block.seeds).fold("metric"))
 
 
 def _with_scratch(cell: Cell, models: Models, scratch: dict[Cell, Models]) -> Models:
@@ -110,7 +110,9 @@ def _example_rows(cell: Cell, metric: str, values: Values, models: Models) -> li
             columns = {"client": client, "place": place, "value": value.values[row, client, place].float()}
             numbers = {name: column.numpy() for name, column in columns.items()}
             frames.append(
-                pd.DataFrame(cell.key(row.numpy() + cell.seeds[0]) | {"metric": metric, "subset": subset} | numbers)
+                pd.DataFrame(
+                    cell.key(np.array(cell.seeds)[row.numpy()]) | {"metric": metric, "subset": subset} | numbers
+                )
             )
     return frames
 
@@ -140,7 +142,7 @@ def _verification(block: Block, engine: Engine, variants: dict[str, Path]) -> li
             if left_at is None or cell.request == 1:
                 left_at = torch.zeros_like(forget, dtype=torch.int64)
             left_at = left_at.masked_fill(forget, cell.request)
-            successes = _correct(engine, evaluator, weights, torch.arange(len(weights)))
+            successes = correct_answers(engine, evaluator, weights, torch.arange(len(weights)))
             found[cell] = Check(successes, left_at.where(forgotten, 0))
     return [row for cell, check in found.items() for row in _check_rows(cell, check, found, block.scenario.backdoor)]
 
@@ -162,15 +164,6 @@ def _check_rows(cell: Cell, check: Check, found: dict[Cell, Check], backdoor: Ba
                 | {"type_1": type_1(trials, chance, limit), "type_2": miss}
             )
     return rows
-
-
-def _correct(engine: Engine, evaluator: Evaluator, weights: Tensor, rows: Tensor) -> Tensor:
-    """Correct answers on each client's data, `rows` [S] of it. A model of infinite weights has none: it would always
-    answer with the first class, which is no knowledge. [S, C]
-    """
-    device = engine.clients.images.device
-    correct = evaluator.correct(weights.to(device), rows.to(device)).cpu()
-    return correct.where(weights.isfinite().all(1)[:, None], 0)
 
 
 class CellModels(NamedTuple):
@@ -198,22 +191,11 @@ def _answers(block: Block, variant: str, path: Path) -> Iterator[CellModels]:
 
 
 def _test_clients(block: Block, engine: Engine) -> Clients | None:
-    """The test set cut into equal "clients", but for a remainder of under 100; None where the source has none."""
+    """The test set, but for a remainder of under 100; None where the source has none."""
     test = load_images(block.scenario.dataset, block.data_root).test
     if test is None:
         return None
-    labels = torch.from_numpy(test.labels)
-    chunk = min(100, len(labels))
-    count = len(labels) // chunk * chunk
+    chunk = min(TEST_CHUNK, len(test.labels))
+    count = len(test.labels) // chunk * chunk
     images = normalise(test.pixels(torch.arange(count).numpy()), block.scenario)
-    pieces = images.unflatten(0, (1, -1, chunk)), labels[:count].view(1, -1, chunk)
-    return Clients(*pieces, torch.full((1, count // chunk), chunk)).to(engine.clients.images.device)
-
-
-def _on_test(engine: Engine, test: Clients | None, weights: Tensor) -> Tensor | None:
-    """Accuracy on the held-out set. [S]"""
-    if test is None:
-        return None
-    same = torch.zeros(len(weights), dtype=torch.int64)  # all seeds see the same data
-    correct = _correct(engine, Evaluator(engine.model, test, engine.workers), weights, same)
-    return correct.sum(1).double() / int(test.size.sum())
+    return cut_test_set(images, torch.from_numpy(test.labels)[:count]).to(engine.clients.images.device)

@@ -66,18 +66,33 @@ def answer_requests(
     `runner` trains instead of the lineage's engine: see sifu/federation/packing.py.
     """
     answers = []
-    available = lineage.segments[0].available
-    for number, clients in enumerate(forget, start=1):
-        request = Request.of(number, clients, available)
-        name, shape = f"method {method.name}", lineage.segments[0].start.shape
-        rule = stop_rule(request)
-        server = Server(lineage.engine, request, rule, scenario, progress, runner, method=name, shape=shape)
-        history = History(lineage, method.keeps, name)
-        returned = method.unlearn(history, request.copy(), server, keys.fold("request", number))
-        unlearned = _judged(checked_answer(method, returned, lineage, server), lineage, request, rule.target)
-        answers.append(_answer(lineage, request, unlearned, server.spent, scenario))
-        lineage, available = lineage.grow(unlearned.node, unlearned.segment), request.remain
+    for clients in forget:
+        answer, lineage = answer_request(method, lineage, clients, scenario, stop_rule, keys, progress, runner)
+        answers.append(answer)
     return answers
+
+
+def answer_request(
+    method: Method,
+    lineage: Lineage,
+    forget: Tensor,
+    scenario: Scenario,
+    stop_rule: StopRule,
+    keys: Keys,
+    progress: Progress | None = None,
+    runner: Runner | None = None,
+) -> tuple[Answer, Lineage]:
+    """The answer to the next request, `forget` [S, C], and the lineage that the request after it starts from."""
+    number = len(lineage.segments)  # the training is one segment, each request adds one
+    request = Request.of(number, forget, lineage.segments[-1].available)
+    name, shape = f"method {method.name}", lineage.segments[0].start.shape
+    rule = stop_rule(request)
+    server = Server(lineage.engine, request, rule, scenario, progress, runner, method=name, shape=shape)
+    history = History(lineage, method.keeps, name)
+    returned = method.unlearn(history, request.copy(), server, keys.fold("request", number))
+    unlearned = _judged(checked_answer(method, returned, lineage, server), lineage, request, rule.target)
+    answer = _answer(lineage, request, unlearned, server.spent, scenario)
+    return answer, lineage.grow(unlearned.node, unlearned.segment)
 
 
 def _judged(unlearned: Unlearned, lineage: Lineage, request: Request, target: float | None) -> Unlearned:

@@ -63,6 +63,7 @@ def copied(tmp_path: Path) -> Path:
         ("core/keys.py", "\nNEW = 1\n", True, True),
         ("models/cnn.py", "\nNEW = 1\n", False, False),
         ("bench/rounds.py", "\nNEW = 1\n", False, False),
+        ("library/train.py", "\nNEW = 1\n", False, False),
         ("federation/engine.py", "\n# a comment\n\n\n", False, False),
     ],
 )

@@ -1,0 +1,27 @@
+"""The training before any request: all clients, from the seeds' own initial weights, until the scenario's target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from sifu.config.scenario import Scenario
+from sifu.core.keys import Keys
+from sifu.federation.engine import Engine
+from sifu.federation.segment import Segment
+from sifu.federation.stop import Stop
+from sifu.federation.training import Progress
+
+
+def train_everyone(
+    engine: Engine, scenario: Scenario, seeds: Sequence[int], progress: Progress | None = None
+) -> Segment:
+    """FedAvg on all clients of the engine, one training a seed."""
+    keys = Keys.of(seeds, engine.clients.images.device)
+    everyone = torch.ones_like(engine.clients.size, dtype=torch.bool)
+    stop = Stop.at_target(scenario.stop, len(seeds))
+    start = engine.model.init(keys)
+    return engine.run(
+        start, everyone, keys.fold("train"), stop, snapshot_every=scenario.snapshot_every, progress=progress
+    )

@@ -1,0 +1,1 @@
+"""`import sifu`: train a federation and forget clients in Python, on data that are given as arrays."""
