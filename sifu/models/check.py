@@ -18,6 +18,7 @@ from torch.nn.parameter import UninitializedParameter
 
 from sifu.catalog.lookup import error_words
 from sifu.errors import SifuError
+from sifu.models.layer_calls import LayerCalls, NoKey
 
 _IMAGES = 3  # of a batch that models are tried on
 _CLOSE = 1e-3  # by which answers may differ when images are alone: other kernels round in another order
@@ -155,6 +156,18 @@ def check_examples(trial: Trial) -> str:
     return ""
 
 
+def check_draws(trial: Trial) -> str:
+    """Whatever is drawn in training has a key."""
+    images = trial.images
+    trial.module.train()
+    try:
+        with LayerCalls(torch.zeros((), dtype=torch.int64)):
+            trial.module(images)
+    except NoKey as problem:
+        return str(problem)
+    return ""
+
+
 CHECKS: tuple[tuple[str, Callable[[Trial], str]], ...] = (
     ("layers", check_layers),
     ("buffers", check_buffers),
@@ -162,6 +175,7 @@ CHECKS: tuple[tuple[str, Callable[[Trial], str]], ...] = (
     ("trained", check_trained),
     ("output", check_output),
     ("evaluation", check_evaluation),
+    ("draws", check_draws),
     ("examples", check_examples),
 )
 

@@ -17,7 +17,8 @@ from sifu.catalog.lookup import resolve
 from sifu.catalog.models import MODELS
 from sifu.core.keys import Keys
 from sifu.errors import SifuError
-from sifu.models.layer_calls import LayerCalls
+from sifu.models.check import check_parts
+from sifu.models.layer_calls import LayerCalls, NoKey
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,7 @@ class FlatModel:
     kernels: str | None = None  # its version for many models at once on a GPU: see ModelSpec
 
     def __post_init__(self) -> None:
-        if any(True for _ in self.module.buffers()):
-            name = type(self.module).__name__
-            raise SifuError(
-                f"model {name} has buffers (batch statistics?), which FedAvg cannot average: use a model without"
-            )
+        check_parts(self.module, type(self.module).__name__)
         self.module.requires_grad_(False)
 
     @cached_property
@@ -91,8 +88,12 @@ class FlatModel:
     def draws_masks(self, shape: tuple[int, ...]) -> bool:
         """Whether a step of training on images of this shape draws dropout masks; other random draws are refused."""
         example = next(self.module.parameters()).new_zeros(2, *shape)
-        with torch.no_grad(), LayerCalls(torch.zeros((), dtype=torch.int64, device=example.device)) as calls:
-            self.logits(torch.cat([part.flatten() for part in self.module.parameters()]), example, training=True)
+        weights = torch.cat([part.flatten() for part in self.module.parameters()])
+        try:
+            with torch.no_grad(), LayerCalls(torch.zeros((), dtype=torch.int64, device=example.device)) as calls:
+                self.logits(weights, example, training=True)
+        except NoKey as problem:
+            raise SifuError(f"model {type(self.module).__name__} {problem}") from None
         return calls.masks > 0
 
     def layer_norms(self, rows: Tensor) -> Tensor:

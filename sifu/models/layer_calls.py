@@ -21,6 +21,10 @@ from sifu.models import many
 Call = Callable[..., Any]
 
 
+class NoKey(SifuError):
+    """A random draw that the suite does not know: the end of a sentence about a model."""
+
+
 class LayerCalls(TorchFunctionMode):
     """One forward pass of a model in training; `key` is that of its dropout masks, None: there are none.
 
@@ -39,7 +43,7 @@ class LayerCalls(TorchFunctionMode):
         if func in _DROPOUTS:
             return self._dropout(func, *args, **named)
         if func in _UNKEYED:
-            raise SifuError(_NO_KEY.format(name=func.__name__))
+            raise NoKey(_NO_KEY.format(name=func.__name__))
         if self.stacked and func in _LAYERS:
             answer = _LAYERS[func](*args, **named)
             if answer is not NotImplemented:
@@ -53,7 +57,7 @@ class LayerCalls(TorchFunctionMode):
         if not training or p == 0:
             return input
         if self.key is None:
-            raise SifuError(_NO_KEY.format(name=func.__name__))
+            raise NoKey(_NO_KEY.format(name=func.__name__))
         shape = input.shape[:2] + (1,) * (input.dim() - 2) if func in _FEATURES else input.shape
         mask = many.keyed_mask(self.key, self.masks, torch.Size(shape).numel(), 1 - p)
         self.masks += 1
@@ -61,7 +65,7 @@ class LayerCalls(TorchFunctionMode):
 
 
 _NO_KEY = (
-    "the model draws random numbers ({name}) that have no key, so its training could not be repeated: "
+    "draws random numbers ({name}) that have no key, so its training could not be repeated: "
     "use nn.Dropout or nn.Dropout2d, and dropout of functions with training=self.training"
 )
 # a module calls a function of torch.nn.functional, other code may call what is below it

@@ -80,6 +80,10 @@ BATCH_NORM = r"contains BatchNorm2d \(1\), which mixes the examples of a batch.*
         (Custom(lambda self, images: self.net(images).argmax(1)), r"gives \[3\] of type int64 for 3 images"),
         (Custom(lambda self, images: nn.functional.dropout(self.net(images))), "draws random numbers in evaluation"),
         (Custom(lambda self, images: self.net(images + torch.rand(1))), "draws random numbers in evaluation"),
+        (
+            Custom(lambda self, images: self.net(images + self.training * torch.rand(1))),
+            r"draws .* \(rand\) that have no key",
+        ),
         (Custom(by_batch), "mixes the examples of a batch: an image gets another answer alone"),
         (Custom(by_batch_in_training), "mixes the examples of a batch"),
         (Custom(lambda self, images: self.nothing), "fails on images .* has no attribute 'nothing' .*test_check.py"),

@@ -99,7 +99,7 @@ def test_layer_norms_by_hand() -> None:
 
 
 def test_a_model_with_buffers_is_refused() -> None:
-    with pytest.raises(SifuError, match="Sequential has buffers"):
+    with pytest.raises(SifuError, match=r"model Sequential contains BatchNorm2d \(1\), which mixes the examples"):
         FlatModel(nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2)))
 
 
