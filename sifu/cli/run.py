@@ -15,6 +15,7 @@ from sifu.config.shipped import SUITE, config_file
 from sifu.config.yaml_file import read_yaml
 from sifu.errors import SifuError
 from sifu.plan.workflow import WorkflowPlan, load_workflow
+from sifu.store.paths import report_folder, tables_folder
 
 _LOGGER = SUITE / "workflow" / "logger"  # Snakemake finds plugins on Python's path
 
@@ -39,11 +40,17 @@ def _run(parsed: argparse.Namespace) -> int:
     dry = {"-n", "--dry-run", "--dryrun"} & set(parsed.more)
     scrolls = parsed.scroll or dry
     code = subprocess.call([*command, *given]) if scrolls else _watched([*command, "--logger", "sifu", *given])
-    if code == 0 and not dry:
+    report = plan.targets.suite.report_plan()
+    if code == 0 and not dry and _is_reported(report.results):
         from sifu.report.summary import print_findings
 
-        print_findings(plan.targets.suite.report_plan())
+        print_findings(report)
     return code
+
+
+def _is_reported(results: str) -> bool:
+    """Whether there is a report to speak of; a run may be asked for other files alone."""
+    return (tables_folder(report_folder(results)) / "statistics.parquet").exists()
 
 
 def _plan(parsed: argparse.Namespace) -> WorkflowPlan:

@@ -53,6 +53,7 @@ class Reader:
 
     root: Path
     output: str = ""  # of the last block of commands
+    path: str = ""  # where Python finds modules; empty: in the copy
 
     @staticmethod
     def at(root: Path) -> Reader:
@@ -72,6 +73,7 @@ class Reader:
                 assert line in self.output, f"the page promises {line!r}, this came:\n{self.output}"
         elif step.how == "new":
             assert not path.exists(), f"{step.path} is there already"
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(step.body)
         elif step.how == "at the end":
             path.write_text(path.read_text() + "\n" + step.body)
@@ -81,7 +83,7 @@ class Reader:
     def run(self, command: str) -> str:
         """What a command prints; it must end well."""
         environment = os.environ | {
-            "PYTHONPATH": str(self.root),
+            "PYTHONPATH": self.path or str(self.root),
             "PYTHONDONTWRITEBYTECODE": "",
         }  # as the Makefile has it
         result = subprocess.run(
