@@ -15,6 +15,13 @@ class ModelSpec(NamedTuple):
     builder: str  # "module:function", called with (shape, num_classes), gives a torch.nn.Module
     shape: tuple[int, int, int] | None = None  # the only input shape it takes; None: any
     kernels: str | None = None  # "module:class" of its twin for many models at once on a GPU; None: through vmap
+    only_images: bool = False  # it takes no vectors of features
+
+    def takes(self, shape: tuple[int, ...]) -> bool:
+        """Whether inputs may have this shape, as far as the entry says."""
+        if self.only_images and len(shape) != 3:
+            return False
+        return self.shape in (None, shape)
 
 
 _OTHERS_28, _OTHERS_64 = ("narrow", "wide", "pooled"), ("narrow", "wide", "unpooled")
@@ -27,8 +34,8 @@ _OWN: dict[str, ModelSpec] = {
     "cnn64": ModelSpec("sifu.models.cnn:cnn64", (3, 64, 64), _STACKED),
     **{f"cnn28_{kind}": ModelSpec(f"sifu.models.cnn:cnn28_{kind}", (1, 28, 28), _STACKED) for kind in _OTHERS_28},
     **{f"cnn64_{kind}": ModelSpec(f"sifu.models.cnn:cnn64_{kind}", (3, 64, 64), _STACKED) for kind in _OTHERS_64},
-    "resnet8": ModelSpec("sifu.models.resnet:resnet8"),
-    "resnet20": ModelSpec("sifu.models.resnet:resnet20"),
+    "resnet8": ModelSpec("sifu.models.resnet:resnet8", only_images=True),
+    "resnet20": ModelSpec("sifu.models.resnet:resnet20", only_images=True),
 }
 
 

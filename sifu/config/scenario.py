@@ -117,9 +117,8 @@ def _refuse_sizes(scenario: Scenario) -> None:
 
 def _refuse_model(scenario: Scenario) -> None:
     spec = DATASETS[scenario.dataset.name]
-    wanted = MODELS[scenario.model].shape
-    if wanted is not None and wanted != spec.shape:
-        fitting = [name for name, model in MODELS.own.items() if model.shape in (None, spec.shape)]
+    if not MODELS[scenario.model].takes(spec.shape):
+        fitting = [name for name, model in MODELS.own.items() if model.takes(spec.shape)]
         raise ConfigError("model", scenario.model, f"{' | '.join(fitting)} (for images of {spec.shape})")
     if scenario.watermark and scenario.watermark.pixels > spec.shape[1] * spec.shape[2]:
         raise ConfigError("watermark.pixels", scenario.watermark.pixels, f"1 to {spec.shape[1] * spec.shape[2]}")

@@ -48,7 +48,7 @@ def _entry(name: str, shape: tuple[int, ...]) -> ModelSpec:
     if not allowed.test(name):
         raise ConfigError("model", name, allowed.text + allowed.hint(name))
     spec = MODELS[name]
-    if spec.shape not in (None, shape):
-        fitting = [other for other, model in MODELS.own.items() if model.shape in (None, shape)]
+    if not spec.takes(shape):
+        fitting = [other for other, model in MODELS.own.items() if model.takes(shape)]
         raise ConfigError("model", name, f"{' | '.join(fitting)} (for images of {list(shape)})")
     return spec
