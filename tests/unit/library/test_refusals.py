@@ -99,7 +99,7 @@ def test_models() -> None:
     refused("model <lambda> cannot be built: ZeroDivisionError", model=lambda shape, classes: 1 / 0)
     refused("model <lambda> is a list, not a torch.nn.Module", model=lambda shape, classes: [])
     norm = torch.nn.Sequential(torch.nn.Linear(5, 3), torch.nn.BatchNorm1d(3))
-    refused("model Sequential has a BatchNorm1d (1): it mixes the examples of a batch", model=norm)
+    refused("model Sequential contains BatchNorm1d (1), which mixes the examples of a batch", model=norm)
     refused("there is no module my_package", model="my_package.nets:Tiny")
 
 
