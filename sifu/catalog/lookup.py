@@ -45,7 +45,7 @@ def refuse_missing(target: str) -> None:
     """Refuse a "module:name" that does not exist; its module is read, not imported, wherever that can tell."""
     module, name = split(target)
     if module_spec(module) is None:
-        raise SifuError(f"{_does_not_exist(target)}, as there is no module {_first_missing(module)}")
+        raise SifuError(f"{_does_not_exist(target)}, as there is no module {_first_missing(module)}{_hidden(module)}")
     try:
         if definition(module, name) is None and not may_have_more(module):
             raise SifuError(f"{_does_not_exist(target)}, as {module} has nothing called {name}")
@@ -99,6 +99,14 @@ def _is_installed(file: str) -> bool:
 
 def _does_not_exist(target: str) -> str:
     return f'{place(target)}: "{target}" does not exist'
+
+
+def _hidden(module: str) -> str:
+    """Where a folder without an `__init__.py`, such as that of a project, is taken for the package of a module."""
+    spec = module_spec(top_of(module))
+    if spec is None or spec.has_location or not spec.submodule_search_locations:
+        return ""
+    return f" (Python takes the folder {next(iter(spec.submodule_search_locations))} for the package {top_of(module)})"
 
 
 def _first_missing(module: str) -> str:

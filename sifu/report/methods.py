@@ -32,11 +32,8 @@ _TITLES = {
 
 def method_rows(names: Iterable[str]) -> list[dict[str, Any]]:
     """One row a method: the columns of Table 1, what it reads of the history, what the server stores."""
-    rows = []
-    for name in names:
-        cls = method_class(name)
-        rows.append({"method": cls.name} | cls.assumptions._asdict() | {"reads": _reads(name)})
-    return rows
+    classes = {method_class(name): name for name in names}  # each once: a config may call one by several names
+    return [{"method": cls.name} | cls.assumptions._asdict() | {"reads": _reads(name)} for cls, name in classes.items()]
 
 
 def _reads(name: str) -> str:

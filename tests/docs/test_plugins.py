@@ -19,12 +19,12 @@ INSTALL = f"{sys.executable} -m pip install -q --no-deps --no-build-isolation --
 
 def reader(root: Path) -> Reader:
     """In an empty folder; edits of the package count, as with `pip install -e`."""
-    return Reader(root, path=os.pathsep.join([str(REPO), str(root / "forgetful"), str(root / "site")]))
+    return Reader(root, path=os.pathsep.join([str(REPO), str(root / "project"), str(root / "site")]))
 
 
 def here(step: Step) -> Step:
     """The step with the programs of this environment."""
-    body = step.body.replace("pip install -e forgetful", f"{INSTALL} site ./forgetful")
+    body = step.body.replace("pip install -e ./project", f"{INSTALL} site ./project")
     return step._replace(body=re.sub(r"^sifu ", f"{Path(sys.prefix, 'bin', 'sifu')} ", body, flags=re.MULTILINE))
 
 

@@ -92,6 +92,7 @@ def test_a_name_in_two_places_is_refused(packages: dict[str, str], name: str, wo
         ("outside_bad.nets:", 'must be "module:name"'),
         ("\x00:x", 'must be "module:name"'),
         ("outside_folder:x", "as outside_folder is a folder, not a module"),
+        ("outside_folder.nets:x", "no module outside_folder.nets (Python takes the folder "),
         ("outside_syntax:x", "outside_syntax.py, line 1: "),
         ("lgistic", "(did you mean logistic?)"),
     ],
