@@ -34,6 +34,12 @@ _OWN: dict[str, ModelSpec] = {
     "cnn64": ModelSpec("sifu.models.cnn:cnn64", (3, 64, 64), _STACKED),
     **{f"cnn28_{kind}": ModelSpec(f"sifu.models.cnn:cnn28_{kind}", (1, 28, 28), _STACKED) for kind in _OTHERS_28},
     **{f"cnn64_{kind}": ModelSpec(f"sifu.models.cnn:cnn64_{kind}", (3, 64, 64), _STACKED) for kind in _OTHERS_64},
+    # those of the paper's repository
+    "cnn_fashionmnist": ModelSpec("sifu.models.paper:cnn_fashionmnist", (1, 28, 28)),
+    "cnn_cifar10": ModelSpec("sifu.models.paper:cnn_cifar10", (3, 32, 32)),
+    "cnn_cifar100": ModelSpec("sifu.models.paper:cnn_cifar100", (3, 32, 32)),
+    "cnn_celeba": ModelSpec("sifu.models.paper:cnn_celeba", (3, 64, 64)),
+    # others
     "resnet8": ModelSpec("sifu.models.resnet:resnet8", only_images=True),
     "resnet20": ModelSpec("sifu.models.resnet:resnet20", only_images=True),
 }
