@@ -44,17 +44,12 @@ def celeba(x: Tensor, weights: Weights) -> Tensor:
     return full(x.reshape(len(x), -1), weights, "fc")
 
 
-# dataset, weights as the repository's modules have them (the sums are derived in docs/replication), plain forward pass
+# weights by hand: (inputs + 1) x outputs of each layer, 9 x channels being the inputs of a 3x3 convolution
 NETWORKS = [
-    (
-        "cnn_fashionmnist",
-        "fashionmnist",
-        (9 + 1) * 32 + (9 * 32 + 1) * 64 + (64 * 7 * 7 + 1) * 256 + 2570,
-        fashionmnist,
-    ),
-    ("cnn_cifar10", "cifar10", (27 + 1) * 32 + (288 + 1) * 64 + (576 + 1) * 64 + 1025 * 64 + 65 * 10, cifar),
-    ("cnn_cifar100", "cifar100", (27 + 1) * 32 + (288 + 1) * 64 + (576 + 1) * 64 + 1025 * 256 + 257 * 100, cifar),
-    ("cnn_celeba", "celeba", (27 + 1) * 8 + (72 + 1) * 16 + (144 + 1) * 32 + 2049 * 2, celeba),
+    ("cnn_fashionmnist", "fashionmnist", 10 * 32 + 289 * 64 + 3137 * 256 + 257 * 10, fashionmnist),
+    ("cnn_cifar10", "cifar10", 28 * 32 + 289 * 64 + 577 * 64 + 1025 * 64 + 65 * 10, cifar),
+    ("cnn_cifar100", "cifar100", 28 * 32 + 289 * 64 + 577 * 64 + 1025 * 256 + 257 * 100, cifar),
+    ("cnn_celeba", "celeba", 28 * 8 + 73 * 16 + 145 * 32 + 2049 * 2, celeba),
 ]
 EVERY = pytest.mark.parametrize(("name", "dataset", "size", "plain"), NETWORKS, ids=[row[0] for row in NETWORKS])
 
