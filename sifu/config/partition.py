@@ -8,6 +8,13 @@ from __future__ import annotations
 from typing import ClassVar
 
 from sifu.config.fields import at_least, between, inside, one_of, setting, settings
+from sifu.errors import ConfigError
+
+_SEED = "the seed that draws the partition of all seeds; null: each seed draws its own"
+_REPLACEMENT = (
+    "draw each client's examples with replacement, by the draws of the paper's code: clients overlap. With `seed: 42` "
+    "(one_class: 0) on the whole dataset it is that code's partition"
+)
 
 
 @settings
@@ -17,6 +24,8 @@ class OneClass:
     kind: ClassVar[str] = "one_class"
     num_clients: int = setting("clients in the federation (M)", at_least(2), default=100)
     examples: int = setting("examples per client, exactly", at_least(1), default=100)
+    replacement: bool = setting(_REPLACEMENT, default=False)
+    seed: int | None = setting(_SEED, at_least(0), default=None)
 
 
 @settings
@@ -27,6 +36,8 @@ class Dirichlet:
     num_clients: int = setting("clients in the federation (M)", at_least(2), default=100)
     examples: int = setting("examples per client, exactly", at_least(1), default=100)
     alpha: float = setting("concentration: small is heterogeneous", between(0, 1e6))
+    replacement: bool = setting(_REPLACEMENT, default=False)
+    seed: int | None = setting(_SEED, at_least(0), default=None)
 
 
 @settings
@@ -36,6 +47,15 @@ class Natural:
     kind: ClassVar[str] = "natural"
     num_clients: int = setting("clients in the federation (M), drawn among the persons", at_least(2), default=100)
     min_examples: int = setting("persons with fewer examples are left out", at_least(1), default=5)
+    max_examples: int | None = setting(
+        "a person's first so many examples are taken; null: all", at_least(1), default=None
+    )
+    order: str = setting(
+        "which persons: `drawn` at random, or the `first` by their numbers, as in the paper's code",
+        one_of(("drawn", "first")),
+        default="drawn",
+    )
+    seed: int | None = setting(_SEED, at_least(0), default=None)
 
     @property
     def examples(self) -> int:
@@ -50,6 +70,7 @@ class Iid:
     kind: ClassVar[str] = "iid"
     num_clients: int = setting("clients in the federation (M)", at_least(2), default=100)
     examples: int = setting("examples per client, exactly", at_least(1), default=100)
+    seed: int | None = setting(_SEED, at_least(0), default=None)
 
 
 Partition = OneClass | Dirichlet | Natural | Iid
@@ -66,6 +87,16 @@ class Watermark:
         one_of(("client", "group")),
         default="client",
     )
+    as_released: bool = setting(
+        "as in the paper's code: its places, one channel of each, set to the image's own maximum (needs `per: group`)",
+        default=False,
+    )
+
+    def refuse(self) -> None:
+        if self.as_released and self.per != "group":
+            raise ConfigError("per", self.per, "group, with as_released: true")
+        if self.as_released and self.pixels != 10:
+            raise ConfigError("pixels", self.pixels, "10, with as_released: true")
 
 
 @settings

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from sifu.config.fields import at_least, setting, settings
+from sifu.errors import ConfigError
 
 
 @settings
@@ -24,6 +25,19 @@ class ClassRequests:
 
 
 @settings
+class GroupRequests:
+    """Each request forgets a group of clients: those with the same i mod `groups`, as in the paper's code."""
+
+    kind: ClassVar[str] = "groups"
+    which: tuple[int, ...] = setting("the group that each request forgets", at_least(0))
+    groups: int = setting("how many groups", at_least(2), default=10)
+
+    def refuse(self) -> None:
+        if len(set(self.which)) < len(self.which) or any(group >= self.groups for group in self.which):
+            raise ConfigError("which", list(self.which), f"each of the groups 0 to {self.groups - 1} at most once")
+
+
+@settings
 class RandomRequests:
     """Each request is a random draw among the remaining clients, a different one for each seed."""
 
@@ -32,4 +46,4 @@ class RandomRequests:
     size: int = setting("clients in a request", at_least(1), default=10)
 
 
-Requests = ListedRequests | ClassRequests | RandomRequests
+Requests = ListedRequests | ClassRequests | GroupRequests | RandomRequests

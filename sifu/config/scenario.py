@@ -9,7 +9,7 @@ from sifu.config.federation import Federation, Target
 from sifu.config.fields import at_least, between, one_of, setting, settings
 from sifu.config.known import known
 from sifu.config.partition import Backdoor, Natural, OneClass, Partition, Watermark
-from sifu.config.requests import ClassRequests, ListedRequests, RandomRequests, Requests
+from sifu.config.requests import ClassRequests, GroupRequests, ListedRequests, RandomRequests, Requests
 from sifu.errors import ConfigError
 
 
@@ -30,9 +30,9 @@ class Dataset:
         default=True,
     )
     scale: str = setting(
-        "`standard`: about zero mean and unit variance per channel; `unit`: every image divided by its norm, so that "
-        "the constants of a convex loss do not depend on the data",
-        one_of(("standard", "unit")),
+        "`standard`: about zero mean and unit variance per channel; `released`: by the numbers of the paper's code; "
+        "`unit`: every image divided by its norm, so that the constants of a convex loss do not depend on the data",
+        one_of(("standard", "released", "unit")),
         default="standard",
     )
 
@@ -85,6 +85,9 @@ def request_lists(scenario: Scenario) -> tuple[tuple[int, ...], ...] | None:
     if isinstance(requests, ClassRequests):
         clients = range(scenario.partition.num_clients)
         return tuple(tuple(c for c in clients if c % scenario.num_classes == k) for k in requests.classes)
+    if isinstance(requests, GroupRequests):
+        clients = range(scenario.partition.num_clients)
+        return tuple(tuple(c for c in clients if c % requests.groups == k) for k in requests.which)
     return None
 
 
@@ -126,6 +129,8 @@ def _refuse_model(scenario: Scenario) -> None:
         raise ConfigError("backdoor.pixels", scenario.backdoor.pixels, f"1 to {spec.shape[1] * spec.shape[2]}")
     if scenario.backdoor and scenario.watermark:
         raise ConfigError("backdoor", "set", "null with a watermark: a mark and a trigger would hide each other")
+    if scenario.dataset.scale == "released" and spec.released_scale is None:
+        raise ConfigError("dataset.scale", "released", f"standard | unit (with {scenario.dataset.name})")
     source = scenario.dataset.source
     if source != "auto" and source not in spec.sources:
         raise ConfigError("dataset.source", source, f"auto | {' | '.join(spec.sources)} (for {scenario.dataset.name})")
@@ -156,7 +161,7 @@ def _refuse_requests(scenario: Scenario) -> None:
             )
         return
     seen: set[int] = set()
-    key = "classes" if isinstance(requests, ClassRequests) else "clients"
+    key = {ClassRequests: "classes", GroupRequests: "which"}.get(type(requests), "clients")
     for number, clients in enumerate(lists):
         _refuse_request(f"requests.{key}[{number}]", clients, seen, num_clients)
         seen.update(clients)

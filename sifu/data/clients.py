@@ -8,11 +8,13 @@ import torch
 from torch import Tensor
 
 from sifu.catalog.datasets import DATASETS
+from sifu.config.partition import Natural
 from sifu.config.scenario import Scenario
 from sifu.core.keys import Keys
 from sifu.core.types import Clients
 from sifu.data.backdoor import draw_triggers, held_out_rows, poison
 from sifu.data.dataset import Images, Pixels
+from sifu.data.released import GROUPS, mark_images
 from sifu.data.scaling import scale_images
 from sifu.data.watermark import pixel_sets, stamp
 from sifu.errors import DataError
@@ -34,7 +36,7 @@ def load_clients(scenario: Scenario, images: Images, partition: pd.DataFrame, se
         marks, triggers = _marks(scenario, seeds[s]), draw_triggers(scenario, seeds[s])
         for c, rows in enumerate(clients):
             pixels = decoded[np.searchsorted(needed, rows)]
-            pixels = stamp(pixels, marks[c]) if marks is not None else pixels
+            pixels = _stamped(scenario, pixels, marks, c, images.train.groups, rows)
             labels = images.train.labels[rows]
             if triggers is not None:
                 pixels, labels = poison(pixels, labels, triggers, c)
@@ -59,6 +61,25 @@ def _holdings(partition: pd.DataFrame, seeds: range, num_clients: int) -> list[l
             if (seed, client) not in groups:
                 raise DataError(f"client {client} of seed {seed} has no examples in the partition")
     return [[groups[seed, client] for client in range(num_clients)] for seed in seeds]
+
+
+def _stamped(
+    scenario: Scenario,
+    pixels: Pixels,
+    marks: np.ndarray | None,
+    client: int,
+    persons: np.ndarray | None,
+    rows: np.ndarray,
+) -> Pixels:
+    """A client's images with its watermark, if there is one."""
+    if marks is None:
+        return pixels
+    assert scenario.watermark is not None
+    if not scenario.watermark.as_released:
+        return stamp(pixels, marks[client])
+    natural = persons is not None and isinstance(scenario.partition, Natural)
+    number = int(persons[rows[0]]) - 1 if natural else client  # type: ignore[index]  # the code counts its persons
+    return mark_images(pixels, number % GROUPS)
 
 
 def _marks(scenario: Scenario, seed: int) -> np.ndarray | None:
@@ -93,4 +114,7 @@ def load_checks(scenario: Scenario, images: Images, partition: pd.DataFrame, see
 def normalise(pixels: Pixels, scenario: Scenario) -> Tensor:
     """Bytes [n, C, H, W] as floats: about zero mean and unit variance per channel, or each image of norm 1."""
     spec = DATASETS[scenario.dataset.name]
-    return scale_images(torch.from_numpy(pixels), spec.mean, spec.std, scenario.dataset.scale)
+    mean, std = spec.mean, spec.std
+    if scenario.dataset.scale == "released" and spec.released_scale is not None:
+        mean, std = spec.released_scale
+    return scale_images(torch.from_numpy(pixels), mean, std, scenario.dataset.scale)

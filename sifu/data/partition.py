@@ -1,7 +1,7 @@
 """The partition of examples among clients: pure functions of labels (or persons), client numbers and a key.
 
-Each returns the rows of every client. No example is held twice. A client's draws depend on its number alone, so the
-order in which clients are listed does not matter.
+Each returns the rows of every client. No example is held twice, unless the partition says `replacement: true`
+(released.py). A client's draws depend on its number alone, so the order in which clients are listed does not matter.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sifu.config.partition import Dirichlet, Iid, Natural, OneClass, Partition
 from sifu.core.keys import Keys
+from sifu.data import released
 from sifu.data.dataset import Labels, Split
 from sifu.errors import DataError
 
@@ -29,10 +30,24 @@ class Holdings:
     moved: int = 0
 
 
-def partition_split(partition: Partition, split: Split, num_classes: int, key: Keys) -> Holdings:
-    """The holdings of one seed under a scenario's partition; `key` has a single state."""
-    clients = range(partition.num_clients)
+def partition_split(
+    partition: Partition, split: Split, num_classes: int, seed: int, marked: tuple[int, ...] | None = None
+) -> Holdings:
+    """The holdings of one seed under a scenario's partition.
+
+    `marked`: an image's shape in the paper's code, if that code marks images while it draws them.
+    """
+    clients, seed = range(partition.num_clients), seed if partition.seed is None else partition.seed
+    key = Keys.of([seed]).rows(0)
     match partition:
+        case OneClass(replacement=True):
+            shares = released.one_class_shares(partition.num_clients, num_classes)
+            generator = np.random.RandomState(seed)
+            return Holdings(released.draw_clients(split.labels, shares, partition.examples, generator, marked))
+        case Dirichlet(replacement=True):
+            generator = np.random.RandomState(seed)
+            shares = released.dirichlet_shares(partition.num_clients, num_classes, partition.alpha, generator)
+            return Holdings(released.draw_clients(split.labels, shares, partition.examples, generator, marked))
         case OneClass():
             return one_class(split.labels, clients, partition.examples, num_classes, key)
         case Dirichlet():
@@ -44,7 +59,7 @@ def partition_split(partition: Partition, split: Split, num_classes: int, key: K
                 raise DataError(
                     "a natural partition needs to know whose example each one is (Parquet: a column client)"
                 )
-            return natural(split.groups, clients, partition.min_examples, key)
+            return natural(split.groups, clients, partition, key)
 
 
 def one_class(labels: Labels, clients: Sequence[int], examples: int, num_classes: int, key: Keys) -> Holdings:
@@ -69,17 +84,18 @@ def iid(labels: Labels, clients: Sequence[int], examples: int, key: Keys) -> Hol
     return Holdings({client: pool[i * examples : (i + 1) * examples] for i, client in enumerate(sorted(clients))})
 
 
-def natural(groups: Labels, clients: Sequence[int], min_examples: int, key: Keys) -> Holdings:
-    """One person per client, drawn among the persons with at least `min_examples`, with all their examples."""
+def natural(groups: Labels, clients: Sequence[int], partition: Natural, key: Keys) -> Holdings:
+    """One person per client, drawn among the persons with at least `min_examples`, with their examples."""
     persons, counts = np.unique(groups, return_counts=True)
-    eligible = persons[counts >= min_examples]
+    eligible = persons[counts >= partition.min_examples]
     if len(eligible) < len(clients):
         raise DataError(
-            f"{len(eligible)} persons have at least {min_examples} examples, {len(clients)} clients are asked for: "
-            "lower partition.min_examples or partition.num_clients"
+            f"{len(eligible)} persons have at least {partition.min_examples} examples, "
+            f"{len(clients)} clients are asked for: lower partition.min_examples or partition.num_clients"
         )
-    drawn = _shuffled(eligible, key)
-    return Holdings({client: np.flatnonzero(groups == drawn[i]) for i, client in enumerate(sorted(clients))})
+    drawn = eligible if partition.order == "first" else _shuffled(eligible, key)
+    most = slice(partition.max_examples)
+    return Holdings({client: np.flatnonzero(groups == drawn[i])[most] for i, client in enumerate(sorted(clients))})
 
 
 def dirichlet(

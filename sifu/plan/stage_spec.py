@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-_PARTITION = ("dataset", "partition")
-_TRAIN = (*_PARTITION, "watermark", "backdoor", "model", "federation", "stop", "certificate", "snapshot_every")
+_PARTITION = ("dataset", "partition", "watermark")  # in the paper's code, marks have a part in the draws
+_TRAIN = (*_PARTITION, "backdoor", "model", "federation", "stop", "certificate", "snapshot_every")
 _VARIANT = "name in variants.yaml"
 _MAXIMUM = "maximum rounds (default: the scenario's)"
 _SEEDS_END = "leave out the block's seeds from this one on"

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from sifu.catalog.datasets import DATASETS
 from sifu.config.scenario import Scenario
-from sifu.core.keys import Keys
 from sifu.data.dataset import Images, load_images
 from sifu.data.partition import Holdings, partition_split
+from sifu.data.released import image_shape
 from sifu.plan.code_hash import code_hash
 from sifu.plan.freshness import relevant_settings, stage_modules
 from sifu.stages.call import StageCall
@@ -32,9 +33,9 @@ def run_partition(
 ) -> None:
     """Writes `folder`/partition.parquet for all seeds of a block."""
     images = load_images(scenario.dataset, data_root, download=download)
+    marked = image_shape(DATASETS[scenario.dataset.name].shape) if _is_marked(scenario) else None
     held = {
-        seed: partition_split(scenario.partition, images.train, scenario.num_classes, Keys.of([seed]).rows(0))
-        for seed in seeds
+        seed: partition_split(scenario.partition, images.train, scenario.num_classes, seed, marked) for seed in seeds
     }
     moved = {seed: holdings.moved for seed, holdings in held.items()}
     for seed, count in moved.items():
@@ -49,6 +50,11 @@ def run_partition(
         moved=moved,
     )
     write_table(folder / "partition.parquet", PARTITION, pd.concat(frames), stamp)
+
+
+def _is_marked(scenario: Scenario) -> bool:
+    """Whether marks have a part in the draws, as in the paper's code."""
+    return scenario.watermark is not None and scenario.watermark.as_released
 
 
 def _frame(name: str, seed: int, holdings: Holdings, images: Images) -> pd.DataFrame:

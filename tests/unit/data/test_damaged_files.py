@@ -15,7 +15,6 @@ import pytest
 from sifu.config.fields import build
 from sifu.config.partition import Natural
 from sifu.config.scenario import Dataset, Scenario
-from sifu.core.keys import Keys
 from sifu.data.clients import load_clients
 from sifu.data.dataset import Images, array_split, load_images
 from sifu.data.idx import read_idx
@@ -166,7 +165,7 @@ def test_missing_dataset_names_the_file(tmp_path: Path) -> None:
 def test_natural_partition_without_persons(tmp_path: Path) -> None:
     write_parquet(tmp_path, client=None)
     with pytest.raises(DataError, match="needs to know whose example each one is"):
-        partition_split(Natural(num_clients=2), read("cifar10", tmp_path).train, 10, Keys.of([0]).rows(0))
+        partition_split(Natural(num_clients=2), read("cifar10", tmp_path).train, 10, 0)
 
 
 def test_an_empty_client_is_refused() -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 from sifu.config.partition import Natural
-from sifu.core.keys import Keys
 from sifu.data.partition import partition_split
 from tests.trees import read, write_celeba, write_mnist, write_parquet
 
@@ -54,7 +53,7 @@ def test_celeba_layout(tmp_path: Path) -> None:
     pixels = images.train.pixels(np.array([1, 2]))
     assert pixels.shape == (2, 3, 64, 64)
     assert np.abs(pixels[:, :, 32, 32].astype(int) - [[20, 100, 200], [40, 100, 200]]).max() < 8  # JPEG is lossy
-    held = partition_split(Natural(num_clients=3, min_examples=4), images.train, 2, Keys.of([0]).rows(0))
+    held = partition_split(Natural(num_clients=3, min_examples=4), images.train, 2, 0)
     for rows in held.rows.values():
         assert len(set(images.train.groups[rows])) == 1
         assert len(rows) == 4

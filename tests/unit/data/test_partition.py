@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sifu.config.partition import Natural
 from sifu.core.keys import Keys
 from sifu.data.partition import Holdings, dirichlet, fit_supply, iid, natural, one_class
 from sifu.errors import DataError
@@ -33,7 +34,7 @@ def split(kind: str, seed: int, clients: list[int], examples: int = 8, alpha: fl
         return dirichlet(LABELS, clients, examples, alpha, CLASSES, key(seed))
     if kind == "iid":
         return iid(LABELS, clients, examples, key(seed))
-    return natural(GROUPS, clients, 10, key(seed))
+    return natural(GROUPS, clients, Natural(min_examples=10), key(seed))
 
 
 KINDS = pytest.mark.parametrize("kind", ["one_class", "dirichlet", "iid", "natural"])

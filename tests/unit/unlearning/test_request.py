@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sifu.config.fields import build
 from sifu.config.scenario import Scenario
 from sifu.core.keys import Keys
-from sifu.errors import SifuError
+from sifu.errors import ConfigError, SifuError
 from sifu.unlearning.request import Request, client_mask, draw_requests
 from tests.unit.plan.test_load import GOOD
 
@@ -19,6 +19,23 @@ def test_a_class_leaves_together() -> None:
     first, *_ = draw_requests(build(Scenario, GOOD, "x"), Keys.of([0, 1]))
     assert first[0].nonzero().flatten().tolist() == list(range(0, 100, 10))
     assert torch.equal(first[0], first[1])
+
+
+def test_a_group_leaves_together() -> None:
+    """The paper's code: clients with the same i mod 10, the same in every seed."""
+    partition = {"kind": "dirichlet", "num_clients": 25, "alpha": 1.0}
+    given = GOOD | {"partition": partition, "requests": {"kind": "groups", "which": [3, 0]}}
+    first, second = draw_requests(build(Scenario, given, "x"), Keys.of([0, 1]))
+    assert first[1].nonzero().flatten().tolist() == [3, 13, 23]
+    assert second[0].nonzero().flatten().tolist() == [0, 10, 20]
+    assert torch.equal(first[0], first[1])
+    for which, words in (
+        ([10], "each of the groups 0 to 9"),
+        ([1, 1], "at most once"),
+        (list(range(10)), "must remain"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            build(Scenario, given | {"requests": {"kind": "groups", "which": which}}, "x")
 
 
 @given(st.integers(0, 10**6), st.integers(1, 4), st.integers(1, 20))
