@@ -22,6 +22,7 @@ _ACTIVATIONS = 64  # floats that a network keeps per pixel of a batch, at most
 _LARGEST = 4  # size of the largest client of a natural partition over the smallest, roughly
 _CONTAINER = Path("/sys/fs/cgroup/memory.max")
 _UNKNOWN = 8 * 10**9  # bytes, if the machine does not tell
+_GPU_FILES = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")  # of drivers; the second in WSL, the third of AMD
 
 
 def uses_gpu(device: str, cluster: bool = False) -> bool:
@@ -32,6 +33,13 @@ def uses_gpu(device: str, cluster: bool = False) -> bool:
     if cluster:
         return device != "cpu"
     return device == "cuda" or (device == "auto" and shutil.which("nvidia-smi") is not None)
+
+
+def refuse_missing_gpu(device: str) -> None:
+    """Refuse `device: cuda` on a machine that shows no sign of a GPU, before the first job does."""
+    seen = shutil.which("nvidia-smi") or any(Path(path).exists() for path in _GPU_FILES)
+    if device == "cuda" and not seen:
+        raise ConfigError("device", device, "cpu | auto (no GPU is seen on this machine)")
 
 
 def chosen_block_size(scenarios: Iterable[Scenario], device: str) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sifu.config.blocks import uses_gpu
+from sifu.config.blocks import refuse_missing_gpu, uses_gpu
 from sifu.config.shipped import CHECKOUT
 from sifu.errors import SifuError
 from sifu.plan.catalog_check import check_catalogs
@@ -64,6 +64,8 @@ def load_workflow(
         _mend_timestamps(suite.run.results)
     # jobs run on other machines: this is one of theirs, or there is a number of jobs (a dry run has one, and one core)
     cluster = remote or (nodes is not None and cores != 1)
+    if main and not cluster:
+        refuse_missing_gpu(suite.run.device)
     if cluster and suite.run.block_size is None:
         raise SifuError(
             "block_size: null is refused on a cluster; allowed: a number of seeds (--config block_size=10), "

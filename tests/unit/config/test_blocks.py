@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from sifu.config import blocks
 from sifu.config.blocks import chosen_block_size, gpu_memory, main_memory, seed_bytes, uses_gpu
 from sifu.config.scenario import Scenario
+from sifu.errors import ConfigError
 from sifu.plan.load import read_named
 from tests.conftest import REPO
 
@@ -54,6 +56,16 @@ def test_larger_clients_need_more() -> None:
 def test_which_jobs_have_a_gpu(device: str, has_gpu: bool, expected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks.shutil, "which", lambda name: "/bin/x" if has_gpu else None)
     assert uses_gpu(device) is expected
+
+
+def test_a_gpu_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(blocks.shutil, "which", lambda name: None)
+    monkeypatch.setattr(blocks, "_GPU_FILES", (str(tmp_path / "none"),))
+    blocks.refuse_missing_gpu("auto")
+    with pytest.raises(ConfigError, match=r"device: 'cuda' is refused; allowed: cpu \| auto \(no GPU is seen"):
+        blocks.refuse_missing_gpu("cuda")
+    monkeypatch.setattr(blocks, "_GPU_FILES", (str(tmp_path),))
+    blocks.refuse_missing_gpu("cuda")
 
 
 @pytest.mark.parametrize(("device", "expected"), [("auto", True), ("cuda", True), ("cpu", False)])
