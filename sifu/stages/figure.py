@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 
 from sifu.catalog.figures import FIGURES
+from sifu.catalog.lookup import import_module
 from sifu.plan.report_plan import ReportPlan
 from sifu.report.image import write_figure
 from sifu.report.missing import missing_names, missing_words
@@ -16,7 +16,8 @@ from sifu.store.paths import figure_file
 
 def run_figure(plan: ReportPlan, name: str, folder: Path) -> None:
     """Writes `folder`/figures/<name>.pdf, .png and .md (the caption); what is missing is said in both."""
-    module, source = import_module(FIGURES[name].module), Results(plan)
+    target = FIGURES[name].module
+    module, source = import_module(target, target), Results(plan)
     drawn = module.draw(source)
     caption, title = module.CAPTION, module.TITLE if module.TITLE.endswith("?") else f"{module.TITLE}."
     if source.missing:
