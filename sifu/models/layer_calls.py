@@ -41,6 +41,7 @@ class LayerCalls(TorchFunctionMode):
     ) -> Any:
         named = dict(kwargs or {})
         if func in _DROPOUTS:
+            named |= {"training": named.pop("train")} if "train" in named else {}  # as torch.dropout calls it
             return self._dropout(func, *args, **named)
         if func in _UNKEYED:
             raise NoKey(_NO_KEY.format(name=func.__name__))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -55,6 +56,44 @@ def frozen() -> nn.Module:
     return made
 
 
+class Attention(nn.Module):
+    """Lines of an image attend to each other; the dropout is inside of torch's function."""
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(6, 2, dropout=rate, batch_first=True)
+        self.drop, self.out = nn.Dropout(0.5), nn.Linear(6, CLASSES)
+
+    def forward(self, images: Tensor) -> Tensor:
+        lines = images.flatten(1, 2)  # [n, lines, 6]
+        found: Tensor = self.out(self.drop(self.attention(lines, lines, lines)[0].mean(1)))
+        return found
+
+
+class Recurrent(nn.Module):
+    """Reads an image line by line."""
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self.lines, self.out = nn.LSTM(6, 4, 2, batch_first=True, dropout=rate), nn.Linear(4, CLASSES)
+
+    def forward(self, images: Tensor) -> Tensor:
+        found: Tensor = self.out(self.lines(images.flatten(1, 2))[0][:, -1])
+        return found
+
+
+def attended(self: Custom, images: Tensor) -> Tensor:
+    share = 0.3 if self.training else 0.0
+    images = nn.functional.scaled_dot_product_attention(images, images, images, dropout_p=share)
+    found: Tensor = self.net(images)
+    return found
+
+
+def by_numpy(self: Custom, images: Tensor) -> Tensor:
+    found: Tensor = self.net(images * (1 + self.training * np.random.random()))
+    return found
+
+
 BATCH_NORM = r"contains BatchNorm2d \(1\), which mixes the examples of a batch.*: use nn.GroupNorm"
 
 
@@ -86,6 +125,11 @@ BATCH_NORM = r"contains BatchNorm2d \(1\), which mixes the examples of a batch.*
         ),
         (Custom(by_batch), "mixes the examples of a batch: an image gets another answer alone"),
         (Custom(by_batch_in_training), "mixes the examples of a batch"),
+        (nn.Sequential(nn.Dropout(0.5), Custom(by_batch_in_training)), "mixes the examples of a batch"),
+        (Attention(0.3), "draws random numbers that have no key, .* dropout inside of attention and recurrent"),
+        (Recurrent(0.3), "draws random numbers that have no key"),
+        (Custom(attended), "draws random numbers that have no key"),
+        (Custom(by_numpy), "draws random numbers that have no key"),
         (Custom(lambda self, images: self.nothing), "fails on images .* has no attribute 'nothing' .*test_check.py"),
         ("net", "is a str, not a torch.nn.Module"),
         (None, "is None, not a torch.nn.Module"),
@@ -104,6 +148,8 @@ def test_what_cannot_be_trained(module: Any, words: str) -> None:
         net(nn.GroupNorm(2, 4), nn.Dropout(0.5)),
         net(nn.InstanceNorm2d(4), nn.ReLU(inplace=True)),
         net(nn.LayerNorm([4, 4, 4]), nn.Dropout2d(0.1)),
+        Attention(0.0),
+        Recurrent(0.0),
         nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Conv2d(2, 3, 6)), nn.Flatten()),
     ],
 )
@@ -129,6 +175,12 @@ def test_every_model_of_the_catalog(name: str) -> None:
 def test_a_builder_that_fails(builder: Any, words: str) -> None:
     with pytest.raises(SifuError, match=words):
         build_module(builder, SHAPE, CLASSES, "tried")
+
+
+def test_a_builder_draws_the_same_every_time() -> None:
+    """Biases of nn.LSTM keep the values that the constructor draws: every job must have the same."""
+    first, second = (build_module(lambda *_: Recurrent(0.0), SHAPE, CLASSES, "tried") for _ in range(2))
+    assert torch.equal(first.lines.bias_ih_l0, second.lines.bias_ih_l0)
 
 
 def test_checking_leaves_no_trace() -> None:

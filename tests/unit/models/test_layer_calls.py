@@ -37,6 +37,13 @@ def dropped(layer: nn.Module, images: Tensor, seed: int = 0) -> Tensor:
         return layer.train()(images)
 
 
+def test_functions_of_torch_may_be_called_by_keyword() -> None:
+    with LayerCalls(key()):
+        first = functional.dropout(torch.ones(9), p=0.5, training=True)
+    with LayerCalls(key()):
+        assert torch.equal(torch.dropout(torch.ones(9), p=0.5, train=True), first)
+
+
 def test_a_mask_is_a_function_of_its_key() -> None:
     images = torch.ones(4, 50)
     first, again, other = (dropped(nn.Dropout(0.5), images, seed) for seed in (0, 0, 1))
