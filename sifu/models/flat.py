@@ -17,8 +17,10 @@ from sifu.catalog.lookup import resolve
 from sifu.catalog.models import MODELS
 from sifu.core.keys import Keys
 from sifu.errors import SifuError
-from sifu.models.check import check_parts
+from sifu.models.check import build_module, check_parts
 from sifu.models.layer_calls import LayerCalls, NoKey
+
+_NORMALISATIONS = (nn.LayerNorm, nn.RMSNorm)  # their weights may have several axes
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class FlatModel:
         `training`: with dropout, whose masks `LayerCalls` draws; else as in evaluation.
         """
         if not hasattr(self._copies, "module"):
-            self._copies.module = copy.deepcopy(self.module)
+            self._copies.module = copy.deepcopy(self.module).train(training)  # all its parts: some may differ
         if self._copies.module.training != training:
             self._copies.module.train(training)
         parts = zip(self.names, self.split(weights), self.shapes, strict=True)
@@ -114,7 +116,7 @@ class FlatModel:
         parameter = self.module.get_parameter(name)
         owner = self.module.get_submodule(name.rpartition(".")[0])
         weight = getattr(owner, "weight", parameter)
-        if weight.dim() < 2:  # a normalisation layer keeps its initial ones or zeros
+        if weight.dim() < 2 or isinstance(owner, _NORMALISATIONS):  # keeps its initial ones or zeros
             return parameter.detach().to(keys.state.device).flatten().expand(len(keys.state), -1)
         bound = weight[0].numel() ** -0.5
         draws = keys.fold("init", name).uniform(parameter.numel())
@@ -123,5 +125,5 @@ class FlatModel:
 
 def build_model(name: str, spec: DatasetSpec) -> FlatModel:
     """The model of a scenario, for the images of its dataset."""
-    module = resolve(MODELS[name].builder)(spec.shape, spec.num_classes)
-    return FlatModel(module, MODELS[name].kernels)
+    entry = MODELS[name]
+    return FlatModel(build_module(resolve(entry.builder), spec.shape, spec.num_classes, name), entry.kernels)

@@ -115,3 +115,15 @@ def test_normalisation_layers_start_as_torch_starts_them() -> None:
     scale, shift = model.split(model.init(Keys.of([0, 1])))[2:]
     assert torch.equal(scale, torch.ones(2, 3))
     assert torch.equal(shift, torch.zeros(2, 3))
+
+
+def test_a_normalisation_over_several_axes_does_too() -> None:
+    model = FlatModel(nn.Sequential(nn.LayerNorm([2, 3]), nn.RMSNorm([2, 3])))
+    assert model.init(Keys.of([0])).tolist() == [[1.0] * 6 + [0.0] * 6 + [1.0] * 6]
+
+
+def test_a_part_in_another_mode_follows() -> None:
+    """Whoever asks first: a part that its builder left in evaluation has dropout in training, too."""
+    module = nn.Sequential(nn.Linear(4, 3), nn.Dropout(0.5))
+    module[1].eval()
+    assert FlatModel(module).draws_masks((4,))
