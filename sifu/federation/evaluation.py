@@ -77,7 +77,7 @@ class Evaluator:
 
     @property
     def _pool_bytes(self) -> int:
-        return _LINEAR_BYTES if isinstance(self.model.module, Logistic) else _POOL_BYTES
+        return _LINEAR_BYTES if type(self.model.module) is Logistic else _POOL_BYTES
 
     def _count_batched(self, weights: Tensor, seeds: Tensor, counts: Tensor) -> None:
         data = self.clients
@@ -105,7 +105,7 @@ class Evaluator:
         """Our own kernels, if there are any for this model."""
         if not kernels_fit(self.clients.images):
             return None
-        if isinstance(self.model.module, Logistic):
+        if type(self.model.module) is Logistic:
             from sifu.hardware.kernels.logistic import predict
 
             return predict

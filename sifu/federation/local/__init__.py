@@ -36,7 +36,8 @@ def local_trainer(model: FlatModel, clients: Clients, federation: Federation, wo
     """The fastest trainer for this model; `workers` on the CPU, None on a GPU."""
     if DualTrainer.fits(model, clients):
         return DualTrainer(model, clients, federation, workers)
-    if model.kernels is not None and kernels_fit(clients.images):
+    stacked = model.kernels is not None and kernels_fit(clients.images)
+    if stacked and not model.draws_masks(tuple(clients.images.shape[3:])):  # those kernels know no dropout
         return StackedTrainer(model, clients, federation)
     if workers is None:
         return VmappedTrainer(model, clients, federation)

@@ -38,7 +38,7 @@ class DualTrainer:
 
     @staticmethod
     def fits(model: FlatModel, clients: Clients) -> bool:
-        return isinstance(model.module, Logistic) and clients.images.shape[2] <= _MAX_EXAMPLES
+        return type(model.module) is Logistic and clients.images.shape[2] <= _MAX_EXAMPLES
 
     @cached_property
     def _images(self) -> Tensor:
