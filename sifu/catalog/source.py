@@ -132,5 +132,8 @@ def _names(part: ast.stmt) -> set[str]:
     if isinstance(part, ast.ClassDef | ast.FunctionDef):
         return {part.name}
     if isinstance(part, ast.Import | ast.ImportFrom):
-        return {alias.asname or alias.name for alias in part.names}
+        return {alias.asname or alias.name.partition(".")[0] for alias in part.names}
+    if isinstance(part, ast.If | ast.Try | ast.With):  # such as an import that may fail
+        inner = [statement for statement in ast.walk(part) if isinstance(statement, ast.stmt) and statement is not part]
+        return {name for statement in inner for name in _names(statement)}
     return {node.id for node in ast.walk(part) if isinstance(node, ast.Name)}

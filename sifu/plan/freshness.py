@@ -24,6 +24,8 @@ def relevant_settings(stage: str, scenario: Scenario, method: Method | None = No
     settings = {key: plain[key] for key in STAGES[stage].settings}
     brought = {name: METRICS[name] for name in METRICS if name not in METRICS.own} if stage == "verify" else {}
     settings |= {"metrics": brought} if brought else {}
+    settings |= _entry("model", MODELS.target(scenario.model), scenario.model) if "model" in settings else {}
+    settings |= _entry("dataset", DATASETS.target(scenario.dataset.name), scenario.dataset.name)
     return settings if method is None else settings | {"method": {"name": method.name} | to_plain(method)}
 
 
@@ -60,6 +62,11 @@ def model_modules(name: str) -> tuple[str, ...]:
     spec = MODELS[name]
     built = [module_of(path) for path in (spec.builder, spec.kernels) if path]
     return (*built, *_outside(MODELS.target(name)))
+
+
+def _entry(kind: str, target: str | None, name: str) -> dict[str, str]:
+    """What the name of another package's entry stands for: it may name another object of the same module tomorrow."""
+    return {} if target in (None, name) else {f"{kind}_entry": str(target)}
 
 
 def _outside(target: str | None) -> tuple[str, ...]:

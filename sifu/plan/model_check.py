@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sifu.catalog.datasets import DATASETS
+from sifu.catalog.models import MODELS
 from sifu.config.changed_scenario import tried_scenario
 from sifu.config.scenario import Scenario
 from sifu.config.search import trials
@@ -36,7 +37,8 @@ class Planned(NamedTuple):
     def state(self) -> str:
         """A text that changes when the model, or what checks it, does."""
         code = code_hash(*model_modules(self.model), "sifu.models.check")
-        return f"{self.model} {self.shape} {self.num_classes} torch {version('torch')} {code}"
+        builder = MODELS[self.model].builder  # a name may stand for another one tomorrow
+        return f"{self.model} {self.shape} {self.num_classes} torch {version('torch')} {builder} {code}"
 
 
 def check_models(suite: Suite) -> None:
@@ -67,7 +69,6 @@ def _of(scenario: Scenario) -> Planned:
 
 def _check(scenario: str, planned: Planned) -> None:
     from sifu.catalog.lookup import resolve
-    from sifu.catalog.models import MODELS
     from sifu.models.check import build_module, check_module
 
     try:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,17 @@ import pytest
 
 from sifu.catalog.datasets import DATASETS, DatasetSpec, Source
 from sifu.catalog.entry_points import brought
+from sifu.catalog.lookup import refuse_missing
 from sifu.catalog.methods import METHODS
 from sifu.catalog.models import MODELS, ModelSpec
 from sifu.cli.main import main
 from sifu.config.known import known
+from sifu.config.scenario import Scenario
 from sifu.errors import SifuError
+from sifu.plan.freshness import relevant_settings
+from sifu.plan.load import load_suite, read_yaml
 from sifu.plan.method_check import method_class
+from sifu.plan.model_check import Planned
 from tests.conftest import REPO
 from tests.outside import write_metadata, write_package
 
@@ -48,6 +54,30 @@ def test_an_entry_point_is_an_entry(site: Path) -> None:
     assert method_class("mine").name == "mine"
     assert METHODS.target("mine") == "outside_entry.forget:Mine"
     assert METHODS.target("sifu") is None
+
+
+def test_an_entry_that_stands_for_another_object_makes_results_stale(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The code of its module is the same, and so is its name."""
+    write_package(site, "outside_moved")
+    asked = []
+    for target in ("small", "too_many"):
+        brought.cache_clear()
+        write_metadata(site / target, "moved", models=f"net = outside_moved.nets:{target}")
+        monkeypatch.syspath_prepend(site / target)
+        scenario = replace(a_scenario(), model="net")
+        asked.append((relevant_settings("train", scenario), Planned("net", (1, 28, 28), 10).state))
+        assert "model_entry" not in relevant_settings("partition", scenario)
+    assert asked[0][0]["model_entry"] == "outside_moved.nets:small"
+    assert asked[1][0]["model_entry"] == "outside_moved.nets:too_many"
+    assert asked[0][1] != asked[1][1]
+    named = replace(a_scenario(), model="outside_moved.nets:small")
+    assert relevant_settings("train", named).keys() == relevant_settings("train", a_scenario()).keys()
+
+
+def a_scenario() -> Scenario:
+    return load_suite(read_yaml(REPO / "config" / "smoke.yaml"), REPO / "config", {}).scenarios["smoke"]
 
 
 def test_listing_imports_nothing(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -104,6 +134,17 @@ def test_a_name_that_does_not_exist(value: str, words: str, site: Path) -> None:
     allowed = known(MODELS)
     assert not allowed.test(value)
     assert words in allowed.hint(value)
+
+
+def test_names_that_an_import_may_give_or_another(site: Path) -> None:
+    write_package(site, "outside_tries")
+    lines = ["try:", "    from nowhere import small", "except ImportError:", "    from outside_tries.nets import small"]
+    lines += ["if True:", "    class Inner: ...", "import os.path"]
+    (site / "outside_tried.py").write_text("\n".join(lines))
+    for name in ("small", "Inner", "os"):
+        refuse_missing(f"outside_tried:{name}")
+    with pytest.raises(SifuError, match="has nothing called nowhere"):
+        refuse_missing("outside_tried:nowhere")
 
 
 @pytest.mark.parametrize("value", [None, 3, ["a:b"], {"a": 1}])
