@@ -26,11 +26,13 @@ def flat_model(model: Model, shape: tuple[int, ...], num_classes: int) -> FlatMo
         spec = _entry(model, shape)
         kernels, module = spec.kernels, build_module(resolve(spec.builder), shape, num_classes, name)
     elif isinstance(model, nn.Module):
-        module = copy.deepcopy(model)  # the user's own keeps its weights
+        module = model
     elif callable(model):
         module = build_module(model, shape, num_classes, name)
     else:
         raise ConfigError("model", model, "a name of the catalog, a torch.nn.Module, or a function that builds one")
+    if isinstance(module, nn.Module):
+        module = copy.deepcopy(module).cpu()  # the user's own keeps its weights, and its device
     check_module(module, shape, num_classes, name)
     return FlatModel(module, kernels)
 

@@ -98,10 +98,23 @@ def test_models_of_ones_own() -> None:
     assert not torch.equal(given.weights[0], given.weights[1])
     assert all(torch.equal(values, before[name]) for name, values in module.state_dict().items())
     assert all(parameter.requires_grad for parameter in module.parameters())
+    assert torch.equal(trained(model=lambda *_: module).weights, given.weights)
+    assert all(parameter.requires_grad for parameter in module.parameters()), "also one that a function gives again"
     assert isinstance(given.module(), Small)
     assert set(given.forget(2, "fed_eraser").status) <= {"done", "not_reached"}
     by_name = trained(model="logistic")
     assert torch.equal(by_name.weights, trained(model=Logistic((1, 1, FEATURES), CLASSES)).weights)
+
+
+class Shifted(Logistic):
+    def forward(self, images: Tensor) -> Tensor:
+        return super().forward(images).tanh()
+
+
+def test_a_model_made_of_ours_is_trained_as_it_is() -> None:
+    """The fast way for logistic regression is for that alone."""
+    shape = 1, 1, FEATURES
+    assert not torch.equal(trained(model=Shifted(shape, CLASSES)).weights, trained(model="logistic").weights)
 
 
 OUTSIDE = """
