@@ -198,6 +198,8 @@ def _rows(x: Tensor, weight: Tensor) -> Tensor:
 
 def keyed_mask(key: Tensor, call: int, count: int, share: float) -> Tensor:
     """`count` keyed draws for one model: True with probability `share`. `key` is a number, or one a model in `vmap`."""
+    if key.device.type == "cpu":  # operations of torch, which `vmap` knows; a Function of one's own takes a millisecond
+        return _mask(key, call, count, share)
     mask: Tensor = _Mask.apply(key, call, count, share)
     return mask
 

@@ -90,7 +90,7 @@ def attended(self: Custom, images: Tensor) -> Tensor:
 
 
 def by_numpy(self: Custom, images: Tensor) -> Tensor:
-    found: Tensor = self.net(images * (1 + self.training * np.random.random()))
+    found: Tensor = self.net(images * (1 + self.training * np.random.default_rng().random()))
     return found
 
 
