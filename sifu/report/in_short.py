@@ -62,7 +62,7 @@ class Methods:
             return None
         close = [label for label, gap in gaps.items() if abs(gap) <= _CLOSE]
         others = [f"{label} {gap:+.2f}" for label, gap in gaps.items() if abs(gap) > _CLOSE]
-        words = [f"as by scratch: {'; '.join(close)}."] if close else []
+        words = [f"as by scratch: {'; '.join(close) or 'no method'}."]
         words += [f"Off scratch's accuracy on forgotten clients: {'; '.join(others)}."] if others else []
         return f"Forgotten after {self.last} requests {' '.join(words)}"
 

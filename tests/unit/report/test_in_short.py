@@ -59,6 +59,17 @@ def test_what_every_method_costs_forgets_keeps_and_promises() -> None:
     ]
 
 
+def test_where_no_method_forgets_as_scratch_does() -> None:
+    parts = [
+        numbers("scratch", cost=1.0, forgotten=0.1, kept=0.93),
+        numbers("sifu", cost=0.4, forgotten=0.4, kept=0.92),
+    ]
+    words = (
+        "Forgotten after 2 requests as by scratch: no method. Off scratch's accuracy on forgotten clients: SIFU +0.30."
+    )
+    assert words in in_short(source(), pd.concat(parts))
+
+
 def test_without_scratch_nothing_is_compared() -> None:
     table = numbers("sifu", cost=None, forgotten=0.4, kept=0.9)
     assert in_short(source(), table) == []
