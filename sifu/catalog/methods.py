@@ -15,6 +15,7 @@ _OWN: dict[str, str] = {
     "fed_accum": "sifu.methods.fed_accum:FedAccum",
     "dp_fedavg": "sifu.methods.dp_fedavg:DpFedAvg",
     "descent_to_delete": "sifu.methods.descent_to_delete:DescentToDelete",
+    "fed_eraser_released": "sifu.methods.fed_eraser_released:FedEraserReleased",
 }
 
 METHODS: Catalog[str] = Catalog("methods", _OWN, str)  # name -> "module:class"

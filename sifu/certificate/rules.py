@@ -1,7 +1,8 @@
 """How a certificate is counted: four switches, and three presets of them.
 
 `published`  the paper: shares of all clients, the worst client of a set, Psi along the whole lineage, textbook noise
-`released`   the paper's code: the same, but Psi starts at zero on every branch, and delta is 1 / number of clients
+`released`   the paper's code: the same, but Psi starts at zero on every branch, every earlier cut is checked again,
+             and delta is 1 / number of clients
 `strict`     the weights that the aggregation really used, all clients of a set together, exact noise: holds if B does
 
 B, the contraction of a local step, is a setting of the scenario. B = 1 is a theorem for convex losses, full batches and
@@ -22,7 +23,7 @@ class Rules:
 
     weight: str  # share (of all clients' examples) | cohort (of the round's)
     sets: str  # max (over the clients) | bound (of them together) | exact (the same, from their updates)
-    branches: str  # accumulate (along the lineage) | reset (at each request)
+    branches: str  # accumulate (along the lineage) | reset (at each request, and cut as in the paper's code)
     mechanism: str  # classical | analytic
 
 

@@ -14,8 +14,8 @@ class Certificate:
     sigma: float = setting("standard deviation of the noise on each weight", at_least(0))
     contraction: float = setting("B(f, eta) of the sensitivity bound: 1 is the convex case", above(0), default=1.0)
     preset: str = setting(
-        "how the certificate is counted: as in the paper, with Psi starting at zero on every branch (as in its code), "
-        "or so that it holds",
+        "how the certificate is counted: as in the paper, as in its code (Psi starts at zero on every branch, and "
+        "every earlier cut is checked again), or so that it holds",
         one_of(("published", "released", "strict")),
         default="published",
     )
@@ -30,7 +30,8 @@ class Certificate:
         default=None,
     )
     branches: str | None = setting(
-        "Psi accumulates along the lineage, or restarts at zero after each request; null: the preset's",
+        "Psi accumulates along the lineage, or restarts at zero after each request, with SIFU's cuts as in the paper's "
+        "code; null: the preset's",
         one_of(("accumulate", "reset")),
         default=None,
     )

@@ -140,8 +140,7 @@ def run_as_one(engine: Engine, trainings: Sequence[_PendingTraining], progress: 
     start, available, state = (
         torch.cat([getattr(training, name) for training in trainings]) for name in ("start", "available", "key_state")
     )
-    rounds = torch.cat([training.stop.max_rounds for training in trainings])
-    stop = Stop(first.stop.target, first.stop.min_rounds, rounds)
+    stop = first.stop.joined([training.stop for training in trainings])
     counts = [len(training.start) for training in trainings]
     rows = torch.cat([torch.arange(count) for count in counts])
     segment = engine.run(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -22,6 +23,7 @@ class Stop:
     max_rounds: Tensor  # [S] int64
     client_steps: Tensor | None = None  # [S] int64: the budget that gives max_rounds, if there is one
     steps_a_round: Tensor | None = None  # [S] int64
+    counted: Tensor | None = None  # [S] int64: rounds before this run that count towards `min_rounds`
 
     @staticmethod
     def at_target(target: Target, num_seeds: int) -> Stop:
@@ -31,6 +33,29 @@ class Stop:
     def at_budget(client_steps: Tensor, steps_a_round: Tensor) -> Stop:
         """Stop after as many whole rounds as fit into `client_steps` [S], at `steps_a_round` [S] per round."""
         return Stop(None, 0, client_steps.clamp(min=0) // steps_a_round, client_steps, steps_a_round)
+
+    def counting(self, counted: Tensor) -> Stop:
+        """The same rule where `counted` [S] rounds are said to be done: towards the minimum and the maximum.
+
+        A budget of client steps is not touched: it knows what was spent.
+        """
+        if self.client_steps is not None:
+            return self
+        return replace(self, max_rounds=(self.max_rounds - counted).clamp(min=0), counted=counted)
+
+    def joined(self, others: Sequence[Stop]) -> Stop:
+        """One rule for the seeds of all `others`, which have this one's target and minimum."""
+        rounds = torch.cat([one.max_rounds for one in others])
+        counted = torch.cat(
+            [torch.zeros_like(one.max_rounds) if one.counted is None else one.counted for one in others]
+        )
+        return Stop(self.target, self.min_rounds, rounds, counted=counted)
+
+    @property
+    def least(self) -> Tensor:
+        """The rounds after which each seed may stop. [S]"""
+        least = torch.full_like(self.max_rounds, self.min_rounds)
+        return least if self.counted is None else (least - self.counted).clamp(min=0)
 
     def after(self, spent: Tensor) -> Stop:
         """The same rule after `spent` [S] client steps of the budget; without a budget, the rule itself."""
@@ -48,7 +73,7 @@ class Stop:
         """Which seeds may stop because they reached the target: `accuracy` [S] -> [S] bool."""
         if self.target is None:
             return torch.zeros_like(accuracy, dtype=torch.bool)
-        return (accuracy >= self.target) & (rounds >= self.max_rounds.clamp(max=self.min_rounds))
+        return (accuracy >= self.target) & (rounds >= self.max_rounds.minimum(self.least))
 
     def next_evaluation(self, accuracy: Tensor, rounds: int) -> Tensor:
         """The round of each seed's next evaluation: every 20, 10, 5, 2, 1 rounds, more often the closer it is. [S]"""
@@ -56,7 +81,7 @@ class Stop:
         wait = torch.ones_like(self.max_rounds)
         for distance, interval in reversed(EVALUATION_INTERVALS):
             wait = torch.where(gap > distance, interval, wait)
-        due = rounds + wait
-        if rounds < self.min_rounds:  # always evaluate when a seed may first stop; at the target already, only then
-            due = torch.where(gap <= 0, self.min_rounds, due.clamp(max=self.min_rounds))
-        return due.minimum(self.max_rounds)
+        due, least = rounds + wait, self.least
+        # always evaluate when a seed may first stop; at the target already, only then
+        first = torch.where(gap <= 0, least, due.minimum(least))
+        return torch.where(rounds < least, first, due).minimum(self.max_rounds)

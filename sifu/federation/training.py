@@ -122,7 +122,7 @@ class Training:
         engine, stop = self.engine, self.stop
         settings = (engine.model.module, engine.federation, stop.target, stop.min_rounds, self.recorder.snapshot_every)
         digest = hashlib.sha256("\0".join(map(str, settings)).encode() + engine.clients.fingerprint)
-        for part in (self.start, self.available, self.keys.state, self.data, stop.max_rounds):
+        for part in (self.start, self.available, self.keys.state, self.data, stop.max_rounds, stop.least):
             digest.update(part.cpu().contiguous().numpy().tobytes())
         return digest.digest()
 

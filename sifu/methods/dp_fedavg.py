@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 class DpFedAvg(CertifiedMethod):
     """Every update shortened to C, noise in every round, in training and in recovery.
 
-    `published` is the SIFU paper's row: fixed cohorts, and in every round noise for the whole (epsilon, delta) with a
-    sensitivity of 2 C / M though m are averaged. `accounted` samples by Poisson and has noise that pays for `rounds`
-    rounds together; when they are spent, nothing is trained any more.
+    `published` is the SIFU paper's row, which only its code describes: fixed cohorts, delta = 1 / M, and in every round
+    noise for the whole (epsilon, delta) with a sensitivity of 2 C / M though m are averaged. `accounted` samples
+    by Poisson and has noise that pays for `rounds` rounds together; when they are spent, nothing is trained any more.
     """
 
     name = "dp_fedavg"
@@ -48,7 +48,7 @@ class DpFedAvg(CertifiedMethod):
         certificate, federation = self.certificate, scenario.federation
         clients, expected = scenario.partition.num_clients, federation.clients_per_round
         if self.mode == "published":
-            ratio = largest_ratio(certificate.epsilon, certificate.delta, "classical")
+            ratio = largest_ratio(certificate.epsilon, 1 / clients, "classical")
             privacy = Privacy(update_clip=self.clip, noise=2 * self.clip / clients / ratio)
             return replace(scenario, federation=replace(federation, privacy=privacy))
         multiplier = multiplier_for(certificate.epsilon, certificate.delta, clients, expected, self.rounds)
@@ -65,7 +65,7 @@ class DpFedAvg(CertifiedMethod):
         one = request.size.new_ones(request.size.shape)  # [S] a promise to each client alone
         promise = Promise(
             self.certificate.epsilon,
-            self.certificate.delta,
+            1 / history.num_clients if self.mode == "published" else self.certificate.delta,
             sigma=one.double() * privacy.noise,
             covers=one,
             noise="rounds",

@@ -29,7 +29,7 @@ class FedAccum(Method):
     every: int = setting("a round in how many is kept (dt)", at_least(1), default=1)
     as_released: bool = setting(
         "what the SIFU paper's code does instead: at the first request the mean of the remaining clients' models of "
-        "the last round, at later ones nothing",
+        "the last round that had any, at later ones nothing",
         default=False,
     )
 

@@ -32,8 +32,7 @@ class FedEraser(Method):
     every: int = setting("a round in how many is kept (dt)", at_least(1), default=2)
     calibration: float = setting("share of the local steps that calibrate (r), rounded up", between(0, 1), default=0.5)
     length: str = setting(
-        "of a calibrated update: the client's in that round, each layer's own, or its own as it is (`none`: what the "
-        "SIFU paper's code amounts to)",
+        "of a calibrated update: the client's in that round, each layer's own, or its own as it is (`none`)",
         one_of(("client", "layer", "none")),
         default="client",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sifu.certificate.rules import rules_of
+from sifu.config.fields import one_of, setting
 from sifu.unlearning.kept import Kept
 from sifu.unlearning.method import Assumptions, CertifiedMethod, Unlearned
 
@@ -13,7 +14,11 @@ if TYPE_CHECKING:
 
 
 class Last(CertifiedMethod):
-    """SIFU without the roll-back: sigma follows from Psi(N, W_u) instead of the other way round."""
+    """SIFU without the roll-back: sigma follows from Psi(N, W_u) instead of the other way round.
+
+    The paper's code has noise for the largest Psi of any client on the newest branch, whoever is to be forgotten:
+    `clients: all` with the certificate's preset `released`.
+    """
 
     name = "last"
     assumptions = Assumptions(
@@ -21,6 +26,13 @@ class Last(CertifiedMethod):
         non_convex=True,
         stores="a scalar a client and round",
         reference="paper, section 4.1, after Neel et al. 2021",
+    )
+
+    clients: str = setting(
+        "whose Psi the noise hides: that of the clients to forget now, or the largest of all clients in any round of "
+        "the newest branch",
+        one_of(("forgotten", "all")),
+        default="forgotten",
     )
 
     @property
@@ -32,8 +44,9 @@ class Last(CertifiedMethod):
         from sifu.certificate.noise import add_noise, needed_sigma
 
         certificate = self.certificate
-        psi = history.sensitivity(request.forget, rules_of(certificate), server.round_factor(certificate))
-        psi_now = history.value_at(psi, history.end)  # [S]
+        hidden = request.forget if self.clients == "forgotten" else request.forget | request.remain  # [S, C]
+        psi = history.sensitivity(hidden, rules_of(certificate), server.round_factor(certificate))
+        psi_now = history.value_at(psi, history.end) if self.clients == "forgotten" else psi[-1].amax(1)  # [S]
         sigma = needed_sigma(certificate, history.num_clients, psi_now)
         segment = server.recover(add_noise(history.current, sigma, keys), keys)
         return Unlearned(segment, history.end, self.promise(history, request, sigma, psi_now, psi_now))

@@ -13,7 +13,11 @@ if TYPE_CHECKING:
 
 
 class Sifu(CertifiedMethod):
-    """Roll back to n_u = max{n : Psi(n, W_u) <= Psi*}, add noise, recover. With one request this is IFU."""
+    """Roll back to n_u = max{n : Psi(n, W_u) <= Psi*}, add noise, recover. With one request this is IFU.
+
+    A certificate whose `branches` are `reset` is counted and cut as in the paper's released code
+    (sifu/unlearning/released_cut.py): the model that is restored may have Psi > Psi*, and the numbers say so.
+    """
 
     name = "sifu"
     assumptions = Assumptions(
@@ -31,10 +35,13 @@ class Sifu(CertifiedMethod):
     def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
         from sifu.certificate.noise import add_noise, psi_star
 
-        certificate = self.certificate
-        limit = psi_star(certificate, history.num_clients)
-        psi = history.sensitivity(request.forget, rules_of(certificate), server.round_factor(certificate))
-        node = history.last_at_most(psi, limit)  # zeta_u, T_u
-        segment = server.recover(add_noise(history.at(node), certificate.sigma, keys), keys)
+        certificate, rules = self.certificate, rules_of(self.certificate)
+        limit, factor = psi_star(certificate, history.num_clients), server.round_factor(certificate)
+        psi = history.sensitivity(request.forget, rules, factor)
+        if rules.branches == "reset":
+            node = history.released_cut(request.forget, rules, factor, limit).restored
+        else:
+            node = history.last_at_most(psi, limit)  # zeta_u, T_u
+        segment = server.recover(add_noise(history.checkpoint(node), certificate.sigma, keys), keys)
         psi_at_cut = history.value_at(psi, node)  # [S]
         return Unlearned(segment, node, self.promise(history, request, certificate.sigma, psi_at_cut, limit))

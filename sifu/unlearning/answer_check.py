@@ -9,8 +9,9 @@ from torch import Tensor
 
 from sifu.errors import MethodError
 from sifu.federation.segment import Segment
-from sifu.unlearning.lineage import Lineage, Node
+from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Method, Promise, Unlearned
+from sifu.unlearning.node import Node
 from sifu.unlearning.server import Server
 
 _EXPECTED = "return what server.recover gives (a Segment), or Unlearned(segment, node)"
@@ -75,8 +76,8 @@ def _node_problem(node: Node, lineage: Lineage) -> str:
     if node.branch.dtype != torch.int64 or node.round.dtype != torch.int64:
         return "the node that `unlearn` gave back must hold whole numbers (int64)"
     exists = node.branch == -1
-    for branch, kept in enumerate(lineage.kept):
-        exists |= (node.branch == branch) & (node.round >= 0) & (node.round <= kept)
+    for branch, stored in enumerate(lineage.stored):
+        exists |= (node.branch == branch) & (node.round >= 0) & (node.round <= stored)
     if bool(exists.all()):
         return ""
     return (

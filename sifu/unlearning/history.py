@@ -11,8 +11,10 @@ from sifu.certificate.rules import Rules
 from sifu.certificate.stretch import Stretches
 from sifu.errors import MethodError
 from sifu.unlearning.kept import Kept
-from sifu.unlearning.lineage import Lineage, Node, Psi
+from sifu.unlearning.lineage import Lineage, Psi
+from sifu.unlearning.node import Node
 from sifu.unlearning.past_round import PastRound
+from sifu.unlearning.released_cut import ReleasedCut
 
 
 class History:
@@ -53,6 +55,11 @@ class History:
         """For each earlier request the share of the examples that left with it. [S] float64 each"""
         return self._lineage.left_shares
 
+    @property
+    def available(self) -> list[Tensor]:
+        """Who could take part in each branch; 0 is the training. [S, C] bool each"""
+        return [segment.available.clone() for segment in self._lineage.segments]
+
     def share_of(self, clients: Tensor) -> Tensor:
         """The share of the examples that `clients` [S, C] hold before this request. [S] float64"""
         return self._lineage.share_of(clients, self._lineage.segments[-1].available)
@@ -85,6 +92,18 @@ class History:
         """The model of a node. [S, P]"""
         self._read(Kept.MODELS)
         return self._lineage.at(node.round, node.branch)
+
+    def checkpoint(self, node: Node) -> Tensor:
+        """The model of a node, also of one that an earlier request dropped from a branch of the lineage. [S, P]"""
+        self._read(Kept.MODELS)
+        return self._lineage.at(node.round, node.branch, dropped=True)
+
+    def released_cut(self, clients: Tensor, rules: Rules, factor: float, limit: float) -> ReleasedCut:
+        """Where the SIFU paper's code goes back to for the clients `clients` [S, C]; limit = Psi*, factor = B^K."""
+        self._read(Kept.SCALARS)
+        if rules.sets == "exact":
+            self._read(Kept.UPDATES)
+        return self._lineage.released_cut(clients, rules, factor, limit)
 
     def sensitivity(self, clients: Tensor, rules: Rules, factor: float) -> Psi:
         """Psi(n, W) at every node, for the clients W = `clients` [S, C]; factor = B^K (equation 11)."""

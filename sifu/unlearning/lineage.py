@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -27,21 +28,10 @@ from sifu.errors import SifuError
 from sifu.federation.engine import Engine, refuse_other_updates
 from sifu.federation.rounds import Round
 from sifu.federation.segment import Segment
+from sifu.unlearning.node import Node
 from sifu.unlearning.past_round import PastRound, train_again
+from sifu.unlearning.released_cut import ReleasedCut, released_cut
 from sifu.unlearning.replay_cache import ReplayCache
-
-
-@dataclass(frozen=True)
-class Node:
-    """A model of the lineage for each seed; branch -1 is before everything."""
-
-    branch: Tensor  # [S] int64
-    round: Tensor  # [S] int64
-
-    def moved(self, branch: int, number: int | Tensor, which: Tensor) -> Node:
-        """The node (branch, number) for the seeds `which` [S] bool, this one for the others."""
-        return Node(torch.where(which, branch, self.branch), torch.where(which, number, self.round))
-
 
 Psi = list[Tensor]  # for each branch the sensitivity at its nodes 0..T: [S, T + 1]
 
@@ -97,13 +87,22 @@ class Lineage:
         ]
         return replace(self, segments=(*self.segments, segment), kept=(*kept, segment.rounds))
 
-    def at(self, rounds: Tensor, branch: Tensor | None = None) -> Tensor:
-        """The model after `rounds` [S] rounds of `branch` [S] (the training, if none is given). [S, P]"""
+    @property
+    def stored(self) -> list[Tensor]:
+        """How many rounds were trained on each branch that is still part of the lineage; -1 on the others. [S] each"""
+        pairs = zip(self.segments, self.kept, strict=True)
+        return [segment.rounds.where(kept >= 0, -1) for segment, kept in pairs]
+
+    def at(self, rounds: Tensor, branch: Tensor | None = None, *, dropped: bool = False) -> Tensor:
+        """The model after `rounds` [S] rounds of `branch` [S] (the training, if none is given). [S, P]
+
+        With `dropped` also a round that the lineage has dropped, of a branch that it still has.
+        """
         branch = torch.zeros_like(rounds) if branch is None else branch
         weights = self.start.clone()
-        for u, (segment, kept) in enumerate(zip(self.segments, self.kept, strict=True)):
+        for u, (segment, last) in enumerate(zip(self.segments, self.stored if dropped else self.kept, strict=True)):
             on_branch = branch == u  # [S]
-            if bool((on_branch & (rounds > kept)).any()):
+            if bool((on_branch & (rounds > last)).any()):
                 raise SifuError(f"round {rounds.tolist()} of branch {u} is no longer part of the lineage")
             if bool(on_branch.any()):
                 replayed = self.engine.replay(segment, rounds.where(on_branch, 0))
@@ -112,9 +111,30 @@ class Lineage:
 
     def sensitivity(self, clients: Tensor, rules: Rules, factor: float) -> Psi:
         """Psi(n, W) at every node of every branch, for the clients `clients` [S, C]; factor = B^K (equation 11)."""
+        return [psi.amax(2) for psi in self.client_sensitivity(clients, rules, factor)]
+
+    def client_sensitivity(self, clients: Tensor, rules: Rules, factor: float) -> list[Tensor]:
+        """The same for each client alone, 0 for those not in `clients`; for all together where the rules count so.
+
+        [S, T + 1, C] or [S, T + 1, 1] for each branch.
+        """
         increments = [self._increments(segment, clients, rules) for segment in self.segments]
         nodes = self._accumulate(increments, factor, reset=rules.branches == "reset")
-        return [psi.amax(2) if psi.dim() == 3 else psi for psi in nodes]
+        return [psi if psi.dim() == 3 else psi.unsqueeze(2) for psi in nodes]
+
+    def released_cut(self, clients: Tensor, rules: Rules, factor: float, limit: float) -> ReleasedCut:
+        """Where the SIFU paper's code goes back to for the request to forget `clients` [S, C]."""
+        available = [segment.available for segment in self.segments]
+        earlier = [before & ~after for before, after in pairwise(available)]  # the requests so far
+        rounds = [segment.rounds for segment in self.segments]
+
+        def psi_of(forgotten: Tensor) -> list[Tensor]:
+            """Psi of each forgotten client; -1 of the others, so that none of them has the largest. [S, T + 1, C]"""
+            psi = self.client_sensitivity(forgotten, rules, factor)
+            together = rules.sets != "max"
+            return psi if together else [part.masked_fill(~forgotten.unsqueeze(1), -1.0) for part in psi]
+
+        return released_cut(psi_of, rounds, [*earlier, clients], limit)
 
     def visits(self, clients: Tensor) -> Psi:
         """How often any of `clients` [S, C] has taken part before each node."""
@@ -177,14 +197,17 @@ class Lineage:
         return model
 
     def last_round(self, remain: Tensor) -> Tensor:
-        """The mean of the models that the clients `remain` [S, C] sent in the training's last round; the model that the
-        round began with where none of them took part. [S, P]
+        """The mean of the models that the clients `remain` [S, C] sent in the last round of the training that any of
+        them took part in; theta_0^0 where there was none. [S, P]
         """
-        segment, kept = self.segments[0], self.kept[0]
-        if not segment.trace.cohort.shape[1]:
+        segment, cohort = self.segments[0], self.segments[0].trace.cohort
+        if not cohort.shape[1]:
             return self.start
-        past = PastRound.last(segment, kept).only(remain)
-        weights = self.engine.replay(segment, (kept - 1).clamp(min=0))
+        number = torch.arange(1, cohort.shape[1] + 1)
+        took_part = sampled(remain, cohort).any(2) & (number <= self.kept[0][:, None])  # [S, T]
+        last = torch.where(took_part, number, 0).amax(1)  # [S] rounds up to it; 0: none
+        past = PastRound.last(segment, last).only(remain)
+        weights = self.engine.replay(segment, (last - 1).clamp(min=0))
         local = self._train(weights, past).local
         return self.engine.weighted_mean(weights, local, past.cohort.to(weights.device))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sifu.core.keys import Keys
 from sifu.federation.segment import Segment
 from sifu.unlearning.history import History
-from sifu.unlearning.lineage import Node
+from sifu.unlearning.node import Node
 from sifu.unlearning.past_round import PastRound
 from sifu.unlearning.request import Request
 from sifu.unlearning.server import Server

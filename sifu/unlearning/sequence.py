@@ -48,6 +48,7 @@ class Answer:
     actual: tuple[Tensor, Tensor] | None = None  # (epsilon, delta) strictly counted; None: nothing is promised
     strict_psi: Tensor | None = None  # [S] strict sensitivity of the model that was perturbed
     spent: Spent | None = None  # where rounds were private: what they spend together
+    counted_rounds: Tensor | None = None  # [S] rounds as the method's own code counts them; the cost is `work`
 
 
 def answer_requests(
@@ -87,11 +88,15 @@ def answer_request(
     request = Request.of(number, forget, lineage.segments[-1].available)
     name, shape = f"method {method.name}", lineage.segments[0].start.shape
     rule = stop_rule(request)
-    server = Server(lineage.engine, request, rule, scenario, progress, runner, method=name, shape=shape)
+    needs = method.assumptions.forgotten_data
+    server = Server(
+        lineage.engine, request, rule, scenario, progress, runner, method=name, shape=shape, forgotten_data=needs
+    )
     history = History(lineage, method.keeps, name)
     returned = method.unlearn(history, request.copy(), server, keys.fold("request", number))
     unlearned = _judged(checked_answer(method, returned, lineage, server), lineage, request, rule.target)
     answer = _answer(lineage, request, unlearned, server.spent, scenario)
+    answer = replace(answer, counted_rounds=server.counted_rounds)
     return answer, lineage.grow(unlearned.node, unlearned.segment)
 
 

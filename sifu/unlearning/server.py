@@ -36,12 +36,15 @@ class Server:
         *,
         method: str = "this method",  # who asks, for messages
         shape: torch.Size | None = None,  # [S, P] of the models that it may give; None: unknown
+        forgotten_data: bool = False,  # whether the method declares that it asks the clients to forget
     ) -> None:
         self._engine, self._request, self._stop, self._progress = engine, request, stop, progress
         self._run = runner or engine.run
         self.scenario, self._method, self._shape = scenario, method, shape
+        self._forgotten_data = forgotten_data
         nothing = torch.zeros(len(request.remain), dtype=torch.int64)
         self._spent = Work(nothing, nothing, nothing)
+        self._counted: Tensor | None = None
         self._trained: list[Segment] = []
 
     @property
@@ -49,13 +52,28 @@ class Server:
         """The cost of everything that was trained so far for this request."""
         return Work(*(part.clone() for part in (self._spent.rounds, self._spent.client_steps, self._spent.comm_floats)))
 
-    def recover(self, start: Tensor, keys: Keys, at_most: Tensor | None = None) -> Segment:
-        """FedAvg on the remaining clients from `start` [S, P], for `at_most` [S] rounds if that is given."""
+    @property
+    def counted_rounds(self) -> Tensor:
+        """Rounds as the method's own code counts them; those of `spent` where it has no count of its own. [S]"""
+        return (self._spent.rounds if self._counted is None else self._counted).clone()
+
+    def recover(
+        self, start: Tensor, keys: Keys, at_most: Tensor | None = None, counted: Tensor | None = None
+    ) -> Segment:
+        """FedAvg on the remaining clients from `start` [S, P], for `at_most` [S] rounds if that is given.
+
+        `counted` [S]: as how many rounds the method counts what it asked before. They count towards the minimum and
+        the maximum of the stop rule, and in `counted_rounds`; never in the cost.
+        """
         self._refuse_others(start, "recover")
         stop = self._stop.after(self._spent.client_steps)
         if at_most is not None:
             stop = Stop(stop.target, stop.min_rounds, stop.max_rounds.minimum(at_most))
-        return self._train(start, keys, stop)
+        if counted is None:
+            return self._train(start, keys, stop)
+        segment = self._train(start, keys, stop.counting(counted))
+        self._counted = counted + segment.rounds
+        return segment
 
     def hold(self, start: Tensor, keys: Keys) -> Segment:
         """The model as it is, without a single round; `done` where it meets the target."""
@@ -86,11 +104,17 @@ class Server:
         """Whether a segment is one that this server trained, unchanged."""
         return any(segment is trained for trained in self._trained)
 
-    def ask_again(self, weights: Tensor, past: PastRound, local_steps: int) -> tuple[PastRound, Round]:
+    def ask_again(
+        self, weights: Tensor, past: PastRound, local_steps: int, *, forgotten: bool = False
+    ) -> tuple[PastRound, Round]:
         """The remaining clients of a past round train again from `weights` [S, P], `local_steps` steps each, with the
         batches that they had in it. Seeds without budget for it, or without such clients, are left out.
+
+        `forgotten`: the clients to forget now train, too. A method must declare it (`assumptions.forgotten_data`).
         """
-        past = past.only(self._request.remain)
+        if forgotten and not self._forgotten_data:
+            raise MethodError(f"{self._method} asks the clients to forget: set assumptions.forgotten_data")
+        past = past.only(self._request.remain | (self._request.forget & forgotten))
         affords = self._stop.affords(self._spent.client_steps, past.visits * local_steps)  # [S]
         past = past.only(affords[:, None].expand_as(self._request.remain))
         visits = past.visits

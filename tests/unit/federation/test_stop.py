@@ -37,3 +37,25 @@ def test_a_budget_is_never_overdrawn() -> None:
     stop = Stop.at_budget(torch.tensor([100, 29]), torch.tensor([30, 30]))
     assert stop.max_rounds.tolist() == [3, 0]
     assert not stop.reached(torch.ones(2), 3).any()
+
+
+def test_rounds_that_count_as_done() -> None:
+    """A minimum of 50 and a maximum of 60, with 20 and 55 rounds counted: 30 to 40 rounds, and 0 to 5."""
+    counted = torch.tensor([20, 55])
+    stop = Stop.at_target(Target(accuracy=0.9, min_rounds=50, max_rounds=60), 2).counting(counted)
+    assert stop.least.tolist() == [30, 0]
+    assert stop.max_rounds.tolist() == [40, 5]
+    assert stop.reached(torch.tensor([0.95, 0.95]), 0).tolist() == [False, True]
+    assert stop.next_evaluation(torch.tensor([0.95, 0.1]), 0).tolist() == [30, 5]
+
+
+def test_a_budget_does_not_count_them() -> None:
+    stop = Stop.at_budget(torch.tensor([100]), torch.tensor([30]))
+    assert stop.counting(torch.tensor([2])).max_rounds.tolist() == [3]
+
+
+def test_rules_of_several_trainings_in_one() -> None:
+    rule = Stop.at_target(Target(accuracy=0.9, min_rounds=5, max_rounds=9), 1)
+    joined = rule.joined([rule, rule.counting(torch.tensor([2]))])
+    assert joined.max_rounds.tolist() == [9, 7]
+    assert joined.least.tolist() == [5, 3]

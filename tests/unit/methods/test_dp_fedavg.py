@@ -216,11 +216,11 @@ def test_calibrated_noise_pays_for_exactly_its_rounds() -> None:
 
 
 def test_published_noise_is_that_of_the_released_code() -> None:
-    """2 C / M sqrt(2 ln(1.25 / 0.01)) / 10 = 2 x 0.5 / 7 x 0.310751 = 0.0443930, in every round."""
+    """2 C / M sqrt(2 ln(1.25 M)) / 10 = 2 x 0.5 / 7 x 0.208281 = 0.0297545, in every round: delta is 1 / 7."""
     method = DpFedAvg(clip=0.5, certificate=CERTIFICATE)
     privacy = method.training(SCENARIO).federation.privacy
     assert privacy is not None
-    assert privacy.noise == pytest.approx(0.0443930, rel=1e-5)
+    assert privacy.noise == pytest.approx(0.0297545, rel=1e-5)
     assert method.training(SCENARIO).federation.sampling == "fixed"
 
 

@@ -16,8 +16,8 @@ from sifu.errors import ConfigError, MethodError
 from sifu.methods.fine_tuning import FineTuning
 from sifu.unlearning.history import History
 from sifu.unlearning.kept import Kept
-from sifu.unlearning.lineage import Node
 from sifu.unlearning.method import Assumptions, Footprint, Method, Promise, Unlearned
+from sifu.unlearning.node import Node
 
 
 def method_that(answers: Callable[..., Any], *keeps: Kept) -> Method:
@@ -67,8 +67,9 @@ def test_every_kind_of_memory_has_a_read_that_needs_it() -> None:
 def test_history_offers_no_way_to_the_engine_or_to_its_segments() -> None:
     offered = {name for name in dir(History) if not name.startswith("_")}
     free = {"current", "end", "nowhere", "num_clients", "rounds", "left_shares", "share_of", "stretches", "early"}
-    free |= {"last_at_most", "value_at"}
+    free |= {"last_at_most", "value_at", "available"}
     declared = {"start", "at", "sensitivity", "visits", "retained", "first_round", "accumulated", "last_round"}
+    declared |= {"checkpoint", "released_cut"}
     assert offered == free | declared
 
 
@@ -82,7 +83,18 @@ def test_a_server_offers_no_way_to_the_engine() -> None:
     World.make().answer(method_that(answers), rounds=1)
     trains = {"recover", "hold", "ask_again"}  # each of them counts
     reads = {"has_trained", "average", "layers", "layer_norms", "spread_layers", "round_factor", "scenario", "spent"}
+    reads |= {"counted_rounds"}
     assert set(offered) == trains | reads
+
+
+def test_clients_to_forget_are_asked_only_by_a_method_that_declares_it() -> None:
+    def answers(history: History, request: Any, server: Any, keys: Any) -> Any:
+        past = next(history.retained(1))
+        server.ask_again(history.current, past, 1, forgotten=True)
+        return server.recover(history.current, keys)
+
+    with pytest.raises(MethodError, match=r"asks the clients to forget: set assumptions\.forgotten_data"):
+        World.make().answer(method_that(answers, *Kept), rounds=1)
 
 
 def test_changing_what_was_read_changes_nothing_else() -> None:

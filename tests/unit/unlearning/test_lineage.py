@@ -15,7 +15,8 @@ from sifu.federation.segment import Segment, Trace
 from sifu.plan.variants import build_method
 from sifu.unlearning.history import History
 from sifu.unlearning.kept import Kept
-from sifu.unlearning.lineage import Lineage, Node
+from sifu.unlearning.lineage import Lineage
+from sifu.unlearning.node import Node
 
 
 def branch(rounds: int) -> Segment:
