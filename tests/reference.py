@@ -105,12 +105,17 @@ def fedavg_round(
     size: list[int],
     batches: dict[int, Tensor],
     federation: Federation,
+    dropout: Keys | None = None,
 ) -> tuple[nn.Module, dict[int, nn.Module]]:
-    """One round of one seed on images [C, n, ...]: the new global model, and that of each client in `batches`."""
+    """One round of one seed on images [C, n, ...]: the new global model, and that of each client in `batches`.
+
+    `dropout` is the key of the round's masks.
+    """
     if not batches:
         return module, {}
+    keys = {c: None if dropout is None else dropout.fold(c) for c in batches}
     local = {
-        c: train_client(module, images[c, : size[c]], labels[c, : size[c]], rows, federation)
+        c: train_client(module, images[c, : size[c]], labels[c, : size[c]], rows, federation, keys[c])
         for c, rows in batches.items()
     }
     total = sum(size[c] for c in local)

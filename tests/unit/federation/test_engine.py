@@ -48,8 +48,9 @@ def plain(engine: Engine, seed: int, rounds: int, available: list[int]) -> list[
     size, models = clients.size[seed].tolist(), []
     for number in range(rounds):
         batches = reference.round_batches(key, number, size, available, engine.federation)
+        masks = key.fold("dropout", number)
         module, _ = reference.fedavg_round(
-            module, clients.images[seed], clients.labels[seed], size, batches, engine.federation
+            module, clients.images[seed], clients.labels[seed], size, batches, engine.federation, masks
         )
         models.append(reference.flat(module))
     return models
