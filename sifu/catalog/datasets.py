@@ -12,7 +12,7 @@ from sifu.catalog.lookup import resolve
 from sifu.catalog.registry import Catalog
 from sifu.errors import DataError, SifuError
 
-SOURCES = ("torchvision", "parquet", "embedded")
+SOURCES = ("torchvision", "parquet", "embedded", "subset")
 
 
 class Source(NamedTuple):
@@ -47,17 +47,19 @@ def _parquet(name: str) -> Source:
 
 _CIFAR_SCALE = ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010))
 _WRITERS = ("QMNIST/raw/qmnist-train-labels-idx2-int.gz", "QMNIST/raw/qmnist-test-labels-idx2-int.gz")
-_CELEBA = tuple(
-    f"celeba/{name}"
-    for name in (
-        "identity_CelebA.txt",
-        "list_attr_celeba.txt",
-        "list_bbox_celeba.txt",
-        "list_eval_partition.txt",
-        "list_landmarks_align_celeba.txt",
-        "img_align_celeba",
-    )
+_CELEBA = (
+    "identity_CelebA.txt",
+    "list_attr_celeba.txt",
+    "list_bbox_celeba.txt",
+    "list_eval_partition.txt",
+    "list_landmarks_align_celeba.txt",
+    "img_align_celeba",
 )
+
+
+def _celeba(loader: str, folder: str) -> Source:
+    return Source(f"sifu.data.celeba:{loader}", tuple(f"{folder}/{name}" for name in _CELEBA))
+
 
 _OWN: dict[str, DatasetSpec] = {
     "mnist": DatasetSpec(
@@ -118,7 +120,10 @@ _OWN: dict[str, DatasetSpec] = {
         num_classes=2,
         mean=(0.5063, 0.4258, 0.3832),
         std=(0.3107, 0.2904, 0.2897),
-        sources={"torchvision": Source("sifu.data.celeba:load", _CELEBA)},
+        sources={
+            "torchvision": _celeba("load", "celeba"),
+            "subset": _celeba("load_subset", "celeba_subset"),  # no original, so nothing to compare its files with
+        },
         groups="identity",
         released_scale=((0.5,) * 3, (0.5,) * 3),
     ),
@@ -159,7 +164,7 @@ def missing_files(name: str, source: str, root: Path) -> list[str]:
 
 
 def resolve_source(name: str, source: str, root: Path, *, download: bool) -> str:
-    """The source to read: the one asked for, or for `auto` the first (torchvision, parquet) whose files are there."""
+    """The source to read: the one asked for, or for `auto` the first of the dataset's whose files are there."""
     having = DATASETS[name].sources
     choices = [source] if source != "auto" else [one for one in having if one != "embedded"] or list(having)
     for choice in choices:

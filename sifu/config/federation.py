@@ -53,6 +53,13 @@ class Target:
     accuracy: float = setting("accuracy to reach, as a share", between(0, 1))
     min_rounds: int = setting("minimum rounds, even if the target is reached before", at_least(0), default=50)
     max_rounds: int = setting("maximum rounds, even if the target is not reached", at_least(1), default=10_000)
+    schedule: str = setting(
+        "when accuracy is evaluated; `close`: every 20 rounds, or every 10, 5, 2 and 1 from 20, 10, 5 and 2 percentage "
+        "points below the target on; `released`: as in the paper's code, from 5, 2.5, 1 and 0.5 points on, and never "
+        "less often again",
+        one_of(("close", "released")),
+        default="close",
+    )
 
     def refuse(self) -> None:
         if self.min_rounds > self.max_rounds:

@@ -19,7 +19,7 @@ class Dataset:
 
     name: str = setting("which dataset", known(DATASETS))
     source: str = setting(
-        "where its files come from; `auto` uses torchvision's layout if it exists, else Parquet; "
+        "where its files come from; `auto` uses torchvision's layout if it exists, else Parquet or a subset; "
         "every table records which one was used",
         one_of(("auto", *SOURCES)),
         default="auto",

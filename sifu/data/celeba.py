@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,28 +17,37 @@ _SIDE = 64
 
 
 def load(name: str, root: Path, *, check_files: bool, download: bool) -> Images:
-    return Images(_split(root, "train", check_files, download), _split(root, "test", check_files, download))
+    """All of CelebA."""
+    dataset = torchvision().datasets.CelebA
+    if not check_files:
+        dataset = without_checksums(dataset)
+    return Images(*(_split(_open(dataset, root, split, download), root) for split in ("train", "test")))
 
 
-def _split(root: Path, split: str, check_files: bool, download: bool) -> Split:
-    data = _open(root, split, check_files, download)
-    if "Smiling" not in data.attr_names:
-        raise DataError(f"{root}/celeba/list_attr_celeba.txt has no attribute Smiling")
-    labels = data.attr[:, data.attr_names.index("Smiling")].numpy().astype(np.int64)
-    folder = root / "celeba" / "img_align_celeba"
-    return Split(
-        labels, lambda rows: _decode(folder, data.filename, rows), data.identity[:, 0].numpy().astype(np.int64)
-    )
+def load_subset(name: str, root: Path, *, check_files: bool, download: bool) -> Images:
+    """Some persons of CelebA, in the same layout under `celeba_subset`."""
+    dataset = without_checksums(torchvision().datasets.CelebA)
+    dataset.base_folder = "celeba_subset"  # type: ignore[attr-defined]
+    return Images(*(_split(_open(dataset, root, split, download=False), root) for split in ("train", "test")))
 
 
-def _open(root: Path, split: str, check_files: bool, download: bool):  # type: ignore[no-untyped-def]  # torchvision has no types
-    """torchvision's dataset object; without `check_files` it skips its checksums."""
-    original = torchvision().datasets.CelebA
-    dataset = original if check_files else without_checksums(original)
+def _open(dataset: Any, root: Path, split: str, download: bool) -> Any:
     try:
         return dataset(root, split=split, target_type=["attr", "identity"], download=download)
     except (RuntimeError, OSError, ValueError, IndexError) as error:
-        raise DataError(f"CelebA under {root}/celeba cannot be read: {error}") from None
+        raise DataError(
+            f"CelebA under {root / dataset.base_folder} cannot be read: {error} (a subset, or files of another origin, "
+            "belong in a folder `celeba_subset`: their checksums are not compared)"
+        ) from None
+
+
+def _split(data: Any, root: Path) -> Split:
+    folder = root / data.base_folder
+    if "Smiling" not in data.attr_names:
+        raise DataError(f"{folder}/list_attr_celeba.txt has no attribute Smiling")
+    labels = data.attr[:, data.attr_names.index("Smiling")].numpy().astype(np.int64)
+    images, names = folder / "img_align_celeba", data.filename
+    return Split(labels, lambda rows: _decode(images, names, rows), data.identity[:, 0].numpy().astype(np.int64))
 
 
 def _decode(folder: Path, names: list[str], rows: NDArray[np.int64]) -> Pixels:

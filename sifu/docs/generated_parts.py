@@ -135,7 +135,7 @@ def plan(root: Path, config: str) -> str:
 
 def evaluations(root: Path) -> str:
     """The numbers of rounds from one evaluation to the next."""
-    return ", ".join(str(rounds) for _, rounds in EVALUATION_INTERVALS) + " or 1"
+    return ", ".join(str(rounds) for _, rounds in EVALUATION_INTERVALS["close"]) + " or 1"
 
 
 def level(root: Path | None = None) -> str:

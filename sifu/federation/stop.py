@@ -10,8 +10,11 @@ from torch import Tensor
 
 from sifu.config.federation import Target
 
-# (distance to the target, rounds to the next evaluation while the accuracy is further away than that)
-EVALUATION_INTERVALS = ((0.20, 20), (0.10, 10), (0.05, 5), (0.02, 2))
+# (distance to the target, rounds between evaluations while the accuracy is further away than that); closer: every round
+EVALUATION_INTERVALS = {
+    "close": ((0.20, 20), (0.10, 10), (0.05, 5), (0.02, 2)),
+    "released": ((0.05, 20), (0.025, 10), (0.01, 5), (0.005, 2)),
+}
 
 
 @dataclass(frozen=True)
@@ -24,10 +27,12 @@ class Stop:
     client_steps: Tensor | None = None  # [S] int64: the budget that gives max_rounds, if there is one
     steps_a_round: Tensor | None = None  # [S] int64
     counted: Tensor | None = None  # [S] int64: rounds before this run that count towards `min_rounds`
+    schedule: str = "close"
 
     @staticmethod
     def at_target(target: Target, num_seeds: int) -> Stop:
-        return Stop(target.accuracy, target.min_rounds, torch.full((num_seeds,), target.max_rounds))
+        rounds = torch.full((num_seeds,), target.max_rounds)
+        return Stop(target.accuracy, target.min_rounds, rounds, schedule=target.schedule)
 
     @staticmethod
     def at_budget(client_steps: Tensor, steps_a_round: Tensor) -> Stop:
@@ -49,7 +54,7 @@ class Stop:
         counted = torch.cat(
             [torch.zeros_like(one.max_rounds) if one.counted is None else one.counted for one in others]
         )
-        return Stop(self.target, self.min_rounds, rounds, counted=counted)
+        return Stop(self.target, self.min_rounds, rounds, counted=counted, schedule=self.schedule)
 
     @property
     def least(self) -> Tensor:
@@ -75,13 +80,28 @@ class Stop:
             return torch.zeros_like(accuracy, dtype=torch.bool)
         return (accuracy >= self.target) & (rounds >= self.max_rounds.minimum(self.least))
 
-    def next_evaluation(self, accuracy: Tensor, rounds: int) -> Tensor:
-        """The round of each seed's next evaluation: every 20, 10, 5, 2, 1 rounds, more often the closer it is. [S]"""
-        gap = self.target - accuracy if self.target is not None else torch.full_like(accuracy, torch.inf)
-        wait = torch.ones_like(self.max_rounds)
-        for distance, interval in reversed(EVALUATION_INTERVALS):
-            wait = torch.where(gap > distance, interval, wait)
-        due, least = rounds + wait, self.least
+    def next_evaluation(self, accuracy: Tensor, best: Tensor, rounds: int) -> Tensor:
+        """The round of each seed's next evaluation: every 20, 10, 5, 2, 1 rounds, more often the closer it is. [S]
+
+        `accuracy` [S] is the last one, `best` [S] the best so far, the last included.
+        """
+        if self.schedule == "released":
+            return self._next_multiple(self._interval(best), rounds).minimum(self.max_rounds)
+        due, least = rounds + self._interval(accuracy), self.least
         # always evaluate when a seed may first stop; at the target already, only then
-        first = torch.where(gap <= 0, least, due.minimum(least))
+        at_target = accuracy >= self.target if self.target is not None else torch.zeros_like(accuracy).bool()
+        first = torch.where(at_target, least, due.minimum(least))
         return torch.where(rounds < least, first, due).minimum(self.max_rounds)
+
+    def _interval(self, accuracy: Tensor) -> Tensor:
+        """Rounds between two evaluations at this accuracy. [S]"""
+        gap = self.target - accuracy if self.target is not None else torch.full_like(accuracy, torch.inf)
+        interval = torch.ones_like(self.max_rounds)
+        for distance, rounds in reversed(EVALUATION_INTERVALS[self.schedule]):
+            interval = torch.where(gap > distance, rounds, interval)
+        return interval
+
+    def _next_multiple(self, interval: Tensor, rounds: int) -> Tensor:
+        """The next round whose number, with the rounds that are said to be done, is a multiple of `interval`. [S]"""
+        done = torch.zeros_like(interval) if self.counted is None else self.counted
+        return ((rounds + done) // interval + 1) * interval - done

@@ -47,7 +47,7 @@ class PendingEvaluation(NamedTuple):
 
 
 _CHANGED_BY_ROUNDS = ("weights", "active", "diverged", "rounds")  # on the device
-_CHANGED_BY_EVALUATIONS = ("batch", "running", "next_evaluation")  # on the host
+_CHANGED_BY_EVALUATIONS = ("batch", "running", "best", "next_evaluation")  # on the host
 
 
 class Training:
@@ -78,6 +78,7 @@ class Training:
         self.data = (torch.arange(num_seeds) if rows is None else rows).to(device)  # [S] rows of the clients' data
         self.running = self.active.cpu()  # as of the last evaluation
         self.status = [Status.DONE if stop.target is None else Status.NOT_REACHED] * num_seeds
+        self.best = torch.zeros(num_seeds, dtype=torch.float64)  # [S] accuracy on the available clients so far
         self.next_evaluation = torch.zeros(num_seeds, dtype=torch.int64)  # [S] in rounds done
         self.evaluations: list[Evaluation] = []
         self.count = self.evaluate_at = 0  # rounds done; rounds done when the next evaluation of any seed is due
@@ -120,7 +121,8 @@ class Training:
     def identity(self) -> bytes:
         """A digest of all that the result depends on, except the code."""
         engine, stop = self.engine, self.stop
-        settings = (engine.model.module, engine.federation, stop.target, stop.min_rounds, self.recorder.snapshot_every)
+        rule = (stop.target, stop.min_rounds, stop.schedule)
+        settings = (engine.model.module, engine.federation, *rule, self.recorder.snapshot_every)
         digest = hashlib.sha256("\0".join(map(str, settings)).encode() + engine.clients.fingerprint)
         for part in (self.start, self.available, self.keys.state, self.data, stop.max_rounds, stop.least):
             digest.update(part.cpu().contiguous().numpy().tobytes())
@@ -227,7 +229,8 @@ class Training:
             self.status[row] = Status.DONE
         done = due[(reached | over)[due]]
         self.running[done] = False
-        self.next_evaluation[due] = self.stop.next_evaluation(retain, number)[due]
+        self.best = self.best.maximum(retain)
+        self.next_evaluation[due] = self.stop.next_evaluation(retain, self.best, number)[due]
         numbers = zip(due.tolist(), accuracy.tolist(), strict=True)
         evaluations = [
             Evaluation(row, number, on_retain, None if math.isnan(on_forget) else on_forget)

@@ -68,7 +68,8 @@ class Server:
         self._refuse_others(start, "recover")
         stop = self._stop.after(self._spent.client_steps)
         if at_most is not None:
-            stop = Stop(stop.target, stop.min_rounds, stop.max_rounds.minimum(at_most))
+            rounds = stop.max_rounds.minimum(at_most)
+            stop = Stop(stop.target, stop.min_rounds, rounds, schedule=stop.schedule)
         if counted is None:
             return self._train(start, keys, stop)
         segment = self._train(start, keys, stop.counting(counted))

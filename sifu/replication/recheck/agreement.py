@@ -26,8 +26,8 @@ from sifu.replication.claims.stored_tables import StoredTables
 from sifu.store.cell import CellKey
 
 Value = str | int | float  # a status, rounds, an accuracy
-_ROUNDS = max(rounds for _, rounds in EVALUATION_INTERVALS)
-_ACCURACY = min(distance for distance, _ in EVALUATION_INTERVALS)
+_ROUNDS = max(rounds for _, rounds in EVALUATION_INTERVALS["close"])
+_ACCURACY = min(distance for distance, _ in EVALUATION_INTERVALS["close"])
 _SEQUENCE = ["scenario", "variant", "stop"]
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sifu.config.federation import Target
 from sifu.federation.stop import Stop
@@ -12,24 +14,67 @@ def test_evaluations_are_more_frequent_near_the_target() -> None:
     """Distance to a target of 0.9: 0.5, 0.15, 0.07, 0.03, 0.01 -> 20, 10, 5, 2, 1 rounds."""
     stop = Stop.at_target(Target(accuracy=0.9, min_rounds=0), 5)
     accuracy = torch.tensor([0.40, 0.75, 0.83, 0.87, 0.89])
-    assert stop.next_evaluation(accuracy, 100).tolist() == [120, 110, 105, 102, 101]
+    assert stop.next_evaluation(accuracy, torch.ones(1), 100).tolist() == [120, 110, 105, 102, 101]
 
 
 def test_a_seed_at_the_target_early_is_evaluated_when_it_may_stop() -> None:
     stop = Stop.at_target(Target(accuracy=0.9, min_rounds=50), 2)
-    assert stop.next_evaluation(torch.tensor([0.95, 0.89]), 20).tolist() == [50, 21]
+    assert stop.next_evaluation(torch.tensor([0.95, 0.89]), torch.ones(1), 20).tolist() == [50, 21]
     assert not stop.reached(torch.tensor([0.95, 0.95]), 49).any()
     assert stop.reached(torch.tensor([0.95, 0.89]), 50).tolist() == [True, False]
 
 
 def test_every_seed_is_evaluated_when_it_may_first_stop() -> None:
     stop = Stop.at_target(Target(accuracy=0.9, min_rounds=50), 1)
-    assert stop.next_evaluation(torch.tensor([0.1]), 40).tolist() == [50]
+    assert stop.next_evaluation(torch.tensor([0.1]), torch.ones(1), 40).tolist() == [50]
 
 
 def test_no_evaluation_after_the_last_round() -> None:
     stop = Stop.at_target(Target(accuracy=0.9, min_rounds=0, max_rounds=30), 1)
-    assert stop.next_evaluation(torch.tensor([0.1]), 25).tolist() == [30]
+    assert stop.next_evaluation(torch.tensor([0.1]), torch.ones(1), 25).tolist() == [30]
+
+
+def test_the_paper_code_evaluates_at_multiples_and_never_less_often_again() -> None:
+    """Target 0.9, 7 rounds done. Best so far 0.84: every 20; 0.86: 10; 0.88: 5; 0.892: 2; 0.896: 1, whatever the last
+    accuracy is. Beyond the target before the minimum: every round, too."""
+    stop = Stop.at_target(Target(accuracy=0.9, min_rounds=50, schedule="released"), 6)
+    best = torch.tensor([0.84, 0.86, 0.88, 0.892, 0.896, 0.95])
+    assert stop.next_evaluation(torch.zeros(6), best, 7).tolist() == [20, 10, 10, 8, 8, 8]
+    counted = stop.counting(torch.tensor([0, 4, 4, 4, 4, 4]))  # multiples of the rounds that are said to be done
+    assert counted.next_evaluation(torch.zeros(6), best, 7).tolist() == [20, 16, 11, 8, 8, 8]
+
+
+def released_rounds(curve: list[int], target: int, shift: int) -> list[int]:
+    """The evaluated rounds of the paper's code, in plain loops: `curve[t]` is the accuracy after t rounds, in
+    thousandths; `shift` rounds are said to be done before; the last evaluated round is where it ends.
+    """
+    every, evaluated = 20, []
+    for done in range(shift, len(curve)):
+        if done % every:
+            continue
+        evaluated.append(done - shift)
+        missing = target - curve[done]
+        if missing <= 0 and done >= 50:
+            break
+        limits = ((5, 1), (10, min(every, 2)), (25, min(every, 5)), (50, min(every, 10)))
+        every = next((rounds for limit, rounds in limits if missing <= limit), every)
+    return evaluated
+
+
+@given(st.lists(st.integers(700, 1000), min_size=80, max_size=160), st.integers(0, 30))
+def test_the_schedule_of_the_paper_code(curve: list[int], shift: int) -> None:
+    rule = Stop.at_target(Target(accuracy=0.9, min_rounds=50, max_rounds=len(curve), schedule="released"), 1)
+    stop, best, number, evaluated = rule.counting(torch.tensor([shift])), torch.zeros(1), 0, []
+    if shift % 20:  # a run of ours is evaluated at its start; the code at the first multiple
+        number = 20 - shift % 20
+    while number + shift < len(curve):
+        accuracy = torch.tensor([curve[number + shift] / 1000 + 1e-6])
+        evaluated.append(number)
+        if bool(stop.reached(accuracy, number)):
+            break
+        best = best.maximum(accuracy)
+        number = int(stop.next_evaluation(accuracy, best, number))
+    assert evaluated == released_rounds(curve, 900, shift)
 
 
 def test_a_budget_is_never_overdrawn() -> None:
@@ -46,7 +91,7 @@ def test_rounds_that_count_as_done() -> None:
     assert stop.least.tolist() == [30, 0]
     assert stop.max_rounds.tolist() == [40, 5]
     assert stop.reached(torch.tensor([0.95, 0.95]), 0).tolist() == [False, True]
-    assert stop.next_evaluation(torch.tensor([0.95, 0.1]), 0).tolist() == [30, 5]
+    assert stop.next_evaluation(torch.tensor([0.95, 0.1]), torch.ones(1), 0).tolist() == [30, 5]
 
 
 def test_a_budget_does_not_count_them() -> None:
