@@ -1,4 +1,7 @@
-"""5,000 cells: planned in a minute, run with bounded memory, and reported in a minute (`make test-load`)."""
+"""5,000 cells: planned in a time that grows with their number, run and reported with bounded memory (`make test-load`).
+
+Seconds are printed, not judged: they depend on the machine.
+"""
 
 from __future__ import annotations
 
@@ -48,13 +51,16 @@ def timed(root: Path, *command: str) -> tuple[str, float, float]:
 
 
 def test_planning(large: Checkout) -> None:
-    output, seconds, megabytes = timed(
-        large.root, "snakemake", "-n", "--cores", "2", "--configfile", "config/large.yaml"
-    )
+    """Five times as many cells take five times as long; were it quadratic, they would take up to 25 times."""
+    command = ("snakemake", "-n", "--cores", "2", "--configfile", "config/large.yaml")
+    _, few, _ = timed(large.root, *command, "--config", f"num_seeds={SEEDS // 5}")
+    output, seconds, megabytes = timed(large.root, *command)
     plan = parse_plan(output)
-    print(f"planned {sum(plan.values())} jobs in {seconds:.0f} s with {megabytes:.0f} MB")
+    print(
+        f"planned {sum(plan.values())} jobs in {seconds:.0f} s with {megabytes:.0f} MB; a fifth of them in {few:.0f} s"
+    )
     assert plan["unlearn"] == SEEDS * len(VARIANTS)
-    assert seconds < 60
+    assert seconds < 8 * few
     assert megabytes < MEGABYTES
 
 
@@ -139,13 +145,10 @@ def fill(root: Path) -> None:
 def test_reporting(large: Checkout) -> None:
     fill(large.root / "results")
     config = ("--config", "config/large.yaml")
-    total = 0.0
     for command in ("report", "page"):  # figures are separate jobs, each about as long as reading its tables
         _, seconds, megabytes = timed(large.root, "sifu", command, *config)
         print(f"{command}: {seconds:.0f} s, {megabytes:.0f} MB")
-        total += seconds
         assert megabytes < 2 * MEGABYTES
-    assert total < 60
     page = (large.root / "results" / "report" / "report.html").read_text()
     assert "planned tables are missing" not in page
     assert page.count("1000 seeds") >= 1
