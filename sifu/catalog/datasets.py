@@ -33,6 +33,7 @@ class DatasetSpec:
     std: tuple[float, ...]
     sources: Mapping[str, Source]
     groups: str | None = None  # what a natural client is: a writer, an identity
+    whole: tuple[int, int] | None = None  # images of the whole dataset, to train and to test on; None: unknown
     released_scale: tuple[tuple[float, ...], tuple[float, ...]] | None = None  # mean and std in the paper's code
 
 
@@ -67,6 +68,7 @@ _OWN: dict[str, DatasetSpec] = {
         num_classes=10,
         mean=(0.1307,),
         std=(0.3081,),
+        whole=(60_000, 10_000),
         sources={
             "torchvision": Source("sifu.data.mnist:mnist", _idx("MNIST")),
             "parquet": _parquet("mnist"),
@@ -79,6 +81,7 @@ _OWN: dict[str, DatasetSpec] = {
         num_classes=10,
         mean=(0.1307,),
         std=(0.3081,),
+        whole=(60_000, 10_000),
         sources={"torchvision": Source("sifu.data.mnist:by_writer", _idx("MNIST") + _WRITERS)},
         groups="writer",
     ),
@@ -87,6 +90,7 @@ _OWN: dict[str, DatasetSpec] = {
         num_classes=10,
         mean=(0.2860,),
         std=(0.3530,),
+        whole=(60_000, 10_000),
         sources={
             "torchvision": Source("sifu.data.mnist:fashionmnist", _idx("FashionMNIST")),
             "parquet": _parquet("fashionmnist"),
@@ -98,6 +102,7 @@ _OWN: dict[str, DatasetSpec] = {
         num_classes=10,
         mean=(0.4914, 0.4822, 0.4465),
         std=(0.2470, 0.2435, 0.2616),
+        whole=(50_000, 10_000),
         sources={
             "torchvision": Source("sifu.data.cifar:cifar10", ("cifar-10-batches-py",)),
             "parquet": _parquet("cifar10"),
@@ -109,6 +114,7 @@ _OWN: dict[str, DatasetSpec] = {
         num_classes=100,
         mean=(0.5071, 0.4866, 0.4409),
         std=(0.2673, 0.2564, 0.2762),
+        whole=(50_000, 10_000),
         sources={
             "torchvision": Source("sifu.data.cifar:cifar100", ("cifar-100-python",)),
             "parquet": _parquet("cifar100"),
@@ -120,6 +126,7 @@ _OWN: dict[str, DatasetSpec] = {
         num_classes=2,
         mean=(0.5063, 0.4258, 0.3832),
         std=(0.3107, 0.2904, 0.2897),
+        whole=(162_770, 19_962),
         sources={
             "torchvision": _celeba("load", "celeba"),
             "subset": _celeba("load_subset", "celeba_subset"),  # no original, so nothing to compare its files with

@@ -36,6 +36,11 @@ class Images:
     train: Split
     test: Split | None
 
+    def counts(self) -> dict[str, int]:
+        """How many images there are to train and to test on, and of how many people where they are known."""
+        people = {} if self.train.groups is None else {"people": len(np.unique(self.train.groups))}
+        return {"train": len(self.train.labels), "test": len(self.test.labels) if self.test else 0} | people
+
 
 def load_images(dataset: Dataset, root: Path, *, download: bool = False) -> Images:
     """The dataset of a scenario. Labels out of range are refused."""

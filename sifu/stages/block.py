@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from sifu.catalog.datasets import DATASETS
 from sifu.config.blocks import chosen_block_size
 from sifu.config.scenario import Scenario
 from sifu.data.clients import load_clients
-from sifu.data.dataset import load_images
+from sifu.data.dataset import Images, load_images
 from sifu.errors import StoreError
 from sifu.federation.checkpoint import Checkpoints
 from sifu.federation.engine import Engine
@@ -56,15 +57,18 @@ class Block:
             yield replace(self, checkpoints=kept)
             kept.clear()
 
-    def engine(self) -> Engine:
-        """The engine of the block, with all its data."""
+    def images(self) -> Images:
+        """The dataset that the block's clients hold a part of."""
+        return load_images(self.scenario.dataset, self.data_root)
+
+    def engine(self, images: Images | None = None) -> Engine:
+        """The engine of the block, with all its data; `images` where they have been read already."""
         device = choose_device(self.device, self.precision)
         workers = workers_for(device, self.threads)  # first: one thread loads small images faster than several
         table = read_table(self.partition, PARTITION)
         if set(table["scenario"]) != {self.name}:
             raise StoreError(f"{self.partition} is not a partition of scenario {self.name}")
-        images = load_images(self.scenario.dataset, self.data_root)
-        clients = load_clients(self.scenario, images, table, self.seeds).to(device)
+        clients = load_clients(self.scenario, images or self.images(), table, self.seeds).to(device)
         model = build_model(self.scenario.model, DATASETS[self.scenario.dataset.name])
         model.module.to(device)
         return Engine(model, clients, self.scenario.federation, workers, self.checkpoints)
@@ -75,11 +79,11 @@ class Block:
             return 1
         return max(1, chosen_block_size([self.scenario], self.device) // len(self.seeds))
 
-    def stamp(self, stage: str, method: Method | None = None) -> Provenance:
-        """Where the results of a stage come from."""
+    def stamp(self, stage: str, method: Method | None = None, **notes: Any) -> Provenance:
+        """Where the results of a stage come from, and `notes` on them."""
         code = code_hash(*stage_modules(stage, self.scenario, type(method).__module__ if method else None))
         device = device_name(choose_device(self.device, self.precision))
-        return provenance(stage, relevant_settings(stage, self.scenario, method), code, device)
+        return provenance(stage, relevant_settings(stage, self.scenario, method), code, device, **notes)
 
 
 def read_lineage(engine: Engine, path: Path, *, first: int | None = None) -> Lineage:

@@ -46,7 +46,12 @@ def frame(table: Table, rows: list[dict[str, Any]]) -> pd.DataFrame:
 
 def cell_rows(status: Sequence[Status], work: Work, cell: Cell, **more: Tensor) -> pd.DataFrame:
     """One row a seed: how it ended, what it cost, and whatever else is known of it."""
-    numbers = {"rounds": work.rounds, "client_steps": work.client_steps, "comm_floats": work.comm_floats} | more
+    numbers = {
+        "rounds": work.rounds,
+        "counted_rounds": work.rounds,  # unless `more` has another count
+        "client_steps": work.client_steps,
+        "comm_floats": work.comm_floats,
+    } | more
     rows = [
         cell.key(seed) | {"status": status[i].value} | {name: values[i].item() for name, values in numbers.items()}
         for i, seed in enumerate(cell.seeds)
@@ -56,7 +61,7 @@ def cell_rows(status: Sequence[Status], work: Work, cell: Cell, **more: Tensor) 
 
 def answer_rows(answer: Answer, seeds: range, key: dict[str, Any]) -> list[dict[str, Any]]:
     """One row a seed of what a request cost and where it ended, for sweeps: its last evaluation is of its result."""
-    segment = answer.unlearned.segment
+    segment, counted = answer.unlearned.segment, answer.counted_rounds
     last = {evaluation.seed_row: evaluation for evaluation in segment.evaluations}
     return [
         key
@@ -64,6 +69,7 @@ def answer_rows(answer: Answer, seeds: range, key: dict[str, Any]) -> list[dict[
             "seed": seed,
             "status": segment.status[i].value,
             "rounds": int(answer.work.rounds[i]),
+            "counted_rounds": int(counted[i]),
             "client_steps": int(answer.work.client_steps[i]),
             "cut_round": int(answer.unlearned.node.round[i]),
             "retain_accuracy": last[i].retain_accuracy if i in last else None,

@@ -46,9 +46,11 @@ def run_train(block: Block, folder: Path, *, variant: str = VARIANT, method: Met
 
     The block's scenario is then the one that the method trains with.
     """
-    engine = block.engine()
+    images = block.images()
+    engine = block.engine(images)
     segment = train(engine, block.scenario, block.seeds, f"{block.name} {variant}".removesuffix(f" {VARIANT}"))
-    stamp, cell = block.stamp("train", method), Cell(block.name, variant, "target", block.seeds, 0)
+    stamp = block.stamp("train", method, images=images.counts())
+    cell = Cell(block.name, variant, "target", block.seeds, 0)
     write_segment(folder / "history.safetensors", segment, stamp)
     if method is None:  # Psi is about plain averages
         rows = _sensitivity(cell, block.scenario, segment, engine.clients.size.cpu())

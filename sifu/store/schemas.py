@@ -19,6 +19,9 @@ CELL = (
     SEED,
     Column("request", _INT, "number of the request, from 1; 0 for the training"),
 )
+_COUNTED = Column(
+    "counted_rounds", _INT, "rounds as the method's own code counts them; the same where it has no count of its own"
+)
 _CELL_KEY = tuple(column.name for column in CELL)
 
 PARTITION = Table(
@@ -43,6 +46,7 @@ CELLS = Table(
         *CELL,
         Column("status", _TEXT, "done | not_reached (at max_rounds) | diverged | refused (method does not apply)"),
         Column("rounds", _INT, "aggregation rounds"),
+        _COUNTED,
         Column("client_steps", _INT, "local optimiser steps, over all clients"),
         Column("comm_floats", _INT, "floats moved between server and clients, down and up"),
         Column("server_floats", _INT, "floats that the server must have stored for the method", nullable=True),
@@ -143,6 +147,7 @@ SCENARIO_SEARCH = Table(
 _ENDED = (
     Column("status", _TEXT, "done | not_reached (at max_rounds) | diverged"),
     Column("rounds", _INT, "aggregation rounds"),
+    _COUNTED,
     Column("client_steps", _INT, "local optimiser steps, over all clients"),
     Column("cut_round", _INT, "round that the method went back to"),
     Column(

@@ -15,7 +15,8 @@ def answer_numbers(answer: Answer, method: Method, trained: Lineage, scenario: S
     """Columns of the table `cells` by name; `trained` is the lineage before the first request. [S] each"""
     node = answer.unlearned.node
     stored = method.server_floats(_footprint(trained, scenario))
-    return {"server_floats": stored, "cut_round": node.round, "branch": node.branch} | certificate_numbers(answer)
+    places = {"server_floats": stored, "cut_round": node.round, "branch": node.branch}
+    return {"counted_rounds": answer.counted_rounds} | places | certificate_numbers(answer)
 
 
 def certificate_numbers(answer: Answer) -> dict[str, Tensor]:

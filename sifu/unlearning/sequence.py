@@ -48,7 +48,12 @@ class Answer:
     actual: tuple[Tensor, Tensor] | None = None  # (epsilon, delta) strictly counted; None: nothing is promised
     strict_psi: Tensor | None = None  # [S] strict sensitivity of the model that was perturbed
     spent: Spent | None = None  # where rounds were private: what they spend together
-    counted_rounds: Tensor | None = None  # [S] rounds as the method's own code counts them; the cost is `work`
+    own_count: Tensor | None = None  # [S] rounds as the method's own code counts them; the cost is `work`
+
+    @property
+    def counted_rounds(self) -> Tensor:
+        """Rounds as the method's own code counts them; those of the cost where it has no count of its own. [S]"""
+        return self.work.rounds if self.own_count is None else self.own_count
 
 
 def answer_requests(
@@ -96,7 +101,7 @@ def answer_request(
     returned = method.unlearn(history, request.copy(), server, keys.fold("request", number))
     unlearned = _judged(checked_answer(method, returned, lineage, server), lineage, request, rule.target)
     answer = _answer(lineage, request, unlearned, server.spent, scenario)
-    answer = replace(answer, counted_rounds=server.counted_rounds)
+    answer = replace(answer, own_count=server.counted_rounds)
     return answer, lineage.grow(unlearned.node, unlearned.segment)
 
 

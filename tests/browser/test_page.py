@@ -47,7 +47,8 @@ def write_results(root: Path) -> ReportPlan:
         for seed in range(2):
             for request in (1, 2):
                 key = {"scenario": "smoke", "variant": variant, "stop": "target", "seed": seed, "request": request}
-                cost = {"rounds": rounds + seed, "client_steps": 50 * (rounds + seed), "comm_floats": 1}
+                cost = {"rounds": rounds + seed, "counted_rounds": rounds + seed}
+                cost |= {"client_steps": 50 * (rounds + seed), "comm_floats": 1}
                 rows.append(key | {"status": "done"} | cost)
                 for subset in ("retain", "forget", "forgotten"):
                     metrics.append(key | {"metric": "accuracy", "subset": subset, "value": rounds / 200})

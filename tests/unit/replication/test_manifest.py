@@ -57,6 +57,7 @@ def test_a_manifest_has_the_seeds_of_the_tables(small_run: Path, tmp_path: Path)
     ended = {
         "status": "done",
         "rounds": 1,
+        "counted_rounds": 1,
         "client_steps": 1,
         "cut_round": 0,
         "retain_accuracy": 1.0,

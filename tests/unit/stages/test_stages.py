@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,7 +38,7 @@ from sifu.stages.report import run_report
 from sifu.stages.train import run_train
 from sifu.stages.unlearn import run_unlearn
 from sifu.stages.verify import run_verify
-from sifu.store.parquet import read_table
+from sifu.store.parquet import read_stamp, read_table
 from sifu.store.report_schemas import STATISTICS
 from sifu.store.schemas import ALPHA, CELLS, CURVES, METRICS
 from sifu.store.tensors import read_weights
@@ -144,6 +145,25 @@ def test_budgets_are_kept(results: Ran) -> None:
         allowed = limited["seed"].map(training) * 0.5
         assert (limited["client_steps"] <= allowed).all()
         assert (limited["client_steps"] > allowed - 50).all()
+
+
+def test_a_method_may_count_rounds_in_its_own_way(results: Ran, tmp_path: Path) -> None:
+    """FedEraser as released: r / dt = 2 / (2 x 5) of every past round; one round in two is calibrated in fact."""
+    method = build_method("fed_eraser_released", {}, results.scenario.certificate)
+    block = Block("smoke", results.scenario, SEEDS, results.folder("partition") / "partition.parquet", results.root)
+    paths = {"history": "history.safetensors", "training": "cells.parquet"}
+    files = {name: results.folder("train") / file for name, file in paths.items()}
+    run_unlearn(block, "fed_eraser_released", method, tmp_path, **files)
+    cells = read_table(tmp_path / "cells.parquet", CELLS).query("stop == 'target' and request == 1").set_index("seed")
+    trained = results.table("train", "cells", CELLS).set_index("seed")
+    assert (trained["counted_rounds"] == trained["rounds"]).all()
+    calibrated = -(-trained["rounds"] // 2)
+    assert (cells["rounds"] - calibrated == cells["counted_rounds"] - trained["rounds"] // 5).all()
+
+
+def test_a_training_says_how_many_images_there_were(results: Ran) -> None:
+    notes = json.loads(read_stamp(results.folder("train") / "cells.parquet")["notes"])
+    assert notes["images"] == {"train": 5000, "test": 0}
 
 
 def test_metrics_are_what_the_weights_say(results: Ran) -> None:
