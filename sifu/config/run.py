@@ -39,6 +39,9 @@ class SigmaSweep:
         default=None,
     )
     num_seeds: int | None = setting("with how many of the run's seeds, the first; null: all", at_least(1), default=None)
+    requests: int | None = setting(
+        "how many of the scenario's requests, the first; null: all", at_least(1), default=None
+    )
 
 
 @settings

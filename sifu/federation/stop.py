@@ -48,6 +48,10 @@ class Stop:
             return self
         return replace(self, max_rounds=(self.max_rounds - counted).clamp(min=0), counted=counted)
 
+    def crediting(self, done: Tensor) -> Stop:
+        """The same rule where `done` [S] rounds count towards the minimum alone."""
+        return replace(self, counted=done)
+
     def joined(self, others: Sequence[Stop]) -> Stop:
         """One rule for the seeds of all `others`, which have this one's target and minimum."""
         rounds = torch.cat([one.max_rounds for one in others])

@@ -130,7 +130,7 @@ _ALL = (
     ),
     StageSpec(
         name="sweep",
-        does="Answer every request with one method under several sigma.",
+        does="Answer requests with one method under several sigma.",
         jobs="sigma_sweep",
         tables=_schemas(sweep="SWEEP"),
         reads=("partition", "training_history", "data"),
@@ -139,6 +139,7 @@ _ALL = (
             option("--variant", _VARIANT, required=True),
             option("--sigmas", "standard deviations of the noise", nargs="+", type=float, required=True),
             option("--rounds", _MAXIMUM, type=int),
+            option("--requests", "how many requests, the first (default: all)", type=int),
             option("--seeds-end", _SEEDS_END, type=int),
         ),
         reported=("sweep",),

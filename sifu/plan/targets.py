@@ -213,7 +213,8 @@ class Targets:
         if sweep is None:
             return []
         end = ["--seeds-end", str(self.suite.seeds_end(sweep))]
-        return ["--variant", sweep.variant, "--sigmas", *map(str, sweep.values), *end, *_rounds_option(sweep.rounds)]
+        limits = [*_count_option("--rounds", sweep.rounds), *_count_option("--requests", sweep.requests)]
+        return ["--variant", sweep.variant, "--sigmas", *map(str, sweep.values), *end, *limits]
 
     def _set_options(self, job: Job) -> list[str]:
         sets = self.run.request_sets
@@ -224,7 +225,8 @@ class Targets:
 
     def _change_options(self, job: Job) -> list[str]:
         sweep, change = self.run.alpha_sweep, self.suite.changes[job.part].change
-        return ["--name", job.part, "--change", _json(change), *_rounds_option(sweep.rounds if sweep else None)]
+        limit = _count_option("--rounds", sweep.rounds if sweep else None)
+        return ["--name", job.part, "--change", _json(change), *limit]
 
     def _scenario_search(self, job: Job) -> ScenarioSearch:
         return self.suite.scenario_searches[job.scenario, job.part]
@@ -296,5 +298,5 @@ def _variant_option(job: Job) -> list[str]:
     return ["--variant", job.part]
 
 
-def _rounds_option(rounds: int | None) -> list[str]:
-    return ["--rounds", str(rounds)] if rounds else []
+def _count_option(flag: str, count: int | None) -> list[str]:
+    return [flag, str(count)] if count else []

@@ -1,4 +1,4 @@
-"""sweep: a training's history and one method under several sigma -> rounds and accuracies after each request."""
+"""sweep: a training's history and one method under several sigma -> rounds and accuracies after requests."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ def command(call: StageCall) -> None:
     """`python -m sifu sweep`."""
     name, rounds = call.options.variant, call.options.rounds
     refuse_below_one("--rounds", rounds)
+    refuse_below_one("--requests", call.options.requests)
     block, variant = call.first_seeds(), call.variant(name)
     block = replace(block, scenario=limited(block.scenario, rounds))
     methods = {}
@@ -38,14 +39,22 @@ def command(call: StageCall) -> None:
     if any(isinstance(method, OwnTraining) for method in methods.values()):
         raise ConfigError("--variant", name, "a variant that starts from the scenario's own training")
     with call.at_work(block) as (block, folder):
-        run_sweep(block, name, methods, folder, history=call.history())
+        run_sweep(block, name, methods, folder, history=call.history(), requests=call.options.requests)
 
 
-def run_sweep(block: Block, variant: str, methods: Mapping[float, Method], folder: Path, *, history: Path) -> None:
-    """Writes `folder`/sweep.parquet: all requests, to the target, with the variant's method under each sigma."""
+def run_sweep(
+    block: Block,
+    variant: str,
+    methods: Mapping[float, Method],
+    folder: Path,
+    *,
+    history: Path,
+    requests: int | None = None,
+) -> None:
+    """Writes `folder`/sweep.parquet: the first `requests` requests (None: all), to the target, under each sigma."""
     trained = read_lineage(block.engine(), history, first=len(block.seeds))
     keys = Keys.of(block.seeds, trained.engine.clients.images.device)
-    forget = draw_requests(block.scenario, keys)
+    forget = draw_requests(block.scenario, keys)[:requests]
     rule, stream = target_rule(block.scenario), keys.fold("unlearn")
 
     def task(sigma: float, method: Method) -> Callable[[Runner], Rows]:

@@ -161,7 +161,7 @@ _ENDED = (
 
 SWEEP = Table(
     "sweep",
-    "a method with several values of sigma, recovered to the target after each request",
+    "a method with several values of sigma, recovered to the target after each of the requests that were swept",
     ("scenario", "variant", "sigma", "seed", "request"),
     (
         *CELL[:2],

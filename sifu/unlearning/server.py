@@ -62,8 +62,10 @@ class Server:
     ) -> Segment:
         """FedAvg on the remaining clients from `start` [S, P], for `at_most` [S] rounds if that is given.
 
-        `counted` [S]: as how many rounds the method counts what it asked before. They count towards the minimum and
-        the maximum of the stop rule, and in `counted_rounds`; never in the cost.
+        What was asked before, such as a calibration, counts towards the minimum of the stop rule, so that a model
+        which meets the target by then is not trained any more; the maximum is one of recovery alone.
+        `counted` [S]: as how many rounds the method's own code counts what it asked before. They count towards the
+        minimum and the maximum of the stop rule, and in `counted_rounds`; never in the cost.
         """
         self._refuse_others(start, "recover")
         stop = self._stop.after(self._spent.client_steps)
@@ -71,7 +73,7 @@ class Server:
             rounds = stop.max_rounds.minimum(at_most)
             stop = Stop(stop.target, stop.min_rounds, rounds, schedule=stop.schedule)
         if counted is None:
-            return self._train(start, keys, stop)
+            return self._train(start, keys, stop.crediting(self._spent.rounds))
         segment = self._train(start, keys, stop.counting(counted))
         self._counted = counted + segment.rounds
         return segment

@@ -9,8 +9,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from sifu.config.federation import Target
 from sifu.contract.world import SCENARIO, World, masks
 from sifu.core.keys import Keys
+from sifu.core.types import Status
 from sifu.federation.segment import Segment
 from sifu.federation.stop import Stop
 from sifu.methods.fed_accum import FedAccum
@@ -185,6 +187,29 @@ def test_calibration_stops_when_the_budget_is_spent() -> None:
     grown = world.lineage.grow(found.node, found.segment)
     walked = [past for past in grown.retained(1) if past.branch == 0]
     assert int(sum(past.happened[1] for past in walked)) == int(found.node.round[1])
+
+
+@pytest.mark.parametrize(("least", "rounds"), [(5, 0), (7, 0), (9, 2)])
+def test_calibration_counts_towards_the_minimum(least: int, rounds: int) -> None:
+    """Seven rounds of calibration, and a target that any model meets: recovery only adds what is left to the minimum.
+
+    FedAccum asks no client before recovery, so that it takes the whole minimum.
+    """
+    world = World.make()
+    stop = Stop.at_target(Target(accuracy=1e-9, min_rounds=least, max_rounds=20), 3)
+    for method, expected in ((EVERY_ROUND, rounds), (FedAccum(), least)):
+        request, server = server_for(world, nobody(world), stop)
+        found = unlearn(method, world.lineage, request, server, Keys.of(world.seeds)).segment
+        assert found.rounds.tolist() == [expected] * 3
+        assert found.status == (Status.DONE,) * 3
+
+
+def test_calibration_does_not_count_towards_the_maximum() -> None:
+    world = World.make()
+    request, server = server_for(world, nobody(world), Stop(2.0, 0, torch.full((3,), 3)))  # no model reaches 200%
+    found = unlearn(EVERY_ROUND, world.lineage, request, server, Keys.of(world.seeds)).segment
+    assert found.rounds.tolist() == [3, 3, 3]
+    assert server.spent.rounds.tolist() == [10, 10, 10]
 
 
 def test_a_later_request_walks_training_and_recovery() -> None:

@@ -75,6 +75,14 @@ def test_a_method_of_several_in_one_job_makes_it_stale(stage: str) -> None:
         assert one.settings(stage)(job) != other.settings(stage)(job)
 
 
+def test_a_sweep_of_the_first_request_says_so() -> None:
+    job, values = Job("smoke", "s000-001"), ["--variant", "sifu", "--sigmas", "0.1", "--seeds-end", "2"]
+    sweep = {"scenarios": ["smoke"], "variant": "sifu", "values": [0.1]}
+    assert targets(sigma_sweep=sweep)._options("sweep", job) == values
+    first = targets(sigma_sweep=sweep | {"rounds": 9, "requests": 1})
+    assert first._options("sweep", job) == [*values, "--rounds", "9", "--requests", "1"]
+
+
 def test_switching_downloads_on_makes_nothing_stale() -> None:
     job = Job("smoke", "s000-001")
     for ask in ("settings", "options"):

@@ -128,6 +128,16 @@ def test_a_sweep_ends_at_its_limits(made: Made, tmp_path: Path) -> None:
     assert own["retain_accuracy"].between(0, 1).all()
 
 
+def test_the_first_requests_alone_are_the_same_rows(made: Made, tmp_path: Path) -> None:
+    method = build_method("sifu", {}, made.scenario.certificate)
+    for folder, requests in ((tmp_path / "all", None), (tmp_path / "many", 9), (tmp_path / "first", 1)):
+        run_sweep(made.short, "sifu", {0.05: method}, folder, history=made.history, requests=requests)
+    whole, many, first = (read_table(tmp_path / way / "sweep.parquet", SWEEP) for way in ("all", "many", "first"))
+    pd.testing.assert_frame_equal(whole, many, check_exact=True)
+    same = whole[whole["request"] == 1].reset_index(drop=True)
+    pd.testing.assert_frame_equal(same, first, check_exact=True)
+
+
 @pytest.mark.parametrize("size", [2, pytest.param(4, marks=pytest.mark.long)])
 def test_packed_tables_are_the_same(made: Made, tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """sigma values, and methods and sets that share a training, in one batch: as one after another, to the last bit."""
@@ -185,14 +195,20 @@ def test_the_commands_write_their_tables(made: Made, tmp_path: Path, capsys: pyt
         target = tmp_path / stage / "smoke_backdoor" / "s000-001"
         target.parent.mkdir(parents=True)
         target.symlink_to(folder)
-    assert main(["sweep", "--variant", "sifu", "--sigmas", "0.05", "9.0", "--rounds", "3", *options]) == 0
+    assert (
+        main(["sweep", "--variant", "sifu", "--sigmas", "0.05", "9.0", "--rounds", "3", "--requests", "1", *options])
+        == 0
+    )
     assert main(["request_sets", "--variants", "scratch", "--count", "1", *options]) == 0
     swept = read_table(tmp_path / "sweep" / "smoke_backdoor" / "s000-001" / "sweep.parquet", SWEEP)
     assert set(swept.loc[swept["status"] == "not_reached", "rounds"]) == {3}  # such noise is not undone in 3 rounds
+    assert set(swept["request"]) == {1}
     assert (tmp_path / "request_sets" / "smoke_backdoor" / "s000-001" / "request_sets.parquet").exists()
     capsys.readouterr()
     assert main(["sweep", "--variant", "dp_released", "--sigmas", "0.05", *options]) == 2
     assert "starts from the scenario's own training" in capsys.readouterr().err
+    assert main(["sweep", "--variant", "sifu", "--sigmas", "0.05", "--requests", "0", *options]) == 2
+    assert "--requests: 0 is refused" in capsys.readouterr().err
 
 
 def test_together_the_clients_of_a_request_are_certain(checks: pd.DataFrame) -> None:
