@@ -11,6 +11,7 @@ from sifu.config.fields import at_least, setting, settings
 from sifu.errors import ConfigError
 
 FIRST_SEED = 1_000_000  # far from the reported seeds
+_TRAININGS = 2  # rounds of a value, in trainings: one that takes longer is of no use, as training again is faster
 
 
 class _OwnSeeds:
@@ -33,16 +34,30 @@ class Search(_OwnSeeds):
     A method with its own training is trained with each value; any other method starts from the scenario's training and
     answers the first request. Values with which a seed diverges rank last. Among the others, the best one reaches the
     target on most seeds, then in the fewest client steps, calibration included; if none reaches it, the most accurate
-    one is best. Forgetting does not count: no method is tuned on the measure that it is judged by.
+    one is best. Client steps are also the unit that methods are judged by. Forgetting does not count: no method is
+    tuned on the measure that it is judged by.
+
+    By default, a value has twice the rounds that the scenario's longest training with these seeds takes, at most the
+    scenario's maximum. So no value fails because it had fewer rounds than training again takes, and a value that never
+    reaches the target ends after a known time. The training is that of the search's seeds, never of reported ones.
     """
 
     grid: dict[str, Any] = setting("settings of the method, each with a list of values; every combination is tried")
-    rounds: int = setting("maximum rounds of a training or recovery", at_least(1), default=500)
+    rounds: int | None = setting(
+        "maximum rounds of a training or recovery; null: twice those of the scenario's longest training with these "
+        "seeds",
+        at_least(1),
+        default=None,
+    )
     num_seeds: int = setting("how many seeds", at_least(1), default=2)
     first_seed: int = setting("the first seed; none of the reported seeds may be used", at_least(0), default=FIRST_SEED)
 
     def refuse(self) -> None:
         refuse_grid(self.grid)
+
+    def limit(self, longest: int) -> int:
+        """Maximum rounds of a value, where the scenario's longest training with these seeds took `longest`."""
+        return _TRAININGS * longest if self.rounds is None else self.rounds
 
 
 @settings

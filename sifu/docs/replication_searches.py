@@ -16,10 +16,13 @@ _CLIP = {"mnist": 0.5, "fashionmnist": 0.5, "cifar10": 0.2, "cifar100": 0.2, "ce
 _ERASER = "2, 0.5"  # dt and r of FedEraser's own paper
 _METHODS = """\
 These settings of methods were searched on seeds that are not reported: C of DP-FedAvg, for which the SIFU paper has a
-value for each dataset, and FedEraser's dt and r (`every`, `calibration`), for which it has none.
-- Budget of each value: {budgets} to recover in. FedEraser's calibration comes before, and is longer the smaller dt is.
-- Choice: no seed diverges; then most seeds reach the target; then the fewest client steps. Where no value reaches the
-  target, the most accurate one. How well a value forgets does not count.
+value for each dataset; the rounds T (`rounds`) that the noise of DP-FedAvg, accounted, pays for, half of them for the
+training; and FedEraser's dt and r (`every`, `calibration`), for which the paper has none.
+- Budget of each value: {budgets} to train or to recover in. FedEraser's calibration comes before, and is longer the
+  smaller dt is.
+- Choice: no seed diverges; then most seeds reach the target; then the fewest client steps, calibration included: the
+  unit that methods are judged by, too. Where no value reaches the target, the most accurate one. How well a value
+  forgets does not count. The column `chosen` says which of the two decided.
 - Scenarios with marks take the values of their dataset.
 - `published`: C of the SIFU paper, dt and r of FedEraser's own paper.
 """
@@ -81,7 +84,8 @@ def _budget(search: dict[str, Any]) -> str:
     values = 1
     for tried in search["grid"].values():
         values *= len(tried)
-    return f"{values} values, {search['num_seeds']} seeds, {search['rounds']} rounds"
+    limit = "twice the rounds of the longest training" if search["rounds"] is None else f"{search['rounds']} rounds"
+    return f"{values} values, {search['num_seeds']} seeds, {limit}"
 
 
 def _otherwise(trials: pd.DataFrame, titles: dict[str, str]) -> str:
@@ -103,7 +107,7 @@ def _tried(trials: pd.DataFrame, labels: dict[str, str]) -> list[str]:
     names = trials.drop_duplicates(["scenario", "variant", "place"]).sort_values(["scenario", "variant", "place"])
     rows = zip(names["scenario"], names["variant"], names["setting"], names["value"], strict=True)
     table = table.assign(published=["yes" if _published(*row) else "" for row in rows])
-    chosen, every = (markdown(part, "").lstrip() for part in (table[table["chosen"] == "yes"], table))
+    chosen, every = (markdown(part, "").lstrip() for part in (table[table["chosen"] != ""], table))
     return [chosen, f"<details><summary>All {len(table)} values</summary>\n", every, "</details>\n"]
 
 

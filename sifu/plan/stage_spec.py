@@ -70,7 +70,7 @@ _ALL = (
         does="Try values of a method's settings on seeds of their own.",
         jobs="searches",
         tables=_schemas(search="SEARCH"),
-        reads=("partition", "search_history", "data"),
+        reads=("partition", "search_history", "search_training", "data"),
         settings=(*_TRAIN, "requests"),
         options=(option("--variant", f"{_VARIANT}, with a `search`", required=True),),
         reported=("search",),

@@ -116,6 +116,11 @@ class Targets:
         """The training that a search starts from; nothing where the method is trained with every value."""
         return [] if self.suite.own_training(job.part) else self._training_history(job)
 
+    def _search_training(self, job: Job) -> Files:
+        """The cells of the training that limits a search's rounds; nothing where the search has a limit of its own."""
+        search = self.suite.variants[job.part].search
+        return self._training(job) if search is not None and search.rounds is None else []
+
     def _weights(self, job: Job) -> list[str]:
         """The unlearned weights of every variant of a block."""
         jobs = [job._replace(part=name) for name in self.suite.variants_of(job.scenario)]

@@ -56,8 +56,13 @@ def certificates(statistics: pd.DataFrame, labels: dict[str, str]) -> pd.DataFra
 
 
 def searches(trials: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
-    """Every value that was tried: how many seeds reached the target, in how many rounds, how accurate they ended."""
+    """Every value that was tried: how many seeds reached the target, in how many rounds, how accurate they ended.
+
+    `chosen` says by which unit: client steps, or accuracy where no value reached the target.
+    """
     rows = []
+    done = trials[trials["status"] == "done"]
+    reached = set(zip(done["scenario"], done["variant"], strict=True))
     for (scenario, variant, _), group in trials.groupby(["scenario", "variant", "place"]):
         rows.append(
             {
@@ -69,11 +74,14 @@ def searches(trials: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
                 "rounds": _cost(group, "rounds"),
                 "client steps": _cost(group, "client_steps"),
                 "accuracy": f"{group['accuracy'].mean():.3f}",
-                "chosen": "yes" if group["chosen"].all() else "",
+                "chosen": _CHOSEN_BY[(scenario, variant) in reached] if group["chosen"].all() else "",
             }
         )
     columns = ["scenario", "method", "setting", "value", "target met", "rounds", "client steps", "accuracy", "chosen"]
     return pd.DataFrame(rows, columns=columns)
+
+
+_CHOSEN_BY = {True: "by client steps", False: "by accuracy"}  # whether any value reached the target
 
 
 def _cost(trials: pd.DataFrame, column: str) -> str:

@@ -23,8 +23,8 @@ from sifu.stages.call import StageCall
 from sifu.stages.choice import best_trial
 from sifu.stages.rows import frame
 from sifu.stages.train import train
-from sifu.store.parquet import write_table
-from sifu.store.schemas import SEARCH
+from sifu.store.parquet import read_table, write_table
+from sifu.store.schemas import CELLS, SEARCH
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Method, OwnTraining
 from sifu.unlearning.request import draw_requests
@@ -42,21 +42,31 @@ def command(call: StageCall) -> None:
     tried = trials(variant.search.grid).items()
     methods = {text: method_of(name, variant, call.scenario, values) for text, values in tried}
     with call.at_work(call.block, name) as (block, folder):
-        run_search(block, name, variant.search, methods, folder, history=call.history())
+        training = call.folder(stage="train") / "cells.parquet"
+        run_search(block, name, variant.search, methods, folder, history=call.history(), training=training)
 
 
 def run_search(
-    block: Block, variant: str, search: Search, methods: Mapping[str, Method], folder: Path, *, history: Path
+    block: Block,
+    variant: str,
+    search: Search,
+    methods: Mapping[str, Method],
+    folder: Path,
+    *,
+    history: Path,
+    training: Path,
 ) -> None:
     """Writes `folder`/search.parquet: each of `methods`, one a value, on the block's seeds.
 
     `history` is the scenario's training with these seeds; a method with a training of its own does not read it.
+    `training` holds its cells, which limit the values' rounds; a search with `rounds` of its own does not read them.
     """
-    engine = block.engine()
+    engine, limit = block.engine(), _limit(search, training)
     if all(isinstance(method, OwnTraining) for method in methods.values()):
-        found = [_trained(engine, block, method, search, text) for text, method in methods.items()]
+        name = f"{block.name} {setting_name(search.grid)}"
+        found = [_trained(engine, block, method, limit, f"{name} = {text}") for text, method in methods.items()]
     else:
-        found = _answered(read_lineage(engine, history), block, list(methods.values()), search, variant)
+        found = _answered(read_lineage(engine, history), block, list(methods.values()), limit, variant)
     tried = zip(methods, found, strict=True)
     rows = [{"place": n, "value": text} | row for n, (text, part) in enumerate(tried) for row in part]
     table = frame(SEARCH, rows).assign(scenario=block.name, variant=variant, setting=setting_name(search.grid))
@@ -64,18 +74,23 @@ def run_search(
     write_table(folder / "search.parquet", SEARCH, table, block.stamp("search", next(iter(methods.values()))))
 
 
-def _trained(engine: Engine, block: Block, method: Method, search: Search, text: str) -> Rows:
-    """One value of a method with a training of its own: that training."""
+def _limit(search: Search, training: Path) -> int:
+    """Maximum rounds of a value."""
+    return search.limit(0 if search.rounds is not None else int(read_table(training, CELLS)["rounds"].max()))
+
+
+def _trained(engine: Engine, block: Block, method: Method, limit: int, name: str) -> Rows:
+    """One value of a method with a training of its own: that training, with its progress shown under `name`."""
     assert isinstance(method, OwnTraining)
-    scenario = limited(method.training(block.scenario), search.rounds)
+    scenario = limited(method.training(block.scenario), limit)
     engine = replace(engine, federation=scenario.federation)
-    segment = train(engine, scenario, block.seeds, f"{block.name} {setting_name(search.grid)} = {text}")
+    segment = train(engine, scenario, block.seeds, name)
     return _rows(engine, block.seeds, segment, count_work(segment, scenario.federation.local_steps))
 
 
-def _answered(lineage: Lineage, block: Block, methods: list[Method], search: Search, variant: str) -> list[Rows]:
+def _answered(lineage: Lineage, block: Block, methods: list[Method], limit: int, variant: str) -> list[Rows]:
     """All values of a method that starts from the scenario's training: the answers to the first request."""
-    scenario = limited(block.scenario, search.rounds)
+    scenario = limited(block.scenario, limit)
 
     def task(method: Method) -> Callable[[Runner], Rows]:
         def work(run: Runner) -> Rows:  # rows, not answers: those would hold their histories until the end

@@ -77,6 +77,8 @@ def test_a_trial_that_was_stopped_does_not_look_cheap() -> None:
     found = searches(trials, {})
     assert found["rounds"].tolist() == ["11", ">= 11"]
     assert found["client steps"].tolist() == ["100", ">= 100"]
+    assert found["chosen"].tolist() == ["by client steps", ""]
+    assert searches(trials.assign(status="not_reached"), {})["chosen"].tolist() == ["by accuracy", ""]
     whole = scenario_searches(trials.assign(training_rounds=7, used=True))
     assert whole[["rounds", "recovery"]].to_numpy().tolist() == [["7", "11"], [">= 7", ">= 11"]]
 

@@ -16,6 +16,7 @@ from sifu.errors import ConfigError, StoreError
 from sifu.methods.dp_fedavg import DpFedAvg
 from sifu.methods.fed_eraser import FedEraser
 from sifu.plan.load import load_scenario, load_suite, read_yaml
+from sifu.plan.targets import Targets
 from sifu.plan.variants import method_of
 from sifu.report.tables import searches
 from sifu.stages.block import Block
@@ -24,7 +25,8 @@ from sifu.stages.partition import run_partition
 from sifu.stages.search import run_search
 from sifu.stages.train import run_train
 from sifu.stages.unlearn import run_unlearn
-from sifu.store.parquet import read_stamp, read_table
+from sifu.store.parquet import read_stamp, read_table, write_table
+from sifu.store.provenance import provenance
 from sifu.store.schemas import CELLS, SEARCH
 from sifu.unlearning.method import Method
 from tests.conftest import REPO
@@ -77,7 +79,8 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run_partition("smoke", scenario, seeds, root, data_root=root)
     block = Block("smoke", scenario, seeds, root / "partition.parquet", root)
     assert VARIANT.search is not None
-    run_search(block, "dp", VARIANT.search, methods_of(VARIANT, scenario), root, history=root / "none")
+    none = root / "none"
+    run_search(block, "dp", VARIANT.search, methods_of(VARIANT, scenario), root, history=none, training=none)
     return root / "search.parquet"
 
 
@@ -101,15 +104,12 @@ def test_every_value_is_tried_with_the_same_budget_and_stored(searched: Path) ->
 
 def test_what_was_searched_is_shown_to_people(searched: Path) -> None:
     shown = searches(read_table(searched, SEARCH), {"dp": "DP-FedAvg"})
-    assert shown["chosen"].tolist() == ["", "yes"]
+    assert shown["chosen"].tolist() == ["", "by accuracy"]
     assert shown["target met"].tolist() == ["0 of 2", "0 of 2"]
     assert shown["client steps"].tolist() == [">= 300", ">= 300"]  # 6 rounds of 10 clients and 5 steps
 
 
 def test_a_table_without_a_choice_is_refused(searched: Path, tmp_path: Path) -> None:
-    from sifu.store.parquet import write_table
-    from sifu.store.provenance import provenance
-
     table = read_table(searched, SEARCH).assign(chosen=False)
     write_table(tmp_path / "search.parquet", SEARCH, table, provenance("search", {}, "0", "cpu"))
     assert VARIANT.search is not None
@@ -182,7 +182,7 @@ def test_a_search_ends_with_the_rounds_that_are_paid_for(searched: Path, tmp_pat
     block = Block("smoke", scenario, range(50, 52), searched.with_name("partition.parquet"), tmp_path)
     assert variant.search is not None
     methods = {"0.1": method_of("dp", variant, scenario, {"clip": 0.1})}
-    run_search(block, "dp", variant.search, methods, tmp_path, history=tmp_path / "none")
+    run_search(block, "dp", variant.search, methods, tmp_path, history=tmp_path, training=tmp_path)
     assert set(read_table(tmp_path / "search.parquet", SEARCH)["rounds"]) == {4}
 
 
@@ -205,9 +205,9 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Block:
 def search_eraser(block: Block, folder: Path, **changes: object) -> pd.DataFrame:
     search = replace(ERASER.search, **changes)  # type: ignore[type-var]
     assert search is not None
-    history = block.partition.with_name("history.safetensors")
+    history, training = (block.partition.with_name(name) for name in ("history.safetensors", "cells.parquet"))
     methods = methods_of(replace(ERASER, search=search), block.scenario)
-    run_search(block, "e", search, methods, folder, history=history)
+    run_search(block, "e", search, methods, folder, history=history, training=training)
     return read_table(folder / "search.parquet", SEARCH)
 
 
@@ -230,10 +230,31 @@ def test_a_method_without_a_training_answers_the_first_request(trained: Block, t
 
 
 def test_recovery_ends_with_the_searchs_rounds(trained: Block, tmp_path: Path) -> None:
-    """3 rounds of recovery; those of calibration come on top: of T trained rounds every 5th, but for the first."""
-    table = search_eraser(trained, tmp_path, grid={"every": [5]}, rounds=3)
+    """1 round of recovery; those of calibration come on top: of T trained rounds every 5th, but for the first."""
+    table = search_eraser(trained, tmp_path, grid={"every": [5]}, rounds=1)
     rounds = read_table(trained.partition.with_name("cells.parquet"), CELLS)["rounds"]
-    assert table["rounds"].tolist() == [3 + (int(count) - 1) // 5 for count in rounds]
+    assert table["rounds"].tolist() == [1 + (int(count) - 1) // 5 for count in rounds]
+
+
+def test_without_a_limit_of_its_own_a_value_has_twice_the_trainings_rounds(trained: Block, tmp_path: Path) -> None:
+    """Trainings of 11 and 13 rounds allow 26. With C = 1e-9 nothing is learnt, so that all of them are spent."""
+    training = trained.partition.with_name("cells.parquet")
+    cells = read_table(training, CELLS).assign(rounds=[11, 13])
+    write_table(tmp_path / "cells.parquet", CELLS, cells, provenance("train", {}, "0", "cpu"))
+    search = Search(grid={"clip": [1e-9]}, first_seed=50)
+    methods = methods_of(replace(VARIANT, search=search), trained.scenario)
+    run_search(trained, "dp", search, methods, tmp_path, history=tmp_path, training=tmp_path / "cells.parquet")
+    assert set(read_table(tmp_path / "search.parquet", SEARCH)["rounds"]) == {26}
+    assert search.limit(10_000) == 20_000  # `limited` keeps the scenario's own maximum
+    assert replace(search, rounds=7).limit(10_000) == 7
+
+
+def test_only_a_search_without_a_limit_waits_for_the_training() -> None:
+    raw = read_yaml(REPO / "config" / "smoke.yaml") | {"variants": ["scratch", "dp_smoke", "dp_accounted"]}
+    asked = Targets(load_suite(raw, REPO / "config", {}), Path("data"))
+    found = {job.part: asked.inputs("search")(job)["search_training"] for job in asked.suite.jobs["search"]}
+    assert found["dp_smoke"] == []
+    assert found["dp_accounted"] == "results/smoke/train/smoke/s1000000-1000001/cells.parquet"
 
 
 @pytest.mark.parametrize("size", [4, pytest.param(2, marks=pytest.mark.long)])
@@ -246,19 +267,19 @@ def test_values_in_one_batch_are_those_alone(
 
 
 def test_the_papers_searches_have_equal_budgets(data_root: Path) -> None:
-    """10 values (of nets there are fewer), 2 seeds, 500 rounds; FedEraser's dt = 2 and r = 0.5 among them."""
+    """10 values, 2 seeds, twice the training's rounds; FedEraser's dt = 2 and r = 0.5 among them."""
     raw = read_yaml(REPO / "config" / "paper.yaml")
     suite = load_suite(raw, REPO / "config", {"SIFU_DATA_ROOT": str(data_root)})
     found = {name: variant.search for name, variant in suite.variants.items() if variant.search is not None}
     assert set(found) == {
         *("dp_released", "dp_accounted"),
-        *("fed_eraser_searched", "fed_eraser_layers_searched", "fed_eraser_released_searched"),
+        *("fed_eraser_searched", "fed_eraser_layers_searched"),
     }
     for name, search in found.items():
-        assert (len(trials(search.grid)), search.num_seeds, search.rounds) == (10, 2, 500)
+        assert (len(trials(search.grid)), search.num_seeds, search.rounds) == (10, 2, None)
         assert "eraser" not in name or "2, 0.5" in trials(search.grid)
     budgets = {(s.name, len(trials(s.grid)), s.num_seeds, s.rounds) for s in suite.run.scenario_searches}
-    assert budgets == {("clip", 10, 2, 2000), ("model", 5, 2, 2000)}
+    assert budgets == {("clip", 10, 2, 3000)}
 
 
 @pytest.mark.long
@@ -272,6 +293,7 @@ def test_the_default_config_has_the_values_that_its_searches_find(stored: str, s
     assert search is not None
     usual = ["--scenario", "mnist_embedded", "--config", str(REPO / "config"), "--results", str(tmp_path)]
     assert main(["partition", "--block", search.block, *usual]) == 0
+    assert main(["train", "--block", search.block, "--device", "cpu", *usual]) == 0
     assert main(["search", "--variant", searched, "--block", search.block, "--device", "cpu", *usual]) == 0
     folder = tmp_path / "search" / "mnist_embedded" / searched / search.block
     own = variants[searched].settings or {}
