@@ -14,12 +14,11 @@ from sifu.errors import StoreError
 from sifu.federation.checkpoint import Checkpoints
 from sifu.federation.exactness import repeats_exactly, snapshot_interval
 from sifu.federation.recorder import Recorder
+from sifu.federation.replay_check import NOT_THE_SAME, refuse_other_updates
 from sifu.federation.rounds import Round, Rounds
 from sifu.federation.segment import Segment
 from sifu.federation.stop import Stop
 from sifu.federation.training import Progress, Training
-
-_REPLAY_TOLERANCE = 1e-2  # of the updates' norms: other data differ by more, a GPU's rounding by less
 
 
 @dataclass(frozen=True)
@@ -90,16 +89,6 @@ class Engine(Rounds):
         result = self.round(weights, rows, numbers, available, Keys(state))
         recorded, width = segment.trace.cohort[seeds, rounds], result.cohort.shape[1]
         if not torch.equal(result.cohort.cpu(), recorded[:, :width]) or bool((recorded[:, width:] >= 0).any()):
-            raise StoreError(_NOT_THE_SAME)
+            raise StoreError(NOT_THE_SAME)
         refuse_other_updates(weights, result.local, segment.trace.update_norm[seeds, rounds, :width])
         return result
-
-
-_NOT_THE_SAME = "the history was not made with these clients and keys: its rounds differ on replay"
-
-
-def refuse_other_updates(weights: Tensor, local: Tensor, recorded: Tensor) -> None:
-    """Refuse clients' weights `local` [R, m, P] whose distance from `weights` [R, P] is not as recorded [R, m]."""
-    moved = (local - weights.unsqueeze(1)).norm(dim=-1).cpu()  # [R, m]
-    if not torch.allclose(moved, recorded, rtol=_REPLAY_TOLERANCE, atol=_REPLAY_TOLERANCE):
-        raise StoreError(_NOT_THE_SAME)

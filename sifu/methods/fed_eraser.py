@@ -64,14 +64,16 @@ class FedEraser(Method):
 
     def _rescale(self, server: Server, model: Tensor, local: Tensor, past: PastRound) -> Tensor:
         """Clients' weights `local` [S, m, P] whose updates from `model` [S, P] have the lengths of the past."""
+        from sifu.hardware.upload import upload
+
         if self.length == "none":
             return local
         update = local - model.unsqueeze(1)
         own = server.layer_norms(update)  # [S, m, layers]
         if self.length == "client":
-            factor = (past.norm.to(own.device) / own.norm(dim=-1)).unsqueeze(-1)
+            factor = (upload(past.norm, own.device) / own.norm(dim=-1)).unsqueeze(-1)
         else:
-            factor = server.spread_layers(past.layer_norm.to(own.device) / own)  # [S, m, P]
+            factor = server.spread_layers(upload(past.layer_norm, own.device) / own)  # [S, m, P]
         # an update of nothing has no direction: it stays; with a factor of 1 every bit stays
         return local + (factor.nan_to_num(nan=1.0, posinf=1.0) - 1.0) * update
 

@@ -25,9 +25,11 @@ from sifu.certificate.sensitivity import (
     spread_clients,
 )
 from sifu.errors import SifuError
-from sifu.federation.engine import Engine, refuse_other_updates
+from sifu.federation.engine import Engine
+from sifu.federation.replay_check import ReplayCheck
 from sifu.federation.rounds import Round
 from sifu.federation.segment import Segment
+from sifu.hardware.upload import upload
 from sifu.unlearning.node import Node
 from sifu.unlearning.past_round import PastRound, train_again
 from sifu.unlearning.released_cut import ReleasedCut, released_cut
@@ -159,25 +161,27 @@ class Lineage:
         it began with [S, P], and the mean of their updates [S, P].
 
         A server would have stored the updates; here they are trained again, and cached while there is room. Where the
-        next model is kept as a snapshot, the forgotten clients are not trained at all.
+        next model is kept as a snapshot, the forgotten clients are not trained at all. The host waits for a GPU only
+        once in many rounds: other data than the history's are noticed by the end of the branch, not in the round.
         """
         segment, kept = self.segments[branch], self.kept[branch]
-        weights = segment.start.to(self.start.device)
+        weights, check = segment.start.to(self.start.device), ReplayCheck()
         for number in range(int(kept.max())):
             past = PastRound.of(segment, branch, number, kept)
             snapshot = segment.snapshot_after(number)
             if snapshot is None:
-                result = self.cache.round(segment, number, past.cohort, partial(self._train, weights, past))
+                result = self.cache.round(segment, number, past.cohort, partial(self._train, weights, past, check))
             else:
-                result = self._train(weights, past.only(remain))
+                result = self._train(weights, past.only(remain), check)
             mine = past.hide(~remain) if snapshot is None else past.only(remain)
-            mean = self.engine.weighted_mean(weights, result.local, mine.cohort.to(weights.device))
+            mean = self.engine.weighted_mean(weights, result.local, upload(mine.cohort, weights.device))
             yield mine, weights, mean - weights
-            happened = past.happened.to(weights.device)[:, None]  # [S, 1]
             if snapshot is None:
                 weights = result.weights
             else:
-                weights = torch.where(happened, snapshot.to(weights.device), weights)
+                happened = upload(past.happened, weights.device)[:, None]  # [S, 1]
+                weights = torch.where(happened, upload(snapshot, weights.device), weights)
+        check.finish()
 
     def accumulated(self, remain: Tensor, every: int) -> Tensor:
         """theta_0^0 plus the mean updates of `remain` [S, C] in one round in `every` of each branch. [S, P]
@@ -211,11 +215,14 @@ class Lineage:
         local = self._train(weights, past).local
         return self.engine.weighted_mean(weights, local, past.cohort.to(weights.device))
 
-    def _train(self, weights: Tensor, past: PastRound) -> Round:
-        """Train a past round again, or some of its clients; each must move as far as it did then."""
+    def _train(self, weights: Tensor, past: PastRound, check: ReplayCheck | None = None) -> Round:
+        """Train a past round again, or some of its clients; each must move as far as it did then.
+
+        `check` compares that later, with those of other rounds; None: at once.
+        """
         result, rows = train_again(self.engine, weights, past), past.rows  # other rows may hold NaN
-        at = rows.to(weights.device)
-        refuse_other_updates(weights[at], result.local[at], past.norm.where(past.cohort >= 0, 0.0)[rows])
+        at, recorded = upload(rows, weights.device), past.norm.where(past.cohort >= 0, 0.0)[rows]
+        (check or ReplayCheck(rounds=1)).add(weights[at], result.local[at], recorded)
         return result
 
     def last_at_most(self, values: Psi, limit: Tensor | float) -> Node:

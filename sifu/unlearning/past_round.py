@@ -11,6 +11,7 @@ from sifu.core.keys import Keys
 from sifu.federation.engine import Engine
 from sifu.federation.rounds import Round
 from sifu.federation.segment import Segment
+from sifu.hardware.upload import upload
 
 
 @dataclass(frozen=True)
@@ -77,10 +78,10 @@ def train_again(engine: Engine, weights: Tensor, past: PastRound, local_steps: i
     """
     rows, numbers = past.rows, torch.zeros(len(weights), dtype=torch.int64) + past.number
     parts = (rows, numbers[rows], past.cohort[rows], past.key_state[rows])
-    at, numbers, cohort, state = (part.to(weights.device) for part in parts)
+    at, numbers, cohort, state = (upload(part, weights.device) for part in parts)
     if len(rows) == len(weights):
         return engine.train_cohort(weights, at, numbers, cohort, Keys(state), local_steps)
-    everyone = past.cohort.to(weights.device)
+    everyone = upload(past.cohort, weights.device)
     local, average = weights.unsqueeze(1).repeat(1, everyone.shape[1], 1), weights.clone()  # [S, m, P], [S, P]
     if len(rows):
         result = engine.train_cohort(weights[at], at, numbers, cohort, Keys(state), local_steps)

@@ -18,6 +18,7 @@ from sifu.federation.rounds import Round
 from sifu.federation.segment import Segment, Work, count_work
 from sifu.federation.stop import Stop
 from sifu.federation.training import Progress
+from sifu.hardware.upload import upload
 from sifu.unlearning.past_round import PastRound, train_again
 from sifu.unlearning.request import Request
 
@@ -126,7 +127,7 @@ class Server:
 
     def average(self, weights: Tensor, local: Tensor, past: PastRound) -> Tensor:
         """FedAvg's mean of clients' weights `local` [S, m, P]; `weights` [S, P] where no client took part."""
-        return self._engine.weighted_mean(weights, local, past.cohort.to(weights.device))
+        return self._engine.weighted_mean(weights, local, upload(past.cohort, weights.device))
 
     def layers(self, weights: Tensor) -> list[SimpleNamespace]:
         """The layers of models [..., P], first to last: `layers(w)[0].weight` is a view [..., out, in]; writing to it

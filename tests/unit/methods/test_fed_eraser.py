@@ -13,6 +13,7 @@ from sifu.config.federation import Target
 from sifu.contract.world import SCENARIO, World, masks
 from sifu.core.keys import Keys
 from sifu.core.types import Status
+from sifu.errors import StoreError
 from sifu.federation.segment import Segment
 from sifu.federation.stop import Stop
 from sifu.methods.fed_accum import FedAccum
@@ -280,6 +281,17 @@ def test_a_sum_over_the_training_is_made_once_for_all_stop_rules(monkeypatch: py
         assert not torch.equal(grown.accumulated(other, 1), grown.accumulated(remain, 2))
     first = [0, 1] * 4  # remain, alone, other, every second round: each walks the training and its branch
     assert walked == [*first, 1, 0, 1, 1, 1]  # then the training only where nothing is shared
+
+
+def test_a_sum_over_other_data_is_refused() -> None:
+    """One client of round 3 is said to have moved by 5 more: noticed at the end, as rounds are compared together."""
+    world = World.make()
+    segment = world.lineage.segments[0]
+    norms = segment.trace.update_norm.clone()
+    norms[1, 3, 0] += 5.0
+    other = Lineage.of(world.lineage.engine, replace(segment, trace=replace(segment.trace, update_norm=norms)))
+    with pytest.raises(StoreError, match="its rounds differ on replay"):
+        other.accumulated(~nobody(world), 1)
 
 
 def test_what_the_server_stores() -> None:
