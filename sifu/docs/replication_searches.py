@@ -18,8 +18,8 @@ _METHODS = """\
 These settings of methods were searched on seeds that are not reported: C of DP-FedAvg, for which the SIFU paper has a
 value for each dataset; the rounds T (`rounds`) that the noise of DP-FedAvg, accounted, pays for, half of them for the
 training; and FedEraser's dt and r (`every`, `calibration`), for which the paper has none.
-- Budget of each value: {budgets} to train or to recover in. FedEraser's calibration comes before, and is longer the
-  smaller dt is.
+- Budget of each value: {budgets}.
+  A value is trained, or recovers, in these rounds. FedEraser's calibration comes before, and is longer the smaller dt is.
 - Choice: no seed diverges; then most seeds reach the target; then the fewest client steps, calibration included: the
   unit that methods are judged by, too. Where no value reaches the target, the most accurate one. How well a value
   forgets does not count. The column `chosen` says which of the two decided.
@@ -27,8 +27,8 @@ training; and FedEraser's dt and r (`every`, `calibration`), for which the paper
 - `published`: C of the SIFU paper, dt and r of FedEraser's own paper.
 """
 _SCENARIOS = """\
-Clipping and networks, which the paper's text leaves open, were searched in the same way. The cost is the client steps
-of a training and of SIFU's answer to the first request, so that a search favours SIFU if anybody.
+Clipping, which the paper's text leaves open, was searched in the same way. The cost is the client steps of a training
+and of SIFU's answer to the first request, so that a search favours SIFU if anybody.
 - Budget of each value: {budgets}.
 - `used` is the scenario's own value, `chosen` the one that the search would choose.{otherwise}
 """
