@@ -244,6 +244,12 @@ def write_manifest(folder: Path, **entries: Any) -> None:
     (folder / "manifest.json").write_text(json.dumps(entries))
 
 
+def write_training(folder: Path, dataset: str, source: str, images: dict[str, int]) -> None:
+    """Write the table of a training that says what data it had."""
+    stamp = provenance("train", {"dataset": {"name": dataset, "source": source}}, "0", "cpu", images=images)
+    write_table(folder / "train" / dataset / BLOCK / "cells.parquet", CELLS, _frame(CELLS, []), stamp)
+
+
 def claim(name: str) -> Claim:
     """The claim whose name begins so."""
     (match,) = (claim for claim in CLAIMS if claim.name.startswith(name))
