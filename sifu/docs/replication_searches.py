@@ -16,16 +16,16 @@ _CLIP = {"mnist": 0.5, "fashionmnist": 0.5, "cifar10": 0.2, "cifar100": 0.2, "ce
 _ERASER = "2, 0.5"  # dt and r of FedEraser's own paper
 _METHODS = """\
 These settings of methods were searched on seeds that are not reported: C of DP-FedAvg, for which the SIFU paper has a
-value for each dataset, and FedEraser's dt and r (`every`, `calibration`), for which it has none.
+value for each dataset, and FedEraser's dt and r (`every`, `calibration`), for which its text has none.
 - Budget of each value: {budgets} to recover in. FedEraser's calibration comes before, and is longer the smaller dt is.
 - Choice: no seed diverges; then most seeds reach the target; then the fewest client steps. Where no value reaches the
   target, the most accurate one. How well a value forgets does not count.
 - Scenarios with marks take the values of their dataset.
-- `published`: C of the SIFU paper, dt and r of FedEraser's own paper.
+- `published`: C of the SIFU paper, dt and r of FedEraser's own paper, which the SIFU paper's code has, too.
 """
 _SCENARIOS = """\
-Clipping and networks, which the paper's text leaves open, were searched in the same way. The cost is the client steps
-of a training and of SIFU's answer to the first request, so that a search favours SIFU if anybody.
+Clipping, which the paper's text leaves open, was searched in the same way. The cost is the client steps of a training
+and of SIFU's answer to the first request, so that a search favours SIFU if anybody.
 - Budget of each value: {budgets}.
 - `used` is the scenario's own value, `chosen` the one that the search would choose.{otherwise}
 """
