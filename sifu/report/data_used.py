@@ -30,10 +30,12 @@ class DataUsed(NamedTuple):
 
     @property
     def is_part(self) -> bool:
-        """Whether images are missing."""
-        found = [self.images.get(name, 0) for name in ("train", "test")]
-        if not self.images or self._whole is None:
+        """Whether images are missing; of a dataset whose size nobody knows, whether its source says so."""
+        if self._whole is None:
+            return self.source == "subset"
+        if not self.images:
             return self.source in _PARTS
+        found = [self.images.get(name, 0) for name in ("train", "test")]
         return any(count < whole for count, whole in zip(found, self._whole, strict=True))
 
     @property

@@ -41,8 +41,8 @@ MORE_RULE = (
 STILL_MORE_RULE = (
     f"Judged by the average. Holds: its interval lies above 0. Does not hold: it reaches 0. {_DATASET} A "
     "[search](searches.md) chose dt and r. With dt = 1 every round of the training is calibrated before recovery "
-    "begins, so that more rounds than scratch's are certain. A calibration round may be shorter than a training round "
-    "(r), so client steps are shown, too. By these, and by how well it forgets, FedEraser may be as good as SIFU."
+    "begins. A calibration round may be shorter than a training round (r), so client steps are shown, too. By these, "
+    "and by how well it forgets, FedEraser may be as good as SIFU."
 )
 SURVIVES_RULE = (
     "Judged by the average. Holds: it lies above 0, and nothing is lost compared with SIFU as described (the interval "

@@ -17,7 +17,8 @@ from tests.claimed import BLOCK, write_training
         (DataUsed("cifar10", "parquet", {"train": 50_000, "test": 10_000}), False),  # a Parquet file may hold all
         (DataUsed("cifar10", "torchvision", {}), False),
         (DataUsed("celeba", "subset", {}), True),
-        (DataUsed("digits_of_another_package", "parquet", {"train": 5, "test": 5}), False),  # nobody knows the whole
+        (DataUsed("mnist", "embedded", {}), True),
+        (DataUsed("digits_of_another_package", "embedded", {"train": 5, "test": 0}), False),  # nobody knows the whole
     ],
 )
 def test_a_part_is_less_than_the_whole(used: DataUsed, part: bool) -> None:
