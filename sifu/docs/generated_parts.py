@@ -167,6 +167,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "headline": of_replication(headline),
     "datasets": methods_by_dataset,
     "overview": of_replication(findings.overview),
+    "data": of_replication(findings.data),
     "findings": of_replication(findings.findings),
     "costs": of_replication(findings.costs),
     "promise": of_replication(promise),

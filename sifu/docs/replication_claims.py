@@ -5,6 +5,7 @@ from __future__ import annotations
 from sifu.docs.measured_text import interval_text, seeds_text, table_text, verdict_text
 from sifu.docs.replication_run import MeasuredRun
 from sifu.docs.settings import NOTE
+from sifu.docs.two_partitions import two_partitions
 from sifu.replication.claims.catalog import OPEN_QUESTIONS, PAPER
 from sifu.replication.claims.claim import Claim, Line
 from sifu.replication.claims.stored_tables import DATASETS, SHOWN_ONLY
@@ -23,8 +24,10 @@ How a verdict follows:
 - A claim about an average follows from its interval. It holds in part at best where a dataset or a seed is missing.
 - MNIST by writer, a natural partition that everybody can download, is shown and never judged.
 
-Methods `as released` follow the paper's code, but for the [deviations](index.md#deviations-from-the-paper); `corrected`
-methods follow their own papers. Each command runs one cell again (`SIFU_DATA_ROOT` names the folder of the datasets).
+The paper's claims are judged by methods `as released`, which follow its code and made its figures, on the requests and
+in the unit of the figure in question (but for the [deviations](index.md#deviations-from-the-paper)). SIFU and Last
+`as described` follow the paper's text, `corrected` methods their own papers: these are claims of ours. Each command
+runs one cell again (`SIFU_DATA_ROOT` names the folder of the datasets).
 """
 
 
@@ -38,6 +41,8 @@ def claims_page(run: MeasuredRun) -> str:
         *(_section(claim, run) for claim in PAPER),
         "## What the paper leaves open\n",
         *(_section(claim, run) for claim in OPEN_QUESTIONS),
+        "## Two partitions of CIFAR-10\n",
+        two_partitions(run),
     ]
     return "\n".join(parts)
 

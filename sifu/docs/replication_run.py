@@ -10,6 +10,7 @@ from sifu.replication.claims.catalog import CLAIMS
 from sifu.replication.claims.claim import Claim, Line
 from sifu.replication.claims.stored_tables import StoredTables, read_tables
 from sifu.replication.published import CONFIG, REPLICATION, described, is_published, read_manifest
+from sifu.report.data_used import DataUsed, data_used
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class MeasuredRun:
     manifest: dict[str, Any] | None
     tables: StoredTables
     lines: dict[str, list[Line]]  # by the name of a claim
+    data: dict[str, DataUsed]  # by the name of a dataset
 
     @property
     def titles(self) -> dict[str, str]:
@@ -49,7 +51,13 @@ def measured_run(root: Path) -> MeasuredRun:
     tables = read_tables(folder if published else folder / "none")
     manifest = read_manifest(folder) if published else None
     lines = {claim.name: claim.measure(tables) for claim in CLAIMS}
-    return MeasuredRun(root, described(root / CONFIG), manifest, tables, lines)
+    data = trained_on(folder) if published else {}
+    return MeasuredRun(root, described(root / CONFIG), manifest, tables, lines, data)
+
+
+def trained_on(folder: Path) -> dict[str, DataUsed]:
+    """What the trainings of a results folder had of each dataset."""
+    return data_used(sorted(folder.glob("train/*/s*/cells.parquet")))
 
 
 def anchor(claim: Claim) -> str:

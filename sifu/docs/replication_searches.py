@@ -17,14 +17,14 @@ _ERASER = "2, 0.5"  # dt and r of FedEraser's own paper
 _METHODS = """\
 These settings of methods were searched on seeds that are not reported: C of DP-FedAvg, for which the SIFU paper has a
 value for each dataset; the rounds T (`rounds`) that the noise of DP-FedAvg, accounted, pays for, half of them for the
-training; and FedEraser's dt and r (`every`, `calibration`), for which the paper has none.
+training; and FedEraser's dt and r (`every`, `calibration`), for which its text has none.
 - Budget of each value: {budgets}.
-  A value is trained, or recovers, in these rounds. FedEraser's calibration comes before, and is longer the smaller dt is.
+  A value is trained, or recovers, in these rounds. FedEraser's calibration comes before; the smaller dt, the longer.
 - Choice: no seed diverges; then most seeds reach the target; then the fewest client steps, calibration included: the
   unit that methods are judged by, too. Where no value reaches the target, the most accurate one. How well a value
   forgets does not count. The column `chosen` says which of the two decided.
 - Scenarios with marks take the values of their dataset.
-- `published`: C of the SIFU paper, dt and r of FedEraser's own paper.
+- `published`: C of the SIFU paper, dt and r of FedEraser's own paper, which the SIFU paper's code has, too.
 """
 _SCENARIOS = """\
 Clipping, which the paper's text leaves open, was searched in the same way. The cost is the client steps of a training

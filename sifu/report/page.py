@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 from html import escape
 from pathlib import Path
 from string import Template
@@ -13,6 +14,7 @@ import yaml
 from sifu.catalog.figures import FIGURES
 from sifu.plan.report_plan import ReportPlan
 from sifu.report import tables
+from sifu.report.data_used import parts_in_words
 from sifu.report.deletion_test import verification
 from sifu.report.findings import findings
 from sifu.report.image import DPI
@@ -21,6 +23,7 @@ from sifu.report.results import Results
 from sifu.store.paths import figure_file
 
 _TEMPLATE = Path(__file__).with_name("page.html")
+_DEVIATIONS, _TABLE = "docs/replication/index.md", "deviations-from-the-paper"  # in a checkout
 
 
 def build_page(source: Results, folder: Path, command: str) -> str:
@@ -36,9 +39,10 @@ def build_page(source: Results, folder: Path, command: str) -> str:
     navigation = "".join(f'<a href="#{_anchor(name)}">{name}</a>' for name in parts)
     sections = [f'<section id="{_anchor(name)}"><h2>{name}</h2>{body}</section>' for name, body in parts.items()]
     titles = ", ".join(source.plan.titles.values())
+    lead = f"{titles}. {_seeds(source)} Every number here is generated from the tables of this run."
     return Template(_TEMPLATE.read_text()).substitute(
         title="Federated unlearning: report",
-        lead=escape(f"{titles}. {_seeds(source)} Every number here is generated from the tables of this run."),
+        lead=escape(lead) + _data(source, folder),
         navigation=navigation,
         sections="\n".join(sections),
         footer=escape("Made by the SIFU benchmark suite for federated unlearning."),
@@ -52,6 +56,16 @@ def _anchor(name: str) -> str:
 def _seeds(source: Results) -> str:
     count = source.cells["seed"].nunique()
     return f"{count} {'seed' if count == 1 else 'seeds'}."
+
+
+def _data(source: Results, folder: Path) -> str:
+    """That only a part of a dataset was used, and where all deviations from the paper are listed."""
+    parts = parts_in_words(source.data, source.plan.titles)
+    if not parts:
+        return ""
+    page = os.path.relpath(_DEVIATIONS, folder) if not folder.is_absolute() else ""
+    name = f'<a href="{escape(page)}#{_TABLE}">{_DEVIATIONS}</a>' if page else f"<code>{_DEVIATIONS}</code>"
+    return f" {escape(parts)} What else differs from the SIFU paper: {name}."
 
 
 def _findings(source: Results) -> str:

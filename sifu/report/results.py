@@ -12,6 +12,7 @@ from sifu.catalog.lookup import resolve
 from sifu.plan.report_plan import Job, ReportPlan
 from sifu.plan.stage_spec import STAGES
 from sifu.report import statistics
+from sifu.report.data_used import DataUsed, data_used
 from sifu.store.parquet import read_stamp, read_tables
 from sifu.store.paths import stage_folder
 
@@ -107,6 +108,12 @@ class Results:
                 stamp = read_stamp(path)
                 rows.append([job.scenario, job.block, *(stamp[key][:40] for key in keys)])
         return rows
+
+    @cached_property
+    def data(self) -> dict[str, DataUsed]:
+        """What the trainings had of each dataset."""
+        paths = (self._folder("train", job) / "cells.parquet" for job in self.plan.jobs.get("train", []))
+        return data_used(path for path in paths if path.exists())
 
     @cached_property
     def statistics(self) -> pd.DataFrame:

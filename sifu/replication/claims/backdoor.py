@@ -30,8 +30,9 @@ RULE = (
 )
 _COMPARED = {
     REFERENCE: "scratch",
+    "sifu_released": "SIFU as released",
     "sifu_strict": "strict SIFU",
-    "fed_eraser_searched": "FedEraser",
+    "fed_eraser_released": "FedEraser as released",
     "fine_tuning": "fine-tuning",
 }
 

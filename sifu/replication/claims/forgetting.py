@@ -32,8 +32,8 @@ POOR_RULE = (
 )
 SLIGHTLY_RULE = (
     f"A dataset holds where the interval of the accuracy beyond scratch's lies above 0 and at or below {BEYOND:g} "
-    f"(FashionMNIST also where it contains 0). It does not hold where it lies below 0 or above {BEYOND:g}. Not judged: "
-    "SIFU as released, and accuracy on test data."
+    f"(FashionMNIST also where it contains 0). It does not hold where it lies below 0 or above {BEYOND:g}. SIFU is "
+    "that of the paper's code. Not judged: SIFU as the text describes it, and accuracy on test data."
 )
 _OTHERS = (
     "The other approaches are generally associated with poor unlearning results, independently from the required "
@@ -88,16 +88,16 @@ def slightly(value: Measured) -> Verdict:
 
 
 def slightly_above(tables: StoredTables) -> list[Line]:
-    """SIFU's accuracy on forgotten clients minus scratch's, judged; then that of its released code."""
+    """The accuracy of SIFU as released on forgotten clients minus scratch's, judged; then that of SIFU as described."""
     what = "accuracy of {} on forgotten clients, minus scratch's"
-    released = _lines(tables, "sifu_released", what.format("SIFU as released"), slightly)
-    lines = _lines(tables, "sifu", what.format("SIFU"), slightly)
+    lines = _lines(tables, "sifu_released", what.format("SIFU as released"), slightly)
+    described = _lines(tables, "sifu", what.format("SIFU as described"), slightly)
     test = shown(
-        "accuracy of SIFU on test data, minus scratch's",
-        lambda name: beyond_scratch(tables, name, "sifu", "test"),
+        "accuracy of SIFU as released on test data, minus scratch's",
+        lambda name: beyond_scratch(tables, name, "sifu_released", "test"),
         "number",
     )
-    return [*(_overlapping(line) for line in lines), *unjudged(released), *test]
+    return [*(_overlapping(line) for line in lines), *unjudged(described), *test]
 
 
 def _overlapping(line: Line) -> Line:
@@ -137,7 +137,7 @@ SIFU_SLIGHTLY_ABOVE = Claim(
     slightly_above,
     SLIGHTLY_RULE,
     on_every_dataset,
-    rerun_cell("mnist", "sifu"),
+    rerun_cell("mnist", "sifu_released"),
 )
 DP_FORGETS_POORLY = Claim(
     "DP forgets poorly",

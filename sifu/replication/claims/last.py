@@ -9,14 +9,17 @@ import pandas as pd
 
 from sifu.replication.claims.claim import (
     COST_SECTION,
+    NOT_IN_PAPER,
     RESULTS_SECTION,
     Claim,
     Line,
+    Measure,
     Measured,
     Verdict,
     each_dataset,
     judged,
     on_every_dataset,
+    on_first_request,
     shown,
     unjudged,
 )
@@ -27,17 +30,18 @@ SHORT = 0.1  # of accuracy on remaining clients, below scratch's: up to here it 
 WELL, BADLY = 0.9, 0.1  # of the requests
 STANDS = ("mnist", "celeba")
 BREAKS = ("cifar10", "cifar100")
+_RELEASED = ("last_released", "Last as released")  # variant, label
 LIMITS_RULE = (
-    "Accuracy on remaining clients: scratch at the target minus Last under the time limits, the mean over limits and "
-    f"requests. Last does well where the interval lies at or below {SHORT:g}, and fails where it lies above. MNIST and "
-    "CelebA hold where Last does well, CIFAR where it fails; the opposite does not hold. The paper does not speak of "
-    "FashionMNIST, which is not judged. Seeds in which scratch missed the target do not count."
+    "Accuracy on remaining clients: scratch at the target minus Last as released under the time limits, the mean over "
+    "limits, of the first request alone, as in the paper's figure. Last does well where the interval lies at or below "
+    f"{SHORT:g}, and fails where it lies above. MNIST and CelebA hold where Last does well, CIFAR where it fails; the "
+    "opposite does not hold. The paper does not speak of FashionMNIST, which is not judged. Seeds in which scratch "
+    "missed the target do not count."
 )
 TARGET_RULE = (
     f"A dataset holds where at most {BADLY:.0%} of the requests recover to the target, and does not where at least "
     f"{WELL:.0%} do. Seeds in which scratch missed the target do not count. A later request starts from the model of "
-    "the one before, even if that has diverged. Recoveries on networks have fewer rounds than in the paper: with more "
-    "of them more might reach the target."
+    "the one before, even if that has diverged."
 )
 
 
@@ -60,36 +64,31 @@ def never_recovers(value: Measured) -> Verdict:
 
 def under_limits(tables: StoredTables) -> list[Line]:
     """How far Last's accuracy stays below scratch's, judged; then how often it recovers without a limit."""
-    what = "accuracy of Last on remaining clients, below scratch's"
-    lines = each_dataset(what, _short(tables), does_well, "number", lambda name: tables.ran(name, "last"))
-    return [*(_as_claimed(line) for line in lines), *unjudged(_recoveries(tables)), *_diverging(tables)]
+    what = f"accuracy of {_RELEASED[1]} on remaining clients, below scratch's"
+    lines = each_dataset(what, _short(tables), does_well, "number", lambda name: tables.ran(name, _RELEASED[0]))
+    return [*(_as_claimed(line) for line in lines), *unjudged(to_the_target(*_RELEASED)(tables))]
 
 
-def to_the_target(tables: StoredTables) -> list[Line]:
+def to_the_target(variant: str, label: str) -> Measure:
     """How often Last recovers, judged; then how often it diverges, which is no local optimum."""
-    return [*_recoveries(tables), *_diverging(tables)]
 
+    def measure(tables: StoredTables) -> list[Line]:
+        def ended(status: str) -> Callable[[str], pd.Series]:
+            """The share of requests that ended so, in seeds where scratch reached the target."""
+            return lambda name: _where_scratch_did(tables, name, tables.ended(name, variant, status))
 
-def _diverging(tables: StoredTables) -> list[Line]:
-    def diverged(scenario: str) -> pd.Series:
-        return _where_scratch_did(tables, scenario, tables.ended(scenario, "last", "diverged"))
+        what = f"requests after which {label} recovers to the target"
+        lines = each_dataset(what, ended("done"), never_recovers, ran=lambda name: tables.ran(name, variant))
+        return [*lines, *shown(f"requests after which {label} diverges", ended("diverged"))]
 
-    return shown("requests after which Last diverges", diverged)
-
-
-def _recoveries(tables: StoredTables) -> list[Line]:
-    """The share of requests after which Last reached the target, in seeds where scratch did."""
-
-    def recovered(scenario: str) -> pd.Series:
-        return _where_scratch_did(tables, scenario, tables.ended(scenario, "last", "done"))
-
-    what = "requests after which Last recovers to the target"
-    return each_dataset(what, recovered, never_recovers, ran=lambda name: tables.ran(name, "last"))
+    return measure
 
 
 def _short(tables: StoredTables) -> Callable[[str], pd.Series]:
+    variant = _RELEASED[0]
+
     def short(scenario: str) -> pd.Series:
-        limits = [tables.values(scenario, "last", "accuracy", "retain", stop) for stop in tables.budgets(scenario)]
+        limits = [tables.values(scenario, variant, "accuracy", "retain", stop) for stop in tables.budgets(scenario)]
         if not limits:
             return pd.Series(dtype=float)
         own = pd.concat(limits, axis=1).dropna().mean(axis=1)
@@ -117,10 +116,10 @@ DOES_WELL_ON_SIMPLE_DATASETS = Claim(
     "too large in more complex datasets such as CIFAR10(0), rendering it infeasible for the model to converge "
     "after noising.",
     RESULTS_SECTION,
-    under_limits,
+    on_first_request(under_limits),
     LIMITS_RULE,
     on_every_dataset,
-    rerun_cell("mnist", "last", stop="budget_25"),
+    rerun_cell("mnist", "last_released", stop="budget_25"),
 )
 NEVER_RECOVERS = Claim(
     "Last never gets back to the target",
@@ -128,7 +127,17 @@ NEVER_RECOVERS = Claim(
     "When unlearning with Last, we observed that the model always converged to a local optimum with accuracy "
     "inferior to our target.",
     COST_SECTION,
-    to_the_target,
+    to_the_target(*_RELEASED),
+    TARGET_RULE,
+    on_every_dataset,
+    rerun_cell("mnist", "last_released"),
+)
+DESCRIBED_NEVER_RECOVERS = Claim(
+    "Last, as the text describes it, never gets back to the target either",
+    "never",
+    "The claim on Last, with noise for the forgotten clients alone, and sensitivity counted as in the text.",
+    NOT_IN_PAPER,
+    to_the_target("last", "Last as described"),
     TARGET_RULE,
     on_every_dataset,
     rerun_cell("mnist", "last"),

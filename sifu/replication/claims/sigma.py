@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import pandas as pd
 
-from sifu.replication.claims.claim import Claim, Line, Measured, Verdict, judged, on_every_dataset
+from sifu.replication.claims.claim import (
+    Claim,
+    Line,
+    Measured,
+    Verdict,
+    judged,
+    on_every_dataset,
+    on_first_request,
+)
 from sifu.replication.claims.commands import rerun_stage
 from sifu.replication.claims.stored_tables import DATASETS, REFERENCE, SHOWN_ONLY, StoredTables, total_rounds
 
 LEAST, MOST = 2.0, 5.0
 RULE = (
-    "Speed-up: scratch's rounds over SIFU's, over all requests of a seed. The best sigma has the largest mean among "
-    "those under which every seed reaches the target at every request. It is chosen on the reported seeds, as in the "
-    "paper, which flatters it. Recoveries of the sweep may be cut earlier (`sigma_sweep.rounds`). A dataset holds "
-    f"where the mean lies between {LEAST:g} and {MOST:g}, and does not where the interval lies below; faster than "
-    "claimed is in part."
+    "Speed-up: scratch's rounds over those of SIFU as released, of the first request alone, as in the paper's figure. "
+    "The best sigma has the largest mean among those under which every seed reaches the target. It is chosen on the "
+    "reported seeds, as in the paper, which flatters it. Recoveries of the sweep may be cut earlier "
+    f"(`sigma_sweep.rounds`). A dataset holds where the mean lies between {LEAST:g} and {MOST:g}, and does not where "
+    "the interval lies below; faster than claimed is in part."
 )
 
 
@@ -65,7 +73,7 @@ BEST_SIGMA = Claim(
     "2 to 5",
     "Speed-ups at optimal sigma are between two-fold and five-fold.",
     "appendix, caption of the figure on the impact of sigma",
-    best_sigma,
+    on_first_request(best_sigma),
     RULE,
     on_every_dataset,
     rerun_stage("sweep", "mnist"),

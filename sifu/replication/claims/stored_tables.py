@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,12 @@ class StoredTables:
     scenario_trials: pd.DataFrame
     bounds: pd.DataFrame
     sets: pd.DataFrame  # other sets of requests
+
+    @cached_property
+    def first_request(self) -> StoredTables:
+        """The same with the rows of the first request alone."""
+        parts = {name: getattr(self, name) for name in ("cells", "metrics", "checks", "sweep")}
+        return replace(self, **{name: table[table["request"] == 1] for name, table in parts.items()})
 
     def ran(self, scenario: str, variant: str) -> int:
         """How many seeds have cells, however they ended."""

@@ -22,15 +22,17 @@ from sifu.replication.claims.rounds import share_of_scratch
 from sifu.replication.claims.stored_tables import StoredTables
 
 NETWORKS = ("fashionmnist", "cifar10", "cifar100", "celeba")  # trained with a CNN
-RIVALS = ("scratch", "fine_tuning", "last", "fed_eraser_searched", "fed_accum", "dp_released")
+SIFU = "sifu_released"
+RIVALS = ("scratch", "fine_tuning", "last_released", "fed_eraser_released", "fed_accum_released", "dp_released")
 WELL, BADLY = 0.9, 0.1  # of the seeds
 RULE = (
     "A method forgets in a seed where it reaches the target after every request, and its accuracy on forgotten clients "
-    f"is at most {BEYOND:g} above scratch's. SIFU outperforms the others (FedEraser and FedAccum as corrected) where "
-    "it forgets, and no other method that forgets takes as few rounds. A dataset holds where that is so in at least "
-    f"{WELL:.0%} of the seeds, and does not where in at most {BADLY:.0%}. MNIST, without a CNN, is not judged, nor is "
-    "a dataset where a rival was not run. Also not judged: seeds in which no method is both as fast as SIFU and knows "
-    "as little of forgotten clients, what SIFU saves, and what SIFU and fine-tuning know beyond scratch."
+    f"is at most {BEYOND:g} above scratch's. Methods are those of the paper's code, with the rounds that it counts. "
+    "SIFU outperforms the others where it forgets, and no other method that forgets takes as few rounds. A dataset "
+    f"holds where that is so in at least {WELL:.0%} of the seeds, and does not where in at most {BADLY:.0%}. MNIST, "
+    "without a CNN, is not judged, nor is a dataset where a rival was not run. Also not judged: seeds in which no "
+    "method is both as fast as SIFU and knows as little of forgotten clients, what SIFU saves, as released and as "
+    "described, and what SIFU and fine-tuning know beyond scratch."
 )
 
 
@@ -44,7 +46,7 @@ def outperforms(tables: StoredTables) -> list[Line]:
     """The share of seeds in which SIFU is the fastest that forgets, on each dataset with watermarks."""
 
     def ran(name: str) -> int:
-        return tables.ran(_marked(name), "sifu")
+        return tables.ran(_marked(name), SIFU)
 
     what = "seeds in which SIFU is the fastest method that forgets"
     lines = each_dataset(what, lambda name: _seeds(tables, name, _as_fast_and_forgets), fastest, ran=ran)
@@ -52,10 +54,15 @@ def outperforms(tables: StoredTables) -> list[Line]:
         *(line for line in lines if line.scenario in NETWORKS),
         *unjudged(line for line in lines if line.scenario not in NETWORKS),
         *shown("seeds in which no other method matches SIFU", lambda name: _seeds(tables, name, _matches)),
-        *shown("rounds saved by SIFU", lambda name: 1 - share_of_scratch(tables, _marked(name), "sifu")),
-        *_known(tables, "sifu", "SIFU"),
+        *_saved(tables, SIFU, "SIFU as released"),
+        *_saved(tables, "sifu", "SIFU as described"),
+        *_known(tables, SIFU, "SIFU as released"),
         *_known(tables, "fine_tuning", "fine-tuning"),
     ]
+
+
+def _saved(tables: StoredTables, variant: str, label: str) -> list[Line]:
+    return shown(f"rounds saved by {label}", lambda name: 1 - share_of_scratch(tables, _marked(name), variant))
 
 
 def _known(tables: StoredTables, variant: str, label: str) -> list[Line]:
@@ -69,7 +76,8 @@ def _marked(scenario: str) -> str:
 
 def _costs(tables: StoredTables, marked: str, variant: str) -> pd.DataFrame:
     """Rounds over scratch's, and accuracy on forgotten clients minus scratch's, of seeds that reached the target."""
-    rounds, known = share_of_scratch(tables, marked, variant), beyond_scratch(tables, marked, variant)
+    rounds = share_of_scratch(tables, marked, variant, "counted_rounds")
+    known = beyond_scratch(tables, marked, variant)
     return pd.DataFrame({"rounds": rounds, "known": known}).dropna()
 
 
@@ -89,9 +97,9 @@ def _seeds(tables: StoredTables, scenario: str, beaten: Callable[[pd.DataFrame, 
     No seed has a value unless all rivals were run, in as many seeds as SIFU.
     """
     marked = _marked(scenario)
-    if any(tables.ran(marked, rival) < max(1, tables.ran(marked, "sifu")) for rival in RIVALS):
+    if any(tables.ran(marked, rival) < max(1, tables.ran(marked, SIFU)) for rival in RIVALS):
         return pd.Series(dtype=float)
-    own = _costs(tables, marked, "sifu")
+    own = _costs(tables, marked, SIFU)
     lost = [beaten(own, _costs(tables, marked, rival).reindex(own.index)) for rival in RIVALS]
     return 1.0 - pd.concat(lost, axis=1).any(axis=1)
 
@@ -105,5 +113,5 @@ SIFU_OUTPERFORMS = Claim(
     outperforms,
     RULE,
     on_every_dataset,
-    rerun_cell("fashionmnist_watermark", "sifu"),
+    rerun_cell("fashionmnist_watermark", "sifu_released"),
 )

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from sifu.report.figures.panels import panels
 from sifu.report.results import Results
 
-TITLE = "Gap to scratch under a budget"
+TITLE = "Gap to scratch under a budget, after the first request"
 CAPTION = (
     "Absolute gap of accuracy to scratch (run to its own target) on the data of the remaining clients and of the "
     "forgotten clients, after the first request, when recovery may take 25, 33 or 50% of the training's client steps. "

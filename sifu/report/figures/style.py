@@ -33,11 +33,6 @@ def colours() -> list[tuple[float, float, float]]:
     return list(sns.color_palette("colorblind", 10))
 
 
-def steps(count: int) -> list[tuple[float, float, float]]:
-    """Colours of things in an order, such as requests: from light to dark, and none of a method's."""
-    return list(sns.color_palette("Greys", count + 2)[2:])
-
-
 def style(source: Results, variant: str) -> dict[str, Any]:
     """Colour and marker of the variant's method, line of the variant, its label."""
     method = source.plan.methods[variant].removesuffix("_released")  # the same method, as another code runs it

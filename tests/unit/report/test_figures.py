@@ -12,7 +12,7 @@ from PIL import Image
 
 from sifu.catalog.methods import METHODS
 from sifu.plan.report_plan import ReportPlan
-from sifu.report.figures import overview, requests, sigma
+from sifu.report.figures import budgets, overview, requests, sigma
 from sifu.report.figures.alpha import _points
 from sifu.report.figures.board import Board
 from sifu.report.figures.style import colours, grid, legend, lines, log_ticks, whole_range
@@ -153,18 +153,36 @@ def test_a_sigma_under_which_every_seed_diverges_has_a_cross() -> None:
     """Rounds of 1 at sigma = 1 would be the fastest."""
     source = Results(ReportPlan("", titles={"s": "S"}))
     sweep = pd.DataFrame({"sigma": [0.1, 1.0], "rounds": [60, 1], "forget_accuracy": [0.5, 0.1]})
-    source.__dict__["sweep"] = sweep.assign(scenario="s", request=1, seed=0, status=["done", "diverged"])
+    source.__dict__["sweep"] = sweep.assign(
+        scenario="s", variant="sifu", request=1, seed=0, status=["done", "diverged"]
+    )
     source.__dict__["statistics"] = pd.DataFrame(columns=[*_KEYS, "quantity", "subset", "mean"])
     rounds, shares = sigma.draw(source).axes
     assert rounds.get_ylim()[0] > 2, "nothing is drawn at 1"
     assert (crossed(rounds), crossed(shares)) == ([[1.0, 0.97]], [])
 
 
+def test_sigma_and_budgets_show_the_first_request_alone() -> None:
+    """60 rounds of the first request, and 500 of the second, which is not drawn; nor is its gap of 0.9."""
+    source = plain_results({"sifu": "SIFU"})
+    sweep = pd.DataFrame({"request": [1, 2], "rounds": [60, 500], "forget_accuracy": [0.1, 0.9]})
+    source.__dict__["sweep"] = sweep.assign(scenario="s", variant="sifu", sigma=0.1, seed=0, status="done")
+    gaps = pd.DataFrame({"request": [1, 2], "mean": [0.1, 0.9]})
+    gaps = gaps.assign(scenario="s", variant="sifu", stop="budget_25", quantity="gap_to_scratch", subset="retain")
+    source.__dict__["statistics"] = gaps.assign(low=gaps["mean"], high=gaps["mean"], short=False)
+    drawn = [figure.draw(source).axes[0].containers for figure in (sigma, budgets)]
+    assert [[bar.lines[0].get_ydata().tolist() for bar in bars] for bars in drawn] == [[[60.0]], [[0.1]]]
+    assert "first request" in sigma.TITLE
+    assert "first request" in budgets.TITLE
+
+
 def test_a_dip_is_seen_next_to_rounds_that_were_stopped() -> None:
     """Rounds of the sigma sweep are drawn to a logarithmic scale, shares are not."""
     source = Results(ReportPlan("", titles={"s": "S"}))
     sweep = pd.DataFrame({"sigma": [0.01, 0.1, 1.0], "rounds": [60, 50, 4000], "forget_accuracy": [0.0, 0.1, 0.2]})
-    source.__dict__["sweep"] = sweep.assign(scenario="s", request=1, seed=0, status=["done", "done", "not_reached"])
+    source.__dict__["sweep"] = sweep.assign(
+        scenario="s", variant="sifu", request=1, seed=0, status=["done", "done", "not_reached"]
+    )
     source.__dict__["statistics"] = pd.DataFrame(columns=[*_KEYS, "quantity", "subset", "mean"])
     rounds, shares = sigma.draw(source).axes
     assert (rounds.get_yscale(), shares.get_yscale()) == ("log", "linear")

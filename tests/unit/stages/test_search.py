@@ -279,7 +279,7 @@ def test_the_papers_searches_have_equal_budgets(data_root: Path) -> None:
         assert (len(trials(search.grid)), search.num_seeds, search.rounds) == (10, 2, None)
         assert "eraser" not in name or "2, 0.5" in trials(search.grid)
     budgets = {(s.name, len(trials(s.grid)), s.num_seeds, s.rounds) for s in suite.run.scenario_searches}
-    assert budgets == {("clip", 10, 2, 3000)}
+    assert budgets == {("clip", 8, 2, 2000)}
 
 
 @pytest.mark.long

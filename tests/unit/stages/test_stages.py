@@ -162,6 +162,8 @@ def test_a_method_may_count_rounds_in_its_own_way(results: Ran, tmp_path: Path) 
 
 
 def test_a_training_says_how_many_images_there_were(results: Ran) -> None:
+    words = "Only a part of some datasets was used. mnist: 5,000 of 60,000 training and 0 of 10,000 test images"
+    assert words in (results.root / "report" / "report.html").read_text()
     notes = json.loads(read_stamp(results.folder("train") / "cells.parquet")["notes"])
     assert notes["images"] == {"train": 5000, "test": 0}
 

@@ -11,7 +11,7 @@ from sifu.replication.claims import forgetting, trade_off
 from sifu.replication.claims.catalog import CLAIMS, PAPER
 from sifu.replication.claims.claim import Verdict
 from sifu.replication.claims.stored_tables import DATASETS
-from tests.claimed import Outcome, World, claim, measured, verdict
+from tests.claimed import PLAIN, Outcome, World, claim, measured, verdict
 from tests.conftest import REPO
 
 HOLDS, IN_PART, FAILS, NOT_TESTABLE, NOT_RUN = Verdict
@@ -47,33 +47,40 @@ def test_without_celeba_a_claim_holds_in_part(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "world"),
     [
-        ("SIFU takes 52%", World(changes={("*", "sifu"): Outcome(101, 0.02)})),
-        ("FedEraser takes 12%", World(changes={("*", "fed_eraser_released_searched"): Outcome(99)})),
-        ("SIFU has the best trade-off", World(changes={("*", "last"): Outcome(gap=0.05)})),
+        ("SIFU takes 52%", World(changes={("*", "sifu_released"): Outcome(101, 0.02)})),
+        ("FedEraser takes 12%", World(changes={("*", "fed_eraser_released"): Outcome(150, counted=99)})),
+        ("SIFU has the best trade-off", World(changes={("*", "last_released"): Outcome(gap=0.05)})),
         ("Fine-tuning", World(changes={("*", "fine_tuning"): Outcome(50, 0.04)})),
         ("FedAccum forgets", World(changes={("*", "fed_accum_released"): Outcome(50, 0.0)})),
         (
             "Last does well",
-            World(changes={(name, "last"): Outcome(retain=0.9 if "cifar" in name else 0.5) for name in DATASETS}),
+            World(
+                changes={(name, "last_released"): Outcome(retain=0.9 if "cifar" in name else 0.5) for name in DATASETS}
+            ),
         ),
-        ("Last never", World(changes={("*", "last"): Outcome(30)})),
+        ("Last never", World(changes={("*", "last_released"): Outcome(30)})),
+        ("Last, as the text", World(changes={("*", "last"): Outcome(30)})),
         ("With watermarks", World(changes={("*", "fine_tuning"): Outcome(40, 0.02)})),  # as fast, and forgets as well
         (HISTORY, World(changes={("*", "sifu_strict"): Outcome(70, cut=10)})),  # 30% by noise, half of SIFU's 60%
         ("The best sigma", World(sweep={0.1: (51.0, "done"), 1.0: (20.0, "not_reached")})),  # 100 / 51 < 2
-        ("SIFU's forget accuracy", World(changes={("*", "sifu"): Outcome(40, 0.2)})),
+        ("SIFU's forget accuracy", World(changes={("*", "sifu_released"): Outcome(40, 0.2)})),
         ("alpha", World(held={"": 0.99})),
         ("DP", World(changes={("*", "dp_released"): Outcome(30, 0.01)})),
         ("SIFU's certificate", World(changes={("*", "sifu"): Outcome(40, delta=1.0)})),
         ("Strict SIFU's certificate", World(changes={("*", "sifu_strict"): Outcome(40, delta=0.011)})),
         ("Clients with backdoors", World(changes={("*", "sifu"): Outcome(40, triggers=60)})),
         ("SIFU's speed-up survives", World(changes={("*", "sifu_strict"): Outcome(100)})),
-        ("SIFU's speed-up is that", World(changes={("*", "sifu_released"): Outcome(120)})),
+        ("SIFU, as the text describes it, takes", World(changes={("*", "sifu"): Outcome(101)})),
+        ("SIFU, as the text describes it, saves", World(changes={("*", "sifu"): Outcome(120)})),
         ("FedEraser, corrected", World(changes={("*", "fed_eraser_searched"): Outcome(80)})),
         ("FedAccum, corrected", World(changes={("*", "fed_accum"): Outcome(50, 0.0)})),
         ("SIFU's trade-off is still the best next to corrected", World(changes={("*", "fed_accum"): Outcome(gap=0.0)})),
         ("SIFU's trade-off is still the best with DP", World(changes={("*", "dp_released"): Outcome(gap=0.05)})),
-        ("SIFU's trade-off is still the best next to scratch", World(changes={("*", "last"): Outcome(gap=0.05)})),
-        ("For other sets", World(changes={("*", "sifu"): Outcome(101, 0.02)})),
+        (
+            "SIFU's trade-off is still the best next to scratch",
+            World(changes={("*", "last_released"): Outcome(gap=0.05)}),
+        ),
+        ("For other sets", World(changes={("*", "sifu_released"): Outcome(101, 0.02)})),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -83,7 +90,7 @@ def test_every_claim_fails_where_it_is_false(name: str, world: World) -> None:
 
 def test_rounds_are_those_of_all_requests_seed_by_seed() -> None:
     """Two requests of 40, 60 and 80 rounds, scratch 100 each: 60%, 40% and 20% are saved, 40% in the mean."""
-    world = World(("mnist",), {("mnist", "sifu"): Outcome(40, spread=20)})
+    world = World(("mnist",), {("mnist", "sifu_released"): Outcome(40, spread=20)})
     found = measured("SIFU takes", world, "mnist")
     assert found.mean == pytest.approx(0.4)
     assert (found.low, found.high, found.seeds) == (pytest.approx(0.2), pytest.approx(0.6), 3)
@@ -91,21 +98,59 @@ def test_rounds_are_those_of_all_requests_seed_by_seed() -> None:
 
 def test_the_average_is_over_datasets_then_over_seeds() -> None:
     """MNIST saves 60, 40, 20%; FashionMNIST 60% always: seeds average 60, 50, 40%, the mean is 50%."""
-    world = World(("mnist", "fashionmnist", "mnist_by_writer"), {("mnist", "sifu"): Outcome(40, spread=20)})
+    world = World(("mnist", "fashionmnist", "mnist_by_writer"), {("mnist", "sifu_released"): Outcome(40, spread=20)})
     assert measured("SIFU takes", world, "").mean == pytest.approx(0.5)
 
 
 def test_seeds_that_did_not_finish_have_no_cost() -> None:
     """They were run all the same."""
-    world = World(("mnist",), {("mnist", "sifu"): Outcome(1, status="diverged")})
+    world = World(("mnist",), {("mnist", "sifu_released"): Outcome(1, status="diverged")})
     assert verdict("SIFU takes", world) is NOT_TESTABLE
     found = {line.scenario: line for line in reversed(claim("SIFU takes").measure(world.tables()))}
     assert (found["mnist"].verdict, found["mnist"].ran) == (NOT_TESTABLE, 3)
     assert (found["celeba"].verdict, found["celeba"].ran) == (NOT_RUN, 0)
-    stopped = World(changes={("*", "fed_eraser_released_searched"): Outcome(150, status="not_reached")})
+    stopped = World(changes={("*", "fed_eraser_released"): Outcome(150, status="not_reached")})
     assert verdict("FedEraser takes", stopped) is NOT_TESTABLE, "rounds after which it was stopped are no cost"
     lost = World(("mnist",), sweep={0.1: (10.0, "diverged")})
     assert claim("The best sigma").measure(lost.tables())[0].verdict is NOT_TESTABLE
+
+
+def test_fed_erasers_rounds_are_those_that_its_code_counts() -> None:
+    """Of 150 rounds 112 are counted, scratch takes 100: 12% more by the paper's unit, 50% more rounds in fact."""
+    lines = [line for line in claim("FedEraser takes").measure(World().tables()) if line.scenario == "mnist"]
+    means = {line.what.partition(" of FedEraser")[0]: line.value.mean for line in lines if line.value}
+    assert means == {
+        "counted rounds": pytest.approx(0.12),
+        "rounds": pytest.approx(0.5),
+        "client steps": pytest.approx(0.5),
+    }
+    assert [line.verdict for line in lines] == [HOLDS, None, None]
+
+
+@pytest.mark.parametrize(
+    ("name", "table"), [("SIFU has", "metrics"), ("Last does well", "metrics"), ("The best sigma", "sweep")]
+)
+def test_figures_of_one_request_are_judged_by_the_first(name: str, table: str) -> None:
+    """Whatever later requests say; the sequential claims read all of them."""
+    tables, found = World(("mnist",), marks=PLAIN).tables(), claim(name)
+    rows = getattr(tables, table).copy()
+    later = rows["request"] > 1
+    column = "value" if table == "metrics" else "rounds"
+    rows.loc[later, column] = rows.loc[later, column] * 7 + 1
+    assert found.measure(replace(tables, **{table: rows})) == found.measure(tables)
+    cells = tables.cells.assign(rounds=tables.cells["rounds"] + (tables.cells["request"] > 1) * tables.cells["seed"])
+    changed, own = replace(tables, cells=cells), claim("SIFU takes")
+    assert own.measure(changed) != own.measure(tables)
+
+
+def test_claims_of_the_paper_judge_methods_as_released() -> None:
+    """Without the rows of methods as described, every claim of the paper has the same verdict."""
+    described = {"sifu", "last", "fed_eraser_searched", "fed_accum"}
+    for found in PAPER:
+        tables = World(marks=("", "_watermark")).tables()
+        parts = {name: getattr(tables, name) for name in ("cells", "metrics", "sets")}
+        kept = {name: rows[~rows["variant"].isin(described)] for name, rows in parts.items()}
+        assert found.judge(found.measure(replace(tables, **kept))) is HOLDS, found.name
 
 
 def test_the_best_sigma_is_one_that_gets_there() -> None:
@@ -123,16 +168,17 @@ def test_gaps_add_up_and_the_best_rival_counts() -> None:
 
 def test_a_trade_off_needs_all_rivals() -> None:
     tables = World(("mnist",)).tables()
-    kept = tables.metrics["variant"] != "last"
+    kept = tables.metrics["variant"] != "last_released"
     found = trade_off.best_trade_off(trade_off.RELEASED)(replace(tables, metrics=tables.metrics[kept]))
     assert found[0].verdict is NOT_TESTABLE
 
 
 def test_trade_offs_of_sifu_and_of_scratch_are_shown() -> None:
     """0.1 + 0.1 and 0.5 + 0.5, and nothing of a method that was not run."""
-    gaps = [line for line in claim("SIFU has").measure(World(("mnist",)).tables()) if line.what.startswith("gaps of s")]
+    lines = claim("SIFU has").measure(World(("mnist",)).tables())
+    gaps = [line for line in lines if line.what in ("gaps of SIFU as released", "gaps of scratch")]
     means = {line.what: line.value.mean for line in gaps if line.value is not None}
-    assert means == {"gaps of sifu": pytest.approx(0.2), "gaps of scratch": pytest.approx(1.0)}
+    assert means == {"gaps of SIFU as released": pytest.approx(0.2), "gaps of scratch": pytest.approx(1.0)}
 
 
 def test_one_broken_promise_is_one_too_many() -> None:
@@ -161,7 +207,7 @@ def test_strict_psi_must_be_a_bound_for_its_certificate() -> None:
 
 
 def test_overlap_is_what_the_paper_claims_of_fashion_mnist() -> None:
-    changes = {(name, "sifu"): Outcome(40, 0.0) for name in ("mnist", "fashionmnist")}
+    changes = {(name, "sifu_released"): Outcome(40, 0.0) for name in ("mnist", "fashionmnist")}
     lines = forgetting.slightly_above(World(changes=changes).tables())
     found = {line.scenario: line.verdict for line in lines if line.verdict is not None}
     assert (found["mnist"], found["fashionmnist"]) == (IN_PART, HOLDS)
@@ -216,7 +262,7 @@ def test_how_far_last_stays_below_scratch() -> None:
     """0.9 at the target minus 0.5 under both limits; and it never recovers."""
     assert measured("Last does well", World(), "cifar10").mean == pytest.approx(0.4)
     assert measured("Last does well", World(), "cifar10", 1).mean == 0
-    assert measured("Last never", World(changes={("*", "last"): Outcome(30)}), "mnist").mean == 1
+    assert measured("Last never", World(changes={("*", "last_released"): Outcome(30)}), "mnist").mean == 1
 
 
 def test_a_restart_is_one_only_from_the_first_rounds() -> None:
@@ -238,10 +284,10 @@ def test_both_references_of_a_trade_off_are_judged() -> None:
 @pytest.mark.parametrize(
     ("change", "wanted"),
     [
-        ({("*", "fed_accum"): Outcome(50, 0.0)}, IN_PART),  # SIFU is not the only one
-        ({("*", "fed_accum"): Outcome(50, 0.0, status="not_reached")}, HOLDS),
-        ({("*", "sifu"): Outcome(40, 0.2)}, FAILS),  # fast, but it does not forget
-        ({("mnist", "sifu"): Outcome(40, status="diverged")}, IN_PART),  # nothing to measure on one of five
+        ({("*", "fed_accum_released"): Outcome(50, 0.0)}, IN_PART),  # SIFU is not the only one
+        ({("*", "fed_accum_released"): Outcome(50, 0.0, status="not_reached")}, HOLDS),
+        ({("*", "sifu_released"): Outcome(40, 0.2)}, FAILS),  # fast, but it does not forget
+        ({("mnist", "sifu_released"): Outcome(40, status="diverged")}, IN_PART),  # nothing to measure on one of five
     ],
 )
 def test_only_sifu_is_faster_and_forgets(change: dict[tuple[str, str], Outcome], wanted: Verdict) -> None:
@@ -260,7 +306,7 @@ def test_clients_that_did_not_take_part_are_not_hidden() -> None:
 def test_a_seed_that_is_missing_is_said_of_the_average() -> None:
     tables = World().tables()
     cells = tables.cells.copy()
-    first = (cells["scenario"] == "mnist") & (cells["variant"] == "sifu") & (cells["stop"] == "target")
+    first = (cells["scenario"] == "mnist") & (cells["variant"] == "sifu_released") & (cells["stop"] == "target")
     cells.loc[first & (cells["seed"] == 0), "status"] = "diverged"
     lines = claim("SIFU takes").measure(replace(tables, cells=cells))
     whole = next(line for line in lines if line.scenario == "")

@@ -25,14 +25,14 @@ def test_trade_offs_of_dp_and_of_doing_nothing() -> None:
     first = claim("SIFU's trade-off is still the best with DP").measure(world.tables())[0]
     assert first.value is not None
     assert (first.note, first.value.mean) == ("dp_released", pytest.approx(0.4))
-    assert shown("SIFU has", "gaps of original", world) == pytest.approx(0.8)
+    assert shown("SIFU has", "gaps of the original model", world) == pytest.approx(0.8)
 
 
 def test_how_often_last_diverges_where_scratch_got_there() -> None:
-    world = World(changes={("cifar10", "last"): Outcome(30, status="diverged")})
+    world = World(changes={("cifar10", "last_released"): Outcome(30, status="diverged")})
     for name in ("Last does well", "Last never"):
-        assert shown(name, "requests after which Last diverges", world, "cifar10") == 1
-        assert shown(name, "requests after which Last diverges", world, "cifar100") == 0
+        assert shown(name, "requests after which Last as released diverges", world, "cifar10") == 1
+        assert shown(name, "requests after which Last as released diverges", world, "cifar100") == 0
     lost = replace(world, changes=world.changes | {("cifar10", "scratch"): Outcome(status="not_reached")})
     found = [line for line in claim("Last never").measure(lost.tables()) if line.scenario == "cifar10"]
     assert [line.value for line in found] == [None], "without scratch nothing is counted"
@@ -40,8 +40,8 @@ def test_how_often_last_diverges_where_scratch_got_there() -> None:
 
 def test_accuracy_on_test_data() -> None:
     """Scratch 0.8 (0.9 - 0.1), SIFU 0.75."""
-    world = World(("mnist",), {("mnist", "sifu"): Outcome(40, 0.02, retain=0.85)})
-    assert shown("SIFU's forget accuracy", "accuracy of SIFU on test data", world) == pytest.approx(-0.05)
+    world = World(("mnist",), {("mnist", "sifu_released"): Outcome(40, 0.02, retain=0.85)})
+    assert shown("SIFU's forget accuracy", "accuracy of SIFU as released on test data", world) == pytest.approx(-0.05)
 
 
 def test_clients_that_are_hidden_are_counted_by_the_rule_of_each() -> None:
@@ -86,20 +86,24 @@ def test_fed_eraser_is_also_compared_with_sifu() -> None:
 
 
 def test_client_steps_are_shown_with_rounds() -> None:
-    """Ten client steps a round here, so the same shares; the average of rounds comes first, and is the one judged."""
-    for name, saved in (("SIFU takes", 0.6), ("FedEraser takes", 0.12)):
+    """Ten client steps a round here, so the same shares. The first average is the one judged: rounds for the paper's
+    claims, client steps for FedEraser's searched settings, which were chosen by them.
+    """
+    for name, saved, judged in (("SIFU takes", 0.6, "rounds"), ("FedEraser, corrected", 0.12, "client steps")):
         lines = claim(name).measure(World().tables())
         steps = [line for line in lines if line.what.startswith("client steps") and line.scenario == "mnist"]
+        steps = [line for line in steps if "beyond SIFU's" not in line.what]
         assert [line.value.mean for line in steps if line.value] == [pytest.approx(saved)]
-        assert next(line for line in lines if line.scenario == "").what.startswith("rounds")
+        assert next(line for line in lines if line.scenario == "").what.startswith(judged)
 
 
-def test_what_the_released_code_saves_is_shown() -> None:
-    """SIFU saves 60%, its released code 70%: 10 points apart."""
-    world = World(changes={("*", "sifu_released"): Outcome(30)})
+def test_what_sifu_as_described_saves_is_shown() -> None:
+    """Its released code saves 60%, SIFU as described 30%: 30 points apart."""
+    world = World(changes={("*", "sifu"): Outcome(70)})
     lines = claim("SIFU takes").measure(world.tables())
     averages = [line for line in lines if line.scenario == "" and line.what.startswith("rounds")]
-    assert [line.value.mean for line in averages if line.value] == [pytest.approx(0.6), pytest.approx(0.7)]
+    assert [line.value.mean for line in averages if line.value] == [pytest.approx(0.6), pytest.approx(0.3)]
     assert verdict("SIFU takes", world) is Verdict.HOLDS
-    assert measured("SIFU's speed-up is that", world, "").mean == pytest.approx(0.1)
-    assert verdict("SIFU's speed-up is that", world) is Verdict.FAILS
+    assert verdict("SIFU, as the text describes it, takes", world) is Verdict.IN_PART
+    assert measured("SIFU, as the text describes it, saves", world, "").mean == pytest.approx(0.3)
+    assert verdict("SIFU, as the text describes it, saves", world) is Verdict.FAILS

@@ -23,7 +23,7 @@ def test_a_rival_that_never_recovers_matches_nobody() -> None:
 
 def test_watermarks_need_all_rivals() -> None:
     tables = World().tables()
-    there = tables.cells["variant"] != "fed_accum"
+    there = tables.cells["variant"] != "fed_accum_released"
     lines = claim(MARKS).measure(replace(tables, cells=tables.cells[there]))
     assert {line.verdict for line in lines if line.counts} == {NOT_TESTABLE}
 
@@ -43,7 +43,7 @@ def test_who_forgets_slightly_and_is_faster_is_not_outperformed() -> None:
 
 
 def test_a_sifu_that_does_not_forget_outperforms_nobody() -> None:
-    assert verdict(MARKS, World(changes={("*", "sifu"): Outcome(40, 0.11)})) is FAILS
+    assert verdict(MARKS, World(changes={("*", "sifu_released"): Outcome(40, 0.11)})) is FAILS
 
 
 def test_triggers_are_looked_for_where_clients_have_them() -> None:
@@ -56,7 +56,7 @@ def test_triggers_are_looked_for_where_clients_have_them() -> None:
     assert means["mnist", accuse.format("fine-tuning")] == 1
     assert means["mnist", answers.format("SIFU")] == pytest.approx(0.29)
     assert means["mnist", answers.format("fine-tuning")] == pytest.approx(0.79)
-    assert means["mnist", answers.format("FedEraser")] == 0
+    assert means["mnist", answers.format("FedEraser as released")] == 0
     assert claim(BACKDOORS).judge(lines) is IN_PART
 
 

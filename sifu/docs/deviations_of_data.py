@@ -1,0 +1,76 @@
+"""Deviations in the data, in what clients hold, and in networks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sifu.docs.deviation import NO_ROWS, Deviation
+from sifu.docs.replication_run import MeasuredRun
+from sifu.replication.claims.stored_tables import DATASETS
+
+
+def _images(*names: str) -> Callable[[MeasuredRun], str]:
+    """How many images of some datasets were used."""
+
+    def words(run: MeasuredRun) -> str:
+        known = {name: run.data[name].words() if name in run.data else NO_ROWS for name in names}
+        if len(set(known.values())) == 1:
+            return known[names[0]]
+        return "; ".join(f"{run.titles.get(name, name)}: {text}" for name, text in known.items())
+
+    return words
+
+
+def _clipping(run: MeasuredRun) -> str:
+    """The norms that gradients are clipped to, by the config."""
+    clips = {name: run.plan["scenarios"][name]["federation"]["clip"] for name in DATASETS}
+    named = [f"{run.titles[name]}: {clip:g}, chosen by a search" for name, clip in clips.items() if clip is not None]
+    return "; ".join(named) + "; none elsewhere" if named else "None"
+
+
+DATA = (
+    Deviation(
+        "Images of CIFAR-10 and CIFAR-100",
+        "All 50,000 training and 10,000 test images",
+        _images("cifar10", "cifar100"),
+        "Clients draw from fewer images, so that they share more of them. Accuracies on test data cannot be compared "
+        "with published ones: CIFAR-100's split is not the official one. Not measured otherwise.",
+    ),
+    Deviation(
+        "Images of CelebA",
+        "The first 100 people of all with at least 25 images, at most 100 images each",
+        _images("celeba"),
+        "Other people than the paper's; CelebA's terms forbid passing images on. Not measured.",
+    ),
+    Deviation(
+        "Networks of FashionMNIST and CelebA",
+        "Text: three convolutions and two full layers. Code: two convolutions on FashionMNIST, one full layer and no "
+        "ReLU on CelebA.",
+        "As in the code, weight for weight, as it made the figures; so are the networks of CIFAR",
+    ),
+    Deviation(
+        "Partition",
+        "Text: says nothing of images that clients share. Code: drawn with replacement inside a class, once for all "
+        "seeds, so that clients share images.",
+        "As in the code. `cifar10_disjoint` has clients that share nothing, drawn anew for every seed; so have "
+        "scenarios with backdoors, which are ours.",
+        "[Two partitions of CIFAR-10](claims.md#two-partitions-of-cifar-10)",
+    ),
+    Deviation(
+        "Watermarks",
+        "Text: clients by Dirichlet(1). Code: so on CIFAR alone, MNIST and FashionMNIST with one class a client; ten "
+        "clients share a mark, and a request removes all clients of a mark.",
+        "As in the code",
+    ),
+    Deviation(
+        "Clipping",
+        "Text: none. Code: none (10,000) in its example; 0.5 is the option's default.",
+        _clipping,
+        "[searches.md](searches.md) has other values.",
+    ),
+    Deviation(
+        "Weights of clients",
+        "Code: all clients count the same, in averages and in Psi.",
+        "By their number of examples, which is the same for all clients but where they are writers or people",
+    ),
+)

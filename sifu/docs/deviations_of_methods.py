@@ -1,0 +1,83 @@
+"""Deviations in methods: where the paper's text and code disagree, and what is not repeated of its code."""
+
+from __future__ import annotations
+
+from sifu.docs.deviation import Deviation, line_text
+from sifu.docs.replication_run import MeasuredRun
+
+_CORRECTED = "Claims on `corrected` methods."
+
+
+def _sensitivity(run: MeasuredRun) -> str:
+    described, released = (
+        line_text(run.line("", f"rounds saved by SIFU as {name}")) for name in ("described", "released")
+    )
+    return f"SIFU as described saves {described} of scratch's rounds, SIFU as released {released}."
+
+
+def _fed_eraser(run: MeasuredRun) -> str:
+    counted, steps = (
+        line_text(run.line("", f"{cost} of FedEraser as released beyond scratch's"))
+        for cost in ("counted rounds", "client steps")
+    )
+    return f"By the code's count it takes {counted} more rounds than scratch, in client steps {steps}."
+
+
+METHODS = (
+    Deviation(
+        "Sensitivity",
+        "Text: Psi along all branches. Code: Psi starts at zero on every branch, every earlier cut is checked again, "
+        "and a set of clients gets the checkpoint of the one with the largest Psi.",
+        "SIFU follows the text, SIFU as released the code, strict SIFU counts what really holds.",
+        _sensitivity,
+    ),
+    Deviation(
+        "Noise of Last",
+        "Text: for the forgotten clients. Code: for the largest Psi of all clients on the newest branch.",
+        "Last follows the text, Last as released the code.",
+        "A claim on each.",
+    ),
+    Deviation(
+        "FedEraser's count",
+        "Code: every past round counts as r / dt of a round, also towards the minimum of 50.",
+        "As released: the same (`counted_rounds`); its cost is what was trained in fact.",
+        _fed_eraser,
+    ),
+    Deviation(
+        "Errors in FedEraser's code",
+        "The rescaled step is overwritten. The list of removed clients is late: at request u > 1 the clients to forget "
+        "take part in the calibration of every branch but the training.",
+        "As released: the same. FedEraser as its own paper describes it is run, too.",
+        _CORRECTED,
+    ),
+    Deviation(
+        "Batches of FedEraser's calibration, as released",
+        "Code: calibrated during the training, as all requests are known beforehand, with new random batches",
+        "Calibrated at the request, with the first batches of the past round",
+        "Other random draws. Not measured.",
+    ),
+    Deviation(
+        "List of checkpoints, SIFU as released",
+        "Code: from the second request on the list is behind the branches. A client that crosses Psi* in the first "
+        "round of branch 2 gets the first model of branch 1.",
+        "It gets the first model of branch 2.",
+        "Matters for a small sigma only. Not measured.",
+    ),
+    Deviation(
+        "Requests without a trace, SIFU as released",
+        "Code: ends with an error where no client to forget took part in the branch that is cut.",
+        "The branch's last model is restored.",
+    ),
+    Deviation(
+        "FedAccum's code",
+        "The last round's average without the forgotten clients, and nothing at later requests",
+        "FedAccum as released does the same. FedAccum adds up the old updates of the remaining clients, as described.",
+        _CORRECTED,
+    ),
+    Deviation(
+        "C of DP-FedAvg",
+        "The best of 0.001 to 1; the seeds of that search are not named.",
+        "The best of the same range, on seeds that are not reported",
+        "[searches.md](searches.md) marks the paper's values.",
+    ),
+)

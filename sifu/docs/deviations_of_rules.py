@@ -1,0 +1,63 @@
+"""Deviations in rules: when accuracy is evaluated, when a run ends, and how many runs there are."""
+
+from __future__ import annotations
+
+from sifu.docs.deviation import Deviation
+from sifu.docs.replication_run import MeasuredRun
+from sifu.replication.claims.stored_tables import DATASETS
+
+_PAPERS_LIMIT = 10_000  # rounds
+
+
+def _seeds(run: MeasuredRun) -> str:
+    """How many seeds each dataset has, and each side experiment."""
+    counts = {run.titles[name]: run.tables.ran(name, "scratch") for name in DATASETS}
+    shown = ", ".join(f"{title} {count or 'not run'}" for title, count in counts.items())
+    sweep, sets = (table["seed"].nunique() for table in (run.tables.sweep, run.tables.sets))
+    return f"{shown}; sigma sweep {sweep}, other sets of requests {sets}"
+
+
+def _limits(run: MeasuredRun) -> str:
+    """Where fewer rounds are allowed than in the paper, by the config."""
+    scenarios, beside = run.plan["scenarios"], run.plan["beside"]
+    limits = {run.titles[name]: scenarios[name]["stop"]["max_rounds"] for name in DATASETS}
+    for name, title in (("sigma_sweep", "sigma sweep"), ("alpha_sweep", "alpha under other settings")):
+        limits[title] = (beside[name] or {}).get("rounds") or _PAPERS_LIMIT
+    fewer = [f"{title} {rounds:,}" for title, rounds in limits.items() if rounds < _PAPERS_LIMIT]
+    return f"The same, but: {', '.join(fewer)}" if fewer else "The same"
+
+
+RULES = (
+    Deviation(
+        "When accuracy is evaluated",
+        "Code: every 20 rounds, and every 10, 5, 2 and 1 from 5, 2.5, 1 and 0.5 percentage points below the target on",
+        "The same; a recovery is evaluated at its start, too, so that it may be evaluated more often from there on.",
+        "May end up to 19 rounds earlier. Not measured.",
+    ),
+    Deviation(
+        "End of SIFU's recovery",
+        "Code: with `compute_diff`, which its example script sets, SIFU ends at multiples of 100 rounds only.",
+        "As all methods do",
+        "The paper does not say which of its figures were made so. Not measured.",
+    ),
+    Deviation(
+        "Time limits",
+        "Shares of the training's time",
+        "Shares of the training's client steps",
+        "Does not depend on the machine.",
+    ),
+    Deviation("Maximum rounds", f"{_PAPERS_LIMIT:,}", _limits, "Rounds of runs that stop there are lower bounds."),
+    Deviation(
+        "alpha and Psi",
+        "Code: weights of the cohort (1/N and 1/N - 1/M), sensible only where all clients take part",
+        "Shares of all clients (1/M); every run samples clients",
+        "Theorem 1 is about full participation, which was not run.",
+    ),
+    Deviation("Seeds", "10", _seeds, "Fewer seeds, wider intervals; a seed draws other numbers than in the code."),
+    Deviation(
+        "Precision",
+        "Not said",
+        "TF32 in the products of networks on a GPU",
+        "[performance.md](../performance.md) compares it with float32.",
+    ),
+)
