@@ -48,8 +48,9 @@ def _panel(axis: Axes, rows: pd.DataFrame, column: str, label: str) -> None:
     over, broken = intervals(rows, ["sigma"], column), lost(rows, ["sigma"])
     error = [over["mean"] - over["low"], over["high"] - over["mean"]]
     marks: dict[str, Any] = {"color": _COLOUR, "marker": "o", "markersize": 4}
-    axis.errorbar(over["sigma"], over["mean"], error, capsize=2, label=label, **marks)
-    hollow(axis, over, over["sigma"], marks)
+    if len(over):  # nothing at all would leave an axis that cannot be logarithmic
+        axis.errorbar(over["sigma"], over["mean"], error, capsize=2, label=label, **marks)
+        hollow(axis, over, over["sigma"], marks)
     axis.set_xscale("log")
     if column == "rounds":  # stopped recoveries have so many rounds that a linear axis would hide the others
         crosses(axis, broken["sigma"], _COLOUR)

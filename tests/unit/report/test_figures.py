@@ -162,6 +162,15 @@ def test_a_sigma_under_which_every_seed_diverges_has_a_cross() -> None:
     assert (crossed(rounds), crossed(shares)) == ([[1.0, 0.97]], [])
 
 
+def test_a_sweep_in_which_all_seeds_diverge_is_drawn() -> None:
+    source = Results(ReportPlan("", titles={"s": "S"}))
+    sweep = pd.DataFrame({"sigma": [0.1, 1.0], "rounds": [1, 1], "forget_accuracy": [None, None]})
+    source.__dict__["sweep"] = sweep.assign(scenario="s", variant="sifu", request=1, seed=0, status="diverged")
+    source.__dict__["statistics"] = pd.DataFrame(columns=[*_KEYS, "quantity", "subset", "mean"])
+    rounds, shares = sigma.draw(source).axes
+    assert (crossed(rounds), crossed(shares)) == ([[0.1, 0.97], [1.0, 0.97]], [])
+
+
 def test_sigma_and_budgets_show_the_first_request_alone() -> None:
     """60 rounds of the first request, and 500 of the second, which is not drawn; nor is its gap of 0.9."""
     source = plain_results({"sifu": "SIFU"})
