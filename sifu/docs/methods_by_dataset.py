@@ -33,7 +33,8 @@ def _cell(tables: StoredTables, scenario: str, variant: str) -> str:
     ran = tables.ran(scenario, variant)
     cost = Measured.of(share_of_scratch(tables, scenario, variant, "client_steps"))
     beyond = Measured.of(beyond_scratch(tables, scenario, variant))
-    if cost is None or beyond is None or 2 * cost.seeds < ran:
+    if cost is None or 2 * cost.seeds < ran:
         return f"{cost.seeds if cost else 0} of {ran} seeds" if ran else _NO_CELLS
     note = f" ({cost.seeds} of {ran})" if cost.seeds < ran else ""
-    return f"{cost.mean:.2f}, {beyond.mean:+.2f}{note}".replace("-0.00", "+0.00")
+    knows = "-" if beyond is None else f"{beyond.mean:+.2f}".replace("-0.00", "+0.00")
+    return f"{cost.mean:.2f}, {knows}{note}"
