@@ -40,7 +40,9 @@ def test_whole_config(checkout: Checkout) -> None:
 
 def test_paper_config(checkout: Checkout, data_root: Path) -> None:
     """17 scenarios less the 3 of CelebA, which cannot be shipped; 10 seeds in one block."""
-    result = checkout.snakemake("-n", "--configfile", "config/paper.yaml", data_root=data_root)
+    result = checkout.snakemake(
+        "-n", "--configfile", "config/paper.yaml", "--config", "block_size=10", data_root=data_root
+    )
     assert result.returncode == 0, result.stderr
     there = (data_root / "celeba").exists() or (data_root / "celeba_subset").exists()
     # marked scenarios, and CIFAR-10 with disjoint clients, take their dataset's searches
