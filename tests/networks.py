@@ -1,9 +1,30 @@
-"""A network that nobody wrote kernels for: every kind of layer that a researcher may bring."""
+"""The suite's networks, and one that nobody wrote kernels for: every kind of layer that a researcher may bring."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from sifu.catalog.models import MODELS
+
+# another size of a network that is tested anyway: in `make test-all` alone
+_OTHER_SIZES = (
+    "cnn28_wide",
+    "cnn28_pooled",
+    "cnn64_narrow",
+    "cnn64_wide",
+    "cnn64_unpooled",
+    "cnn_cifar100",
+    "resnet20",
+)
+
+
+def each_model(*more: Any) -> list[Any]:
+    """The name of every model, with `more` arguments, to parametrize a test with."""
+    return [pytest.param(name, *more, marks=[pytest.mark.long] * (name in _OTHER_SIZES)) for name in MODELS]
 
 
 class Various(nn.Module):

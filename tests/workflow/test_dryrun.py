@@ -79,7 +79,7 @@ def test_a_file_of_another_config_is_not_a_target(checkout: Checkout) -> None:
     assert "Traceback" not in result.stdout + result.stderr
 
 
-@pytest.mark.parametrize("profile", ["slurm", "gpu"])
+@pytest.mark.parametrize("profile", ["slurm", pytest.param("gpu", marks=pytest.mark.long)])
 def test_every_profile_is_understood(checkout: Checkout, profile: str) -> None:
     assert checkout.plan("--workflow-profile", f"profiles/{profile}", "--configfile", "config/smoke.yaml") == SMOKE
 

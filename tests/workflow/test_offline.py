@@ -52,6 +52,7 @@ def test_a_file_that_is_asked_for_comes_back(tmp_path: Path) -> None:
     assert read_stamp(back / ALPHA_FILE)["commit"] == "abc"
 
 
+@pytest.mark.long
 def test_without_files_it_makes_what_is_missing(tmp_path: Path) -> None:
     """The smoke config is planned whole: nobody keeps its results."""
     planned = run(tmp_path, "-a", "-n")

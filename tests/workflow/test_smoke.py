@@ -119,6 +119,7 @@ def test_an_edit_reruns_the_stages_that_use_it(
         path.write_text(before)
 
 
+@pytest.mark.long
 def test_a_failed_stage_is_one_sentence_and_leaves_nothing(done: Checkout, results: Path) -> None:
     """A partition that cannot be read: the job fails, says why in its log, and no table appears."""
     (results / "partition" / "smoke" / BLOCK / "partition.parquet").write_text("junk")

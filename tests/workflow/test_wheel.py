@@ -57,6 +57,7 @@ def _version(site: Path) -> str:
     return info.name.removeprefix("sifu-").removesuffix(".dist-info")
 
 
+@pytest.mark.long
 def test_the_default_config_is_planned_in_any_folder(site: Path, tmp_path: Path) -> None:
     folder = tmp_path / "any folder"
     folder.mkdir()

@@ -104,6 +104,7 @@ def test_the_box_has_at_most_eight_lines(everything: Made) -> None:
         assert all(line.startswith("> ") for line in box)
 
 
+@pytest.mark.long
 def test_seeds_without_a_value_are_counted(tmp_path: Path) -> None:
     """SIFU never reaches MNIST's target in three seeds: no value, and no verdict."""
     world = World(("mnist", "fashionmnist"), {("mnist", "sifu_released"): Outcome(1, status="diverged")}, marks=PLAIN)
@@ -223,6 +224,7 @@ def test_times_are_written_so_that_they_can_be_read(value: float, text: str) -> 
     assert number_text(value, "times") == text
 
 
+@pytest.mark.long
 def test_other_tables_make_another_page(mnist: Made, tmp_path: Path) -> None:
     """A test that compares page and tables must be able to fail."""
     assert Made.of(World(("mnist",), {("mnist", "sifu"): Outcome(41)}, marks=PLAIN), tmp_path).pages != mnist.pages

@@ -8,7 +8,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from sifu.catalog.models import MODELS
 from sifu.core.keys import Keys
 from sifu.core.types import Clients, Status
 from sifu.federation.engine import Engine
@@ -17,8 +16,9 @@ from sifu.federation.segment import Segment, count_work
 from sifu.federation.stop import Stop
 from tests import reference
 from tests.conftest import tiny_clients, tiny_engine
+from tests.networks import each_model
 
-EVERY_MODEL = pytest.mark.parametrize("name", list(MODELS))
+EVERY_MODEL = pytest.mark.parametrize("name", each_model())
 # In float64 only the order of sums differs from the plain loop; in float32 rounding may flip a max or a relu.
 EXACT = {"rtol": 1e-10, "atol": 1e-12}
 CLOSE = {"rtol": 1e-3, "atol": 1e-3}

@@ -9,7 +9,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sifu.catalog.models import MODELS
 from sifu.core.keys import Keys
 from sifu.federation.cohort import cohort_sizes, cohort_weights, sample_cohort
 from sifu.federation.engine import Engine
@@ -22,7 +21,7 @@ from sifu.hardware.workers import Workers
 from sifu.models.flat import FlatModel
 from tests import reference
 from tests.conftest import tiny_clients, tiny_engine, tiny_federation
-from tests.networks import Various
+from tests.networks import Various, each_model
 
 COHORT = torch.tensor([[0, 2, 3], [1, 2, -1]])
 ROUNDS = torch.tensor([4, 9])
@@ -49,7 +48,7 @@ def results(name: str, **changes: object) -> dict[str, torch.Tensor]:
 # another network takes the same steps: clipping and full batches are shown on the smallest
 @pytest.mark.parametrize(
     ("name", "changes"),
-    [(name, {}) for name in MODELS]
+    each_model({})
     + [(name, changes) for name in ("logistic", "cnn28_narrow") for changes in ({"clip": 0.1}, {"batch_size": 8})],
     ids=str,
 )

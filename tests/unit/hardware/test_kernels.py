@@ -70,7 +70,7 @@ def network(channels: int, side: int, last_pool: int, widths: Widths = WIDTHS) -
     [  # with odd sides, no pooling window covers the last line
         (3, 18, 1, WIDTHS),
         (1, 19, 1, WIDTHS),
-        (1, 24, 2, WIDTHS),
+        pytest.param(1, 24, 2, WIDTHS, marks=pytest.mark.long),
         pytest.param(1, 18, 1, NARROW, marks=pytest.mark.long),
         pytest.param(3, 18, 1, WIDE, marks=pytest.mark.long),
     ],

@@ -233,6 +233,7 @@ def test_accounted_training_takes_its_share_of_the_rounds_that_are_paid() -> Non
     assert scenario.federation.privacy == Privacy(update_clip=0.5, noise=multiplier * 0.5 / 3)
 
 
+@pytest.mark.long
 def test_an_accounted_lineage_never_spends_more_than_promised() -> None:
     """16 rounds are paid for: 8 of training, then half of those left at each request; q rises as clients leave."""
     method = DpFedAvg(mode="accounted", rounds=16, certificate=CERTIFICATE)

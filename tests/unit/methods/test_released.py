@@ -104,9 +104,9 @@ def assert_same_weights(found: list[Answer], seed: int, expected: list[Done]) ->
             torch.testing.assert_close(one, other, rtol=1e-3, atol=2e-5)
 
 
-@pytest.mark.parametrize("sigma", [0.04, 0.05, 0.07])
+@pytest.mark.parametrize("sigma", [0.05, *(pytest.param(sigma, marks=pytest.mark.long) for sigma in (0.04, 0.07))])
 def test_sifu(sigma: float) -> None:
-    """Psi* is 0.18, 0.23 and 0.32. No client crosses it in the first round of a later branch."""
+    """Psi* is 0.23, 0.18 and 0.32. No client crosses it in the first round of a later branch."""
     certificate = replace(CERTIFICATE, sigma=sigma)
     found = answers("sifu", {}, certificate)
     for seed in range(SEEDS):
@@ -179,7 +179,7 @@ def test_fed_accum() -> None:
         assert_same_weights(found, seed, released.fed_accum(plain(seed)))
 
 
-@pytest.mark.parametrize("count", [27, 30])
+@pytest.mark.parametrize("count", [pytest.param(27, marks=pytest.mark.long), 30])
 def test_fed_eraser(count: int) -> None:
     """K = 5, so that r K = 2.5 is rounded down to 2, and a past round counts 2 / (2 x 5) = 0.2 of a round.
 

@@ -156,7 +156,7 @@ def test_layers_of_many_models_agree_with_torch(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     "layer",
     [
-        nn.Conv2d(3, 4, (1, 3)),
+        pytest.param(nn.Conv2d(3, 4, (1, 3)), marks=pytest.mark.long),
         pytest.param(nn.Conv2d(3, 4, 3, padding="valid", bias=False), marks=pytest.mark.long),
         nn.Conv2d(3, 70, 2, stride=3),
         nn.MaxPool2d(4),
@@ -166,8 +166,8 @@ def test_layers_of_many_models_agree_with_torch(monkeypatch: pytest.MonkeyPatch)
         nn.GroupNorm(3, 3),
         # these are left to torch
         nn.Conv2d(3, 6, 3, groups=3),
-        nn.Conv2d(3, 4, 3, padding="same"),
-        nn.Conv2d(3, 4, 3, stride=(1, 2)),
+        pytest.param(nn.Conv2d(3, 4, 3, padding="same"), marks=pytest.mark.long),
+        pytest.param(nn.Conv2d(3, 4, 3, stride=(1, 2)), marks=pytest.mark.long),
         nn.MaxPool2d(3, stride=2),
         nn.MaxPool2d(2, ceil_mode=True),
         nn.GroupNorm(1, 3, affine=False),

@@ -59,10 +59,10 @@ def copied(tmp_path: Path) -> Path:
     ("module", "addition", "changes_partition", "changes_train"),
     [
         ("federation/engine.py", "\nNEW = 1\n", False, True),
-        ("data/partition.py", "\nNEW = 1\n", True, False),
+        pytest.param("data/partition.py", "\nNEW = 1\n", True, False, marks=pytest.mark.long),
         ("core/keys.py", "\nNEW = 1\n", True, True),
         ("models/cnn.py", "\nNEW = 1\n", False, False),
-        ("bench/rounds.py", "\nNEW = 1\n", False, False),
+        pytest.param("bench/rounds.py", "\nNEW = 1\n", False, False, marks=pytest.mark.long),
         ("library/train.py", "\nNEW = 1\n", False, False),
         ("federation/engine.py", "\n# a comment\n\n\n", False, False),
     ],

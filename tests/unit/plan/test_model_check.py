@@ -86,6 +86,7 @@ def test_a_folder_that_cannot_be_written_is_no_problem(folder: Path) -> None:
     check(folder, f"outside_{folder.name}.nets:small")
 
 
+@pytest.mark.long
 def test_what_is_remembered_needs_no_torch_until_the_code_changes(folder: Path) -> None:
     """In processes of their own, as Snakemake plans."""
     write_config(folder, f"outside_{folder.name}.nets:small")
