@@ -79,10 +79,10 @@ test-all: $(VENV)/.ok  ## `make test` with the long tests and more examples, the
 	$(MAKE) test-cluster-whole
 
 test-cluster: $(VENV)/.ok  ## the suite on a real Slurm of four nodes, installed and started here as root for some minutes
-	timeout --foreground -s INT -k 60 720 $(BIN)/python -m pytest -q -m cluster tests/cluster
+	timeout --foreground -s INT -k 60 1800 $(BIN)/python -m pytest -q -m cluster tests/cluster
 
 test-cluster-whole: $(VENV)/.ok  ## the same with every stage of config/smoke.yaml and config/whole.yaml, ten minutes or more
-	timeout --foreground -s INT -k 60 2400 $(BIN)/python -m pytest -q -m whole tests/cluster
+	timeout --foreground -s INT -k 60 5400 $(BIN)/python -m pytest -q -m whole tests/cluster
 
 test-faults: $(VENV)/.ok  ## runs that are killed and started again, ten minutes or so
 	$(BIN)/python -m pytest -q -m faults

@@ -35,7 +35,7 @@ class Cluster:
     root: Path
     environment: dict[str, str]
 
-    def snakemake(self, *arguments: str, config: str = "config/smoke.yaml", seconds: int = 400) -> tuple[int, str]:
+    def snakemake(self, *arguments: str, config: str = "config/smoke.yaml", seconds: int = 1200) -> tuple[int, str]:
         command = (sys.executable, SNAKEMAKE, *arguments, "--configfile", config)
         return limited(command, seconds, self.root, self.environment)
 
@@ -58,7 +58,7 @@ def script(*arguments: str, seconds: int) -> None:
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Slurm and a checkout; both are removed afterwards, and that is checked."""
-    script("install", seconds=180)
+    script("install", seconds=600)
     folder, before = tmp_path_factory.mktemp("cluster"), traces()
     for name in ("checkout", "temporary", "cache"):
         (folder / name).mkdir()
@@ -70,12 +70,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         "SIFU_DATA_ROOT": folder / "none",
     }
     try:
-        script("up", str(folder / "slurm-of-the-tests"), seconds=60)
+        script("up", str(folder / "slurm-of-the-tests"), seconds=180)
         environment = os.environ | {name: str(path) for name, path in folders.items()}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise each of a hundred processes compiles the package
         yield Cluster(folder / "checkout", environment)
     finally:
-        script("down", str(folder / "slurm-of-the-tests"), seconds=60)
+        script("down", str(folder / "slurm-of-the-tests"), seconds=180)
         shutil.rmtree(folder)
         leftovers = traces() - before
         assert not leftovers, f"Slurm left behind: {sorted(leftovers)}"

@@ -23,7 +23,7 @@ def test_a_job_of_a_dead_node_runs_on_another(cluster: Cluster) -> None:
     assert status == 0, output[-4000:]
     wanted = [f"results/cluster/{TABLES.format(block=block)}" for block in ("s000-000", "s001-001")]
     with ThreadPoolExecutor(1) as background:
-        run = background.submit(cluster.snakemake, *SLURM, *wanted, *REMOTE, seconds=240)
+        run = background.submit(cluster.snakemake, *SLURM, *wanted, *REMOTE, seconds=900)
         lost = wait_for_training(cluster)
         kill_node(lost["NodeList"], lost["JobId"])
         status, output = run.result()

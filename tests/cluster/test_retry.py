@@ -13,7 +13,7 @@ def test_a_job_that_fails_asks_for_more_and_for_a_gpu(cluster: Cluster) -> None:
     """The nodes have no real GPU: the training says so, each time that it is tried."""
     training = "results/cluster/train/smoke/s000-000/cells.parquet"
     again = ("--retries", "1", "--force", training)
-    status, output = cluster.snakemake(*SLURM, *again, *REMOTE, "device=cuda", seconds=120)
+    status, output = cluster.snakemake(*SLURM, *again, *REMOTE, "device=cuda", seconds=600)
     assert status != 0
     assert "torch sees no CUDA device here" in output
     asked = [

@@ -43,7 +43,7 @@ def test_every_stage_gives_the_tables_of_one_machine(cluster: Cluster) -> None:
 def test_the_whole_run_gives_the_tables_of_one_machine(cluster: Cluster) -> None:
     status, output = cluster.snakemake("--cores", "2", *TABLES, *LOCAL, config=WHOLE)
     assert status == 0, output[-4000:]
-    status, output = cluster.snakemake(*SLURM, *SHORT, *REMOTE, config=WHOLE, seconds=600)
+    status, output = cluster.snakemake(*SLURM, *SHORT, *REMOTE, config=WHOLE, seconds=1800)
     assert status == 0, output[-4000:]
     results = cluster.root / "results"
     assert (results / "cluster" / "report" / "report.html").exists()
