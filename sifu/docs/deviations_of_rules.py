@@ -19,10 +19,10 @@ def _seeds(run: MeasuredRun) -> str:
 
 def _limits(run: MeasuredRun) -> str:
     """Where fewer rounds are allowed than in the paper, by the config."""
-    scenarios, beside = run.plan["scenarios"], run.plan["beside"]
+    scenarios, side = run.plan["scenarios"], run.plan["side_experiments"]
     limits = {run.titles[name]: scenarios[name]["stop"]["max_rounds"] for name in DATASETS}
     for name, title in (("sigma_sweep", "sigma sweep"), ("alpha_sweep", "alpha under other settings")):
-        limits[title] = (beside[name] or {}).get("rounds") or _PAPERS_LIMIT
+        limits[title] = (side[name] or {}).get("rounds") or _PAPERS_LIMIT
     fewer = [f"{title} {rounds:,}" for title, rounds in limits.items() if rounds < _PAPERS_LIMIT]
     return f"The same, but: {', '.join(fewer)}" if fewer else "The same"
 

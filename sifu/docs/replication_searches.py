@@ -68,7 +68,7 @@ def _method_budgets(plan: dict[str, Any], labels: dict[str, str]) -> str:
 
 
 def _scenario_budgets(plan: dict[str, Any], titles: dict[str, str]) -> str:
-    planned = plan["beside"]["scenario_searches"]
+    planned = plan["side_experiments"]["scenario_searches"]
     return _grouped({f"{titles[entry['scenario']]}'s {', '.join(entry['grid'])}": _budget(entry) for entry in planned})
 
 

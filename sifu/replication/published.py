@@ -67,7 +67,7 @@ def described(config: Path) -> dict[str, Any]:
         "only": [to_plain(entry) for entry in run.only],
         "scenarios": {name: to_plain(scenarios[name]) for name in run.scenarios},
         "variants": {name: _with_defaults(variants[name]) for name in run.variants},
-        "beside": {name: to_plain(getattr(run, name)) for name in _SIDE_EXPERIMENTS},
+        "side_experiments": {name: to_plain(getattr(run, name)) for name in _SIDE_EXPERIMENTS},
     }
 
 

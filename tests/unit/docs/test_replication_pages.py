@@ -209,7 +209,7 @@ def test_the_page_says_which_side_experiments_are_missing(tmp_path: Path) -> Non
     assert "| alpha and Psi with eta = 0.1 |  | MNIST, FashionMNIST, CIFAR-10, CIFAR-100, CelebA | 3 |" in page
     assert "| search of federation.clip | CIFAR-100 | FashionMNIST, CIFAR-10, CelebA | 1 |" in page
     assert "Budget of each value: 10 values, 2 seeds, twice the rounds of the longest training." in searches
-    for search in described(REPO / CONFIG)["beside"]["scenario_searches"]:
+    for search in described(REPO / CONFIG)["side_experiments"]["scenario_searches"]:
         values = len(search["grid"]["federation.clip"])
         assert f"{values} values, {search['num_seeds']} seeds, {search['rounds']} rounds" in searches
     assert "They differ in 1 of 1: CIFAR-100: federation.clip 20 is used (9 client steps), the search would" in searches
