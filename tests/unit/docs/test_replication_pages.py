@@ -151,7 +151,7 @@ def test_deviations_say_what_is_in_the_config(everything: Made) -> None:
     row = next(line for line in page.splitlines() if "| Clipping |" in line)
     assert all((f"{clip:g}" in row) for clip in clips.values() if clip is not None)
     assert any(clips.values()) or "| None |" in row
-    assert f"alpha under other settings {plan['beside']['alpha_sweep']['rounds']:,}" in page
+    assert f"alpha under other settings {plan['side_experiments']['alpha_sweep']['rounds']:,}" in page
 
 
 def test_two_partitions_stand_next_to_each_other(tmp_path: Path) -> None:
