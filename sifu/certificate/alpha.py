@@ -1,4 +1,8 @@
-"""alpha: the same run again without one client. Its cohorts lack that client; all other draws are the same."""
+"""alpha: the distance between a training and the run that is made without some clients.
+
+That run has the same draws. Its cohorts are sampled from the clients that remain, so the next one in line takes a
+forgotten client's seat, as in a retraining.
+"""
 
 from __future__ import annotations
 
@@ -12,34 +16,31 @@ from sifu.federation.training import Progress
 
 
 def measure_alpha(
-    engine: Engine, segment: Segment, seeds: Tensor, clients: Tensor, progress: Progress | None = None
+    engine: Engine, segment: Segment, seeds: Tensor, without: Tensor, progress: Progress | None = None
 ) -> Tensor:
-    """alpha(n, c) = ||theta^n - phi^n|| for n = 0..T, phi trained without client c (equation 4).
+    """alpha(n, W) = ||theta^n - phi^n|| for n = 0..T, phi trained without the clients W (equation 4).
 
-    `seeds` and `clients` [q] are the pairs; after a seed's last round the value stays the same. [q, T + 1] float64
+    `seeds` [q] and `without` [q, C] are the pairs; after a seed's last round the value stays the same.
+    [q, T + 1] float64
     """
-    device, key_state = engine.clients.images.device, segment.key_state
-    originals, pair = seeds.unique(return_inverse=True)  # [R] the original run of each seed; [q] which one a pair has
-    rows = torch.cat([originals, seeds])  # the original runs, then the runs without a client
-    omitted = torch.cat([torch.full_like(originals, -2), clients])  # -2: none
-    weights = segment.start[rows].to(device)
+    device, remain = engine.clients.images.device, segment.available[seeds] & ~without
+    theta, phi = segment.start.to(device, copy=True), segment.start[seeds].to(device)
     alpha = [torch.zeros(len(seeds), dtype=torch.float64)]
-    for number in range(segment.trace.cohort.shape[1]):
-        running = torch.nonzero(segment.rounds[rows] > number).flatten()
-        cohort = leave_out(segment.trace.cohort[rows, number], omitted)[running]
-        seed_rows = rows[running]
-        parts = (seed_rows, torch.full_like(seed_rows, number), cohort, key_state[seed_rows])
-        data_rows, numbers, cohort, state = (part.to(device) for part in parts)
-        weights[running] = engine.train_cohort(weights[running], data_rows, numbers, cohort, Keys(state)).weights
-        difference = weights[pair.to(device)] - weights[len(originals) :]
-        alpha.append(difference.double().norm(dim=1).cpu())
+    for step in engine.walk(segment):
+        theta[step.rows.to(device)] = step.result.weights
+        running = torch.nonzero(segment.rounds[seeds] > step.number).flatten()
+        rows = seeds[running]
+        phi[running.to(device)] = one_round(
+            engine, segment, phi[running.to(device)], rows, remain[running], step.number
+        )
+        alpha.append((theta[seeds.to(device)] - phi).double().norm(dim=1).cpu())
         if progress is not None:
-            progress(number + 1, [], int((segment.rounds[originals] > number + 1).sum()))
+            progress(step.number + 1, [], int((segment.rounds > step.number + 1).sum()))
     return torch.stack(alpha, dim=1)
 
 
-def leave_out(cohort: Tensor, clients: Tensor) -> Tensor:
-    """Cohorts [q, m] without one client each [q]; the others keep their order, empty places (-1) come last."""
-    empty = torch.iinfo(cohort.dtype).max
-    remaining = cohort.masked_fill((cohort == clients[:, None]) | (cohort < 0), empty).sort(dim=1).values
-    return remaining.masked_fill(remaining == empty, -1)
+def one_round(engine: Engine, segment: Segment, weights: Tensor, seeds: Tensor, remain: Tensor, number: int) -> Tensor:
+    """Round `number` of a segment from other `weights` [R, P], sampled from the clients `remain` [R, C]. [R, P]"""
+    parts = (seeds, torch.full_like(seeds, number), remain, segment.key_state[seeds])
+    rows, numbers, available, state = (part.to(weights.device) for part in parts)
+    return engine.round(weights, rows, numbers, available, Keys(state)).weights

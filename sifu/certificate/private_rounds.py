@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from sifu.certificate.refilled import cohorts_without
 from sifu.certificate.sensitivity import sampled
 from sifu.certificate.stretch import Stretch, Stretches
 from sifu.config.federation import Federation
@@ -26,17 +27,21 @@ def stretches_of(segments: Sequence[Segment], kept: Sequence[Tensor]) -> list[St
 def noise_ratio(
     segments: Sequence[Segment], kept: Sequence[Tensor], federation: Federation, forgotten: Tensor
 ) -> Tensor:
-    """Psi / sigma of all rounds: sqrt(sum over n of (j_n C / (m sigma))^2), j_n forgotten clients in round n. [S]
+    """Psi / sigma of all rounds: sqrt(sum over n of (j_n C / (m sigma))^2), j_n clients that differ in round n. [S]
 
-    Adaptive Gaussian mechanisms compose into one (Dong, Roth and Su 2022). The bound is conditional on the cohorts, as
-    every strict sensitivity here: the run to compare with has the same cohorts without the `forgotten` clients [S, C].
-    So each of them changes a sum by C, and sampling itself adds no privacy.
+    Adaptive Gaussian mechanisms compose into one (Dong, Roth and Su 2022). The bound is conditional on the draws, as
+    every strict sensitivity here: the run to compare with has the same draws without the `forgotten` clients [S, C].
+    Each of them changes a sum by C, and so does whoever takes its seat, in a fixed cohort; sampling itself adds no
+    privacy.
     """
     privacy = federation.privacy
     assert privacy is not None
     squares = torch.zeros(len(forgotten), dtype=torch.float64)
     for segment, rounds in zip(segments, kept, strict=True):
-        count = sampled(forgotten, segment.trace.cohort).sum(2)  # [S, T]
+        others, cohort = cohorts_without(segment, forgotten, federation), segment.trace.cohort
+        left = sampled(forgotten, cohort).sum(2)  # [S, T]
+        stayed = (cohort >= 0).sum(2) - left
+        count = left + (others >= 0).sum(2) - stayed  # who left, and who came instead
         happened = torch.arange(count.shape[1]) < rounds[:, None]
         squares += (count * happened).double().square().sum(1)
     change = squares.sqrt() * privacy.update_clip / federation.clients_per_round

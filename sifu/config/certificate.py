@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sifu.config.fields import above, at_least, from_to, inside, one_of, setting, settings
+from sifu.errors import ConfigError
 
 
 @settings
@@ -15,8 +16,8 @@ class Certificate:
     contraction: float = setting("B(f, eta) of the sensitivity bound: 1 is the convex case", above(0), default=1.0)
     preset: str = setting(
         "how the certificate is counted: as in the paper, as in its code (Psi starts at zero on every branch, and "
-        "every earlier cut is checked again), or so that it holds",
-        one_of(("published", "released", "strict")),
+        "every earlier cut is checked again), so that it holds, or as if forgotten clients' seats stayed empty",
+        one_of(("published", "released", "strict", "empty_seats")),
         default="published",
     )
     weight: str | None = setting(
@@ -38,3 +39,21 @@ class Certificate:
     mechanism: str | None = setting(
         "noise by the textbook formula, or exact; null: the preset's", one_of(("classical", "analytic")), default=None
     )
+    seats: str | None = setting(
+        "a forgotten client's seat in a past round: empty, or refilled by the next client in line, as in a retraining; "
+        "null: the preset's",
+        one_of(("empty", "refilled")),
+        default=None,
+    )
+    covers: str = setting(
+        "who is covered after a request: its own clients, or everyone who has left so far",
+        one_of(("request", "everyone")),
+        default="request",
+    )
+
+    def refuse(self) -> None:
+        refilled = self.seats == "refilled" or (self.preset == "strict" and self.seats is None)
+        if refilled and self.sets == "bound":
+            raise ConfigError("sets", "bound", "max | exact (with refilled seats)")
+        if refilled and self.branches == "reset":
+            raise ConfigError("branches", "reset", "accumulate (with refilled seats)")

@@ -43,7 +43,19 @@ class Federation:
         one_of(("fixed", "poisson")),
         default="fixed",
     )
+    spares: int | None = setting(
+        "clients next in line that are trained in every round and not averaged, for methods whose certificate refills "
+        "the seats of forgotten clients. These methods pay for them, others do not. 1 is enough for single clients; "
+        "null: as many as m",
+        at_least(0),
+        default=None,
+    )
     privacy: Privacy | None = setting("shorten the clients' updates and add noise; null: plain FedAvg", default=None)
+
+    @property
+    def spare_seats(self) -> int:
+        """Clients that are trained in a round and not averaged, for a method that relies on them."""
+        return self.clients_per_round if self.spares is None else self.spares
 
 
 @settings

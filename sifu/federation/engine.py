@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -19,6 +20,15 @@ from sifu.federation.rounds import Round, Rounds
 from sifu.federation.segment import Segment
 from sifu.federation.stop import Stop
 from sifu.federation.training import Progress, Training
+
+
+class PastStep(NamedTuple):
+    """A replayed round."""
+
+    number: int  # from 0
+    rows: Tensor  # [R] the seeds that had it
+    before: Tensor  # [R, P] the weights that it began with
+    result: Round
 
 
 @dataclass(frozen=True)
@@ -72,15 +82,17 @@ class Engine(Rounds):
             raise StoreError(f"there is no round {rounds.tolist()} in a history of {segment.rounds.tolist()} rounds")
         return self._replay_round(segment, self.replay(segment, rounds), torch.arange(len(rounds)), rounds)
 
-    def walk(self, segment: Segment) -> Iterator[tuple[int, Tensor, Round]]:
-        """Replay all rounds of a segment: each round's number, the seeds that took part [R], and its result."""
+    def walk(self, segment: Segment, until: Tensor | None = None) -> Iterator[PastStep]:
+        """Replay the rounds of a segment one after another, up to round `until` [S] if that is given."""
         weights = segment.start.clone().to(self.clients.images.device)
-        for number in range(segment.trace.cohort.shape[1]):
-            rows = torch.nonzero(segment.rounds > number).flatten()
-            result = self._replay_round(segment, weights[rows], rows, torch.full_like(rows, number))
+        last = segment.rounds if until is None else segment.rounds.minimum(until)
+        for number in range(int(last.max()) if len(last) else 0):
+            rows = torch.nonzero(last > number).flatten()
+            before = weights[rows]
+            result = self._replay_round(segment, before, rows, torch.full_like(rows, number))
             snapshot = segment.snapshot_after(number)
             weights[rows] = result.weights if snapshot is None else snapshot[rows].to(weights.device)
-            yield number, rows, result
+            yield PastStep(number, rows, before, result)
 
     def _replay_round(self, segment: Segment, weights: Tensor, seeds: Tensor, rounds: Tensor) -> Round:
         """A recorded round, computed again and compared with the recorded scalars."""

@@ -102,7 +102,8 @@ class Work:
         )
 
 
-def count_work(segment: Segment, local_steps: int) -> Work:
-    """The cost of a segment from its own trace."""
-    visits = ((segment.trace.cohort >= 0) & segment.happened()[..., None]).sum((1, 2))  # [S]
-    return Work.of(segment.rounds, visits, local_steps, segment.start.shape[1])
+def count_work(segment: Segment, local_steps: int, spares: int = 0) -> Work:
+    """The cost of a segment from its own trace; with up to `spares` clients more in each round, as far as there are."""
+    cohort = ((segment.trace.cohort >= 0) & segment.happened()[..., None]).sum(2)  # [S, T]
+    waiting = (segment.available.sum(1, keepdim=True) - cohort).clamp(max=spares) * segment.happened()  # [S, T]
+    return Work.of(segment.rounds, (cohort + waiting).sum(1), local_steps, segment.start.shape[1])

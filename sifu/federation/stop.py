@@ -66,6 +66,12 @@ class Stop:
         least = torch.full_like(self.max_rounds, self.min_rounds)
         return least if self.counted is None else (least - self.counted).clamp(min=0)
 
+    def with_spares(self, steps: Tensor) -> Stop:
+        """The same rule where a round costs `steps` [S] client steps more; without a budget, the rule itself."""
+        if self.client_steps is None or self.steps_a_round is None:
+            return self
+        return Stop.at_budget(self.client_steps, self.steps_a_round + steps)
+
     def after(self, spent: Tensor) -> Stop:
         """The same rule after `spent` [S] client steps of the budget; without a budget, the rule itself."""
         if self.client_steps is None or self.steps_a_round is None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sifu.certificate.rules import rules_of
 from sifu.config.fields import one_of, setting
-from sifu.unlearning.kept import Kept
+from sifu.unlearning.kept import Kept, kept_for
 from sifu.unlearning.method import Assumptions, CertifiedMethod, Unlearned
 
 if TYPE_CHECKING:
@@ -37,14 +37,14 @@ class Last(CertifiedMethod):
 
     @property
     def keeps(self) -> frozenset[Kept]:
-        exact = rules_of(self.certificate).sets == "exact"
-        return frozenset({Kept.SCALARS} | ({Kept.UPDATES} if exact else set()))
+        return kept_for(rules_of(self.certificate))
 
     def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
         from sifu.certificate.noise import add_noise, needed_sigma
 
         certificate = self.certificate
-        hidden = request.forget if self.clients == "forgotten" else request.forget | request.remain  # [S, C]
+        covered = self.covered(history, request)
+        hidden = covered if self.clients == "forgotten" else covered | request.remain  # [S, C]
         psi = history.sensitivity(hidden, rules_of(certificate), server.round_factor(certificate))
         psi_now = history.value_at(psi, history.end) if self.clients == "forgotten" else psi[-1].amax(1)  # [S]
         sigma = needed_sigma(certificate, history.num_clients, psi_now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sifu.certificate.rules import rules_of
-from sifu.unlearning.kept import Kept
+from sifu.unlearning.kept import Kept, kept_for
 from sifu.unlearning.method import Assumptions, CertifiedMethod, Unlearned
 
 if TYPE_CHECKING:
@@ -29,17 +29,17 @@ class Sifu(CertifiedMethod):
 
     @property
     def keeps(self) -> frozenset[Kept]:
-        exact = rules_of(self.certificate).sets == "exact"
-        return frozenset({Kept.MODELS, Kept.SCALARS} | ({Kept.UPDATES} if exact else set()))
+        return kept_for(rules_of(self.certificate)) | {Kept.MODELS}
 
     def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
         from sifu.certificate.noise import add_noise, psi_star
 
         certificate, rules = self.certificate, rules_of(self.certificate)
         limit, factor = psi_star(certificate, history.num_clients), server.round_factor(certificate)
-        psi = history.sensitivity(request.forget, rules, factor)
+        covered = self.covered(history, request)  # [S, C]
+        psi = history.sensitivity(covered, rules, factor)
         if rules.branches == "reset":
-            node = history.released_cut(request.forget, rules, factor, limit).restored
+            node = history.released_cut(covered, rules, factor, limit).restored
         else:
             node = history.last_at_most(psi, limit)  # zeta_u, T_u
         segment = server.recover(add_noise(history.checkpoint(node), certificate.sigma, keys), keys)

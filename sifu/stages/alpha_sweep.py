@@ -13,6 +13,7 @@ from sifu.stages.call import StageCall, refuse_below_one
 from sifu.stages.train import train
 from sifu.store.parquet import write_table
 from sifu.store.schemas import ALPHA
+from sifu.unlearning.lineage import Lineage
 
 
 def command(call: StageCall) -> None:
@@ -32,5 +33,5 @@ def run_alpha_sweep(block: Block, change: str, folder: Path) -> None:
     """
     engine = block.engine()
     segment = train(engine, block.scenario, block.seeds, f"{block.name} {change}")
-    rows = alpha_rows(block, engine, segment, change)
+    rows = alpha_rows(block, Lineage.of(engine, segment), change)
     write_table(folder / "alpha.parquet", ALPHA, rows, block.stamp("alpha_sweep"))

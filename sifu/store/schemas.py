@@ -50,17 +50,46 @@ CELLS = Table(
         Column("client_steps", _INT, "local optimiser steps, over all clients"),
         Column("comm_floats", _INT, "floats moved between server and clients, down and up"),
         Column("server_floats", _INT, "floats that the server must have stored for the method", nullable=True),
+        Column(
+            "spares",
+            _INT,
+            "clients a round that are trained for the method's certificate and not averaged; the cost includes those "
+            "of the recovery, not those of the training",
+            nullable=True,
+        ),
         Column("cut_round", _INT, "round that the method went back to", nullable=True),
         Column("branch", _INT, "request whose branch that round is on; 0: the training, -1: before it", nullable=True),
         Column("sigma", _REAL, "standard deviation of the noise on each weight", nullable=True),
         Column("psi", _REAL, "sensitivity of the model before noise, as the method counts it", nullable=True),
-        Column("strict_psi", _REAL, "the same, strictly: forgotten clients together, with real weights", nullable=True),
+        Column(
+            "strict_psi",
+            _REAL,
+            "the same, strictly: compared with the run without the request's clients, all of them together, in which "
+            "the next in line take their seats (if every round adds noise: sigma times the ratio of all rounds)",
+            nullable=True,
+        ),
+        Column("single_psi", _REAL, "the same for the worst client of the request alone", nullable=True),
+        Column("everyone_psi", _REAL, "the same for all who have left so far, together", nullable=True),
+        Column("empty_psi", _REAL, "for comparison: the request's clients if their seats stayed empty", nullable=True),
+        Column(
+            "alpha",
+            _REAL,
+            "measured: distance of that model from the run without the request's clients, along the whole lineage; it "
+            "assumes nothing on B",
+            nullable=True,
+        ),
         Column("psi_star", _REAL, "sensitivity that the noise can hide", nullable=True),
         Column("claimed_epsilon", _REAL, "promised epsilon", nullable=True),
         Column("claimed_delta", _REAL, "promised delta", nullable=True),
         Column("actual_epsilon", _REAL, "epsilon at the claimed delta, strictly counted (if B holds)", nullable=True),
         Column("actual_delta", _REAL, "delta at the claimed epsilon, strictly counted (if B holds)", nullable=True),
         Column("covers", _INT, "clients that the promise covers together; 1: each client alone", nullable=True),
+        Column(
+            "covers_everyone",
+            pa.bool_(),
+            "whether these are of all who have left so far, and not of this request alone",
+            nullable=True,
+        ),
         Column("group", _INT, "clients forgotten so far, including this request's", nullable=True),
         Column(
             "spent_epsilon",
@@ -235,18 +264,20 @@ VERIFICATION = Table(
 
 ALPHA = Table(
     "alpha",
-    "the sensitivity of the training to one client, measured by training without it, and its bounds",
-    ("scenario", "change", "seed", "client", "round"),
+    "the sensitivity of the training to clients, measured by training without them, and its bounds",
+    ("scenario", "change", "seed", "request", "client", "round"),
     (
         SCENARIO,
         Column("change", _TEXT, "name of the change in `alpha_sweep`; empty: the scenario itself"),
         SEED,
-        _CLIENT,
-        Column("round", _INT, "rounds done: n of alpha(n, c)"),
-        Column("alpha", _SHORT, "||theta^n with the client - theta^n without it||, all other draws the same"),
-        Column("psi_published", _SHORT, "Psi(n, c) with the client's share of all clients"),
+        Column("request", _INT, "whose clients are left out, all together; 0: a single client"),
+        Column("client", _INT, "number of the single client that is left out, from 0; -1: a request's clients"),
+        Column("round", _INT, "rounds done: n of alpha(n, W)"),
+        Column("alpha", _SHORT, "||theta^n with them - theta^n without them, their seats refilled||, the same draws"),
+        Column("psi_published", _SHORT, "Psi(n, W) with the shares of all clients: of the worst client"),
         Column("psi_released", _SHORT, "the same here: the released code differs only after a request"),
-        Column("psi_strict", _SHORT, "Psi(n, c) with the client's weight in each round's cohort"),
+        Column("psi_strict", _SHORT, "Psi(n, W) with refilled seats, of all these clients together"),
+        Column("psi_empty_seats", _SHORT, "Psi(n, W) as if their seats stayed empty: no bound in early rounds"),
     ),
 )
 

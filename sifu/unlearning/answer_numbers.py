@@ -14,35 +14,41 @@ from sifu.unlearning.sequence import Answer
 def answer_numbers(answer: Answer, method: Method, trained: Lineage, scenario: Scenario) -> dict[str, Tensor]:
     """Columns of the table `cells` by name; `trained` is the lineage before the first request. [S] each"""
     node = answer.unlearned.node
-    stored = method.server_floats(_footprint(trained, scenario))
-    places = {"server_floats": stored, "cut_round": node.round, "branch": node.branch}
+    stored = method.server_floats(_footprint(trained, scenario, answer.spares))
+    spares = torch.full_like(node.round, answer.spares)
+    places = {"server_floats": stored, "spares": spares, "cut_round": node.round, "branch": node.branch}
     return {"counted_rounds": answer.counted_rounds} | places | certificate_numbers(answer)
 
 
 def certificate_numbers(answer: Answer) -> dict[str, Tensor]:
     """What is promised and what holds, as in the table `cells`; nothing where nothing is promised. [S] each"""
-    promise, request = answer.unlearned.promise, answer.request
-    if promise is None or answer.actual is None:
+    promise, worth = answer.unlearned.promise, answer.worth
+    if promise is None or worth is None:
         return {}
     sigma = promise.sigma.double()
     columns = {
         "sigma": sigma,
         "psi": promise.psi,
         "psi_star": promise.psi_star,
-        "strict_psi": answer.strict_psi,
+        "strict_psi": worth.psi,
+        "single_psi": worth.single_psi,
+        "everyone_psi": worth.everyone_psi,
+        "empty_psi": worth.empty_psi,
+        "alpha": worth.alpha,
         "claimed_epsilon": torch.full_like(sigma, promise.epsilon),
         "claimed_delta": torch.full_like(sigma, promise.delta),
-        "actual_epsilon": answer.actual[0],
-        "actual_delta": answer.actual[1],
-        "covers": request.size if promise.covers is None else promise.covers,
+        "actual_epsilon": worth.actual[0],
+        "actual_delta": worth.actual[1],
+        "covers": answer.request.size if promise.covers is None else promise.covers,
+        "covers_everyone": torch.full(sigma.shape, promise.everyone),
         "group": answer.num_forgotten,
     }
-    if answer.spent is not None:
-        columns |= {"spent_epsilon": answer.spent.epsilon, "group_epsilon": answer.spent.group_epsilon}
+    if worth.spent is not None:
+        columns |= {"spent_epsilon": worth.spent.epsilon, "group_epsilon": worth.spent.group_epsilon}
     return {name: values for name, values in columns.items() if values is not None}
 
 
-def _footprint(trained: Lineage, scenario: Scenario) -> Footprint:
+def _footprint(trained: Lineage, scenario: Scenario, spares: int) -> Footprint:
     segment = trained.segments[0]
     return Footprint(
         scenario.partition.num_clients,
@@ -50,4 +56,5 @@ def _footprint(trained: Lineage, scenario: Scenario) -> Footprint:
         scenario.federation.clients_per_round,
         segment.rounds,
         segment.trace.layer_norm.shape[3],
+        spares,
     )

@@ -10,7 +10,7 @@ from sifu.certificate.private_rounds import stretches_of
 from sifu.certificate.rules import Rules
 from sifu.certificate.stretch import Stretches
 from sifu.errors import MethodError
-from sifu.unlearning.kept import Kept
+from sifu.unlearning.kept import Kept, kept_for
 from sifu.unlearning.lineage import Lineage, Psi
 from sifu.unlearning.node import Node
 from sifu.unlearning.past_round import PastRound
@@ -100,16 +100,12 @@ class History:
 
     def released_cut(self, clients: Tensor, rules: Rules, factor: float, limit: float) -> ReleasedCut:
         """Where the SIFU paper's code goes back to for the clients `clients` [S, C]; limit = Psi*, factor = B^K."""
-        self._read(Kept.SCALARS)
-        if rules.sets == "exact":
-            self._read(Kept.UPDATES)
+        self._read(*kept_for(rules))
         return self._lineage.released_cut(clients, rules, factor, limit)
 
     def sensitivity(self, clients: Tensor, rules: Rules, factor: float) -> Psi:
         """Psi(n, W) at every node, for the clients W = `clients` [S, C]; factor = B^K (equation 11)."""
-        self._read(Kept.SCALARS)
-        if rules.sets == "exact":
-            self._read(Kept.UPDATES)
+        self._read(*kept_for(rules))
         return self._lineage.sensitivity(clients, rules, factor)
 
     def visits(self, clients: Tensor) -> Psi:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from sifu.certificate.rules import Rules
+
 
 class Kept(StrEnum):
     START = "initial model"  # theta^0, which the training began with
@@ -13,3 +15,11 @@ class Kept(StrEnum):
     NORMS = "norms"  # the length of each client's update, in all and layer by layer
     FIRST_ROUND = "first round"  # the updates of the training's first round
     UPDATES = "updates"  # every client's update
+    PRODUCTS = "products"  # the inner products of all updates of a round, spare clients' included
+
+
+def kept_for(rules: Rules) -> frozenset[Kept]:
+    """What the sensitivity by these rules is counted from."""
+    if rules.seats == "refilled":
+        return frozenset({Kept.PRODUCTS})
+    return frozenset({Kept.SCALARS, Kept.UPDATES} if rules.sets == "exact" else {Kept.SCALARS})

@@ -6,7 +6,7 @@ after it, and grows a new branch. A node has the paper's coordinates: branch u (
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -14,6 +14,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from sifu.certificate.refilled import refilled_increments, single_sets
 from sifu.certificate.rules import Rules
 from sifu.certificate.sensitivity import (
     accumulate,
@@ -83,17 +84,17 @@ class Lineage:
 
     def grow(self, node: Node, segment: Segment) -> Lineage:
         """The lineage that goes to `node` and on with a new branch."""
-        kept = [
-            torch.where(node.branch > u, rounds, torch.where(node.branch == u, node.round, -1))
-            for u, rounds in enumerate(self.kept)
-        ]
-        return replace(self, segments=(*self.segments, segment), kept=(*kept, segment.rounds))
+        return replace(self, segments=(*self.segments, segment), kept=(*self.cut(node).kept, segment.rounds))
 
     @property
     def stored(self) -> list[Tensor]:
         """How many rounds were trained on each branch that is still part of the lineage; -1 on the others. [S] each"""
-        pairs = zip(self.segments, self.kept, strict=True)
-        return [segment.rounds.where(kept >= 0, -1) for segment, kept in pairs]
+        return [segment.rounds.where(kept >= 0, -1) for segment, kept in self._pairs]
+
+    @property
+    def _pairs(self) -> list[tuple[Segment, Tensor]]:
+        """Each segment, and the rounds of it that are still part of the lineage."""
+        return list(zip(self.segments, self.kept, strict=True))
 
     def at(self, rounds: Tensor, branch: Tensor | None = None, *, dropped: bool = False) -> Tensor:
         """The model after `rounds` [S] rounds of `branch` [S] (the training, if none is given). [S, P]
@@ -120,9 +121,27 @@ class Lineage:
 
         [S, T + 1, C] or [S, T + 1, 1] for each branch.
         """
+        if rules.seats == "refilled":
+            return self._refilled_sensitivity(clients, rules, factor)
         increments = [self._increments(segment, clients, rules) for segment in self.segments]
         nodes = self._accumulate(increments, factor, reset=rules.branches == "reset")
         return [psi if psi.dim() == 3 else psi.unsqueeze(2) for psi in nodes]
+
+    def refilled(self, sets: Sequence[Tensor], factor: float, spares: int | None = None) -> list[Tensor]:
+        """Psi of each of the `sets` [S, C] with refilled seats, at every node of every branch. [S, T + 1, sets] each
+
+        `spares`: see sifu/certificate/refilled.py. The increments are made once: every stop rule begins with them.
+        """
+        increments = [self._refilled(segment, kept, sets, spares) for segment, kept in self._pairs]
+        return self._accumulate(increments, factor, reset=False)
+
+    def cut(self, node: Node) -> Lineage:
+        """The lineage as far as `node`."""
+        kept = [
+            torch.where(node.branch > u, rounds, torch.where(node.branch == u, node.round, -1))
+            for u, rounds in enumerate(self.kept)
+        ]
+        return replace(self, kept=tuple(kept))
 
     def released_cut(self, clients: Tensor, rules: Rules, factor: float, limit: float) -> ReleasedCut:
         """Where the SIFU paper's code goes back to for the request to forget `clients` [S, C]."""
@@ -279,13 +298,31 @@ class Lineage:
             return set_increments(segment, size, clients, rules.weight)
         return self._exact_increments(segment, clients, rules.weight)
 
+    def _refilled_sensitivity(self, clients: Tensor, rules: Rules, factor: float) -> list[Tensor]:
+        """Psi with refilled seats, as far as the federation's spare clients tell. [S, T + 1, C] or [S, T + 1, 1]"""
+        spares = self.engine.federation.spare_seats
+        if rules.sets != "max":
+            return self.refilled([clients], factor, spares)
+        found = self.refilled(single_sets(clients), factor, spares)  # a member of each seed's set in each column
+        places = torch.argsort((~clients).long(), dim=1, stable=True)[:, : found[0].shape[2]]  # [S, sets]
+        spread = [part.new_zeros(*part.shape[:2], clients.shape[1]) for part in found]
+        index = [places.unsqueeze(1).expand_as(part) for part in found]
+        return [whole.scatter_add_(2, at, part) for whole, at, part in zip(spread, index, found, strict=True)]
+
+    def _refilled(self, segment: Segment, kept: Tensor, sets: Sequence[Tensor], spares: int | None) -> Tensor:
+        """What a segment adds to Psi of each set with refilled seats, as far as it is kept. [S, T, sets]"""
+        until = kept.clamp(min=0)
+        which = ("refilled", *(part.numpy().tobytes() for part in (until, *sets)), spares)
+        make = partial(refilled_increments, self.engine, segment, sets, until, spares)
+        return self.cache.total(segment, which, make)
+
     def _exact_increments(self, segment: Segment, clients: Tensor, weight: str) -> Tensor:
         """Delta_W itself, from the updates of a replay of the whole segment. [S, T]"""
         size = self.engine.clients.size.cpu()
         v = client_weights(segment, size, weight).where(sampled(clients, segment.trace.cohort), 0.0)  # [S, T, m]
         rest = 1 - forgotten_weight(segment, size, clients, weight)  # [S, T]
         moved = torch.zeros_like(rest)
-        for number, rows, result in self.engine.walk(segment):
+        for number, rows, _, result in self.engine.walk(segment):
             pull = (result.local - result.weights.unsqueeze(1)).double().cpu()  # [R, m, P]
             moved[rows, number] = (pull * v[rows, number][..., None]).sum(1).norm(dim=1)
         return torch.where(rest < 1e-12, segment.trace.step_norm.double(), moved / rest.clamp(min=1e-12))

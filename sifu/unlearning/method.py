@@ -44,6 +44,7 @@ class Promise:
     psi: Tensor | None = None  # sensitivity of the model that was perturbed, as the method counts it
     psi_star: Tensor | None = None  # sensitivity that the noise can hide
     covers: Tensor | None = None  # clients that it is a promise to, together; None: all of the request
+    everyone: bool = False  # whether it is a promise to all who have left so far, not to this request's clients alone
     noise: Literal["start", "end", "rounds"] = "start"  # added before recovery, after it, or in every round
 
 
@@ -70,6 +71,7 @@ class Footprint(NamedTuple):
     cohort: int
     rounds: Tensor  # [S]
     num_layers: int = 1
+    spares: int = 0  # trained in a round and not averaged
 
     def floats(self, kept: Kept) -> Tensor:
         """How many floats one kind of memory takes. [S]"""
@@ -83,6 +85,7 @@ class Footprint(NamedTuple):
             Kept.NORMS: self.rounds * self.cohort,
             Kept.FIRST_ROUND: one * self.cohort * self.num_weights,
             Kept.UPDATES: self.rounds * self.cohort * self.num_weights,
+            Kept.PRODUCTS: self.rounds * (self.cohort + self.spares) ** 2,
         }
         return each[kept]
 
@@ -102,6 +105,11 @@ class Method:
         """What it reads of the past; reading anything else is refused."""
         return frozenset()
 
+    @property
+    def refills(self) -> bool:
+        """Whether it relies on spare clients, trained in every round and not averaged. Then it pays for them."""
+        return Kept.PRODUCTS in self.keeps
+
     def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned | Segment:
         """Answer one request of every seed. A bare segment means: trained on from the current model."""
         raise NotImplementedError(f"method {self.name} has no `unlearn`")
@@ -117,6 +125,10 @@ class CertifiedMethod(Method):
 
     certificate: Certificate = setting("the certificate; by default the scenario's")
 
+    def covered(self, history: History, request: Request) -> Tensor:
+        """The clients that the certificate covers: those of the request, or everyone who has left so far. [S, C]"""
+        return history.available[0] & ~request.remain if self.certificate.covers == "everyone" else request.forget
+
     def promise(
         self, history: History, request: Request, sigma: float | Tensor, psi: Tensor, psi_star: float | Tensor
     ) -> Promise:
@@ -124,15 +136,19 @@ class CertifiedMethod(Method):
 
         One number stands for all seeds.
         """
+        import torch
+
         from sifu.certificate.rules import delta_of, rules_of
 
         sigma, psi_star = (
             psi.new_full(psi.shape, value) if isinstance(value, float) else value for value in (sigma, psi_star)
         )
         single = rules_of(self.certificate).sets == "max"  # Psi of the worst client: a promise to each client alone
-        covers = request.size.new_ones(request.size.shape) if single else None
+        together = self.covered(history, request).sum(1)
+        covers = torch.ones_like(together) if single else together
         delta = delta_of(self.certificate, history.num_clients)
-        return Promise(self.certificate.epsilon, delta, sigma, psi, psi_star, covers)
+        everyone = self.certificate.covers == "everyone"
+        return Promise(self.certificate.epsilon, delta, sigma, psi, psi_star, covers, everyone)
 
 
 @runtime_checkable

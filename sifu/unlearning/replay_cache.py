@@ -36,9 +36,9 @@ class ReplayCache:
         return result
 
     def total(self, segment: Segment, which: Hashable, add_up: Callable[[], Tensor]) -> Tensor:
-        """A sum over `segment`, and `which` one; `add_up` makes it where it is not cached.
+        """What was made of the rounds of `segment`, and `which`; `add_up` makes it where it is not cached.
 
-        There is room for all: a sum is a model for each seed, and there are as few as requests.
+        There is room for all: a model or the scalars of a branch for each seed, and as few of them as requests.
         """
         key = id(segment), which
         if key not in self._sums:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from sifu.certificate.convex import constants_of
-from sifu.certificate.noise import actual_guarantee
-from sifu.certificate.rules import PRESETS, round_factor
 from sifu.config.scenario import Scenario
 from sifu.core.keys import Keys
 from sifu.core.types import Status
@@ -26,34 +23,33 @@ from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Method, Unlearned
 from sifu.unlearning.request import Request
 from sifu.unlearning.server import Server
+from sifu.unlearning.worth import Worth, worth_of
 
 StopRule = Callable[[Request], Stop]
 
 
-class Spent(NamedTuple):
-    """What an accountant says of all private rounds, at the promised delta."""
-
-    epsilon: Tensor  # [S] for one client
-    group_epsilon: Tensor  # [S] for all clients forgotten so far, together
-
-
 @dataclass(frozen=True)
 class Answer:
-    """A method's answer to one request, with its cost and what its certificate is worth."""
+    """A method's answer to one request, with its cost. What its certificate is worth is counted when it is asked."""
 
     request: Request
     unlearned: Unlearned
     work: Work
     num_forgotten: Tensor  # [S] how many clients were forgotten so far
-    actual: tuple[Tensor, Tensor] | None = None  # (epsilon, delta) strictly counted; None: nothing is promised
-    strict_psi: Tensor | None = None  # [S] strict sensitivity of the model that was perturbed
-    spent: Spent | None = None  # where rounds were private: what they spend together
+    before: Lineage = field(repr=False)  # what the request met
+    scenario: Scenario = field(repr=False)
     own_count: Tensor | None = None  # [S] rounds as the method's own code counts them; the cost is `work`
+    spares: int = 0  # clients a round that were trained for the method and not averaged
 
     @property
     def counted_rounds(self) -> Tensor:
         """Rounds as the method's own code counts them; those of the cost where it has no count of its own. [S]"""
         return self.work.rounds if self.own_count is None else self.own_count
+
+    @cached_property
+    def worth(self) -> Worth | None:
+        """What the certificate is worth; None where nothing is promised. The past is replayed for it."""
+        return worth_of(self.before, self.request, self.unlearned, self.scenario)
 
 
 def answer_requests(
@@ -93,16 +89,32 @@ def answer_request(
     request = Request.of(number, forget, lineage.segments[-1].available)
     name, shape = f"method {method.name}", lineage.segments[0].start.shape
     rule = stop_rule(request)
-    needs = method.assumptions.forgotten_data
+    spares = scenario.federation.spare_seats if method.refills else 0
     server = Server(
-        lineage.engine, request, rule, scenario, progress, runner, method=name, shape=shape, forgotten_data=needs
+        lineage.engine,
+        request,
+        _paying(rule, request, scenario, spares),
+        scenario,
+        progress,
+        runner,
+        method=name,
+        shape=shape,
+        forgotten_data=method.assumptions.forgotten_data,
+        spares=spares,
     )
     history = History(lineage, method.keeps, name)
     returned = method.unlearn(history, request.copy(), server, keys.fold("request", number))
     unlearned = _judged(checked_answer(method, returned, lineage, server), lineage, request, rule.target)
-    answer = _answer(lineage, request, unlearned, server.spent, scenario)
-    answer = replace(answer, own_count=server.counted_rounds)
+    forgotten = (lineage.segments[0].available & ~request.remain).sum(1)
+    answer = Answer(request, unlearned, server.spent, forgotten, lineage, scenario, server.counted_rounds, spares)
     return answer, lineage.grow(unlearned.node, unlearned.segment)
+
+
+def _paying(rule: Stop, request: Request, scenario: Scenario, spares: int) -> Stop:
+    """The stop rule where `spares` clients more are trained in each round, as far as there are."""
+    remain = request.remain.sum(1)  # [S]
+    waiting = (remain - scenario.federation.clients_per_round).clamp(min=0, max=spares)
+    return rule.with_spares(waiting * scenario.federation.local_steps)
 
 
 def _judged(unlearned: Unlearned, lineage: Lineage, request: Request, target: float | None) -> Unlearned:
@@ -116,42 +128,6 @@ def _judged(unlearned: Unlearned, lineage: Lineage, request: Request, target: fl
     met = zip(unlearned.segment.status, (accuracy >= target).tolist(), strict=True)
     status = tuple(Status.NOT_REACHED if one == Status.DONE and not enough else one for one, enough in met)
     return replace(unlearned, segment=replace(unlearned.segment, status=status))
-
-
-def _answer(lineage: Lineage, request: Request, unlearned: Unlearned, work: Work, scenario: Scenario) -> Answer:
-    """The answer with what its certificate is worth, counted strictly."""
-    promise, num_forgotten = unlearned.promise, (lineage.segments[0].available & ~request.remain).sum(1)
-    if promise is None:
-        return Answer(request, unlearned, work, num_forgotten)
-    if promise.noise == "rounds":
-        return _private_answer(lineage, request, unlearned, work, num_forgotten)
-    node = unlearned.node
-    factor = round_factor(scenario.certificate, scenario.federation)
-    if promise.noise == "end":  # contraction is what such a promise is about: the sharpest constant that is known
-        lineage = lineage.grow(node, unlearned.segment)
-        node, factor = lineage.end, constants_of(scenario).step
-    psi = lineage.value_at(lineage.sensitivity(request.forget, PRESETS["strict"], factor), node)
-    actual = actual_guarantee(promise.epsilon, promise.delta, psi, promise.sigma)
-    return Answer(request, unlearned, work, num_forgotten, actual, psi)
-
-
-def _private_answer(
-    lineage: Lineage, request: Request, unlearned: Unlearned, work: Work, num_forgotten: Tensor
-) -> Answer:
-    """Noise in every round: no assumption on the loss is needed, and an accountant can say what is spent."""
-    from sifu.certificate.accountant import spent_epsilon
-    from sifu.certificate.private_rounds import noise_ratio, stretches_of
-
-    promise, federation = unlearned.promise, lineage.engine.federation
-    assert promise is not None
-    ratio = noise_ratio(lineage.segments, lineage.kept, federation, request.forget)
-    actual = actual_guarantee(promise.epsilon, promise.delta, ratio, torch.ones_like(ratio))
-    past = stretches_of(lineage.segments, lineage.kept)
-    single = [spent_epsilon(federation, stretches, promise.delta) for stretches in past]
-    groups = zip(past, num_forgotten.tolist(), strict=True)
-    together = [spent_epsilon(federation, stretches, promise.delta, size) for stretches, size in groups]
-    spent = Spent(ratio.new_tensor(single), ratio.new_tensor(together))
-    return Answer(request, unlearned, work, num_forgotten, actual, spent=spent)
 
 
 def target_rule(scenario: Scenario) -> StopRule:

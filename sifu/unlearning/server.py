@@ -38,11 +38,12 @@ class Server:
         method: str = "this method",  # who asks, for messages
         shape: torch.Size | None = None,  # [S, P] of the models that it may give; None: unknown
         forgotten_data: bool = False,  # whether the method declares that it asks the clients to forget
+        spares: int = 0,  # clients a round that are trained for the method and not averaged
     ) -> None:
         self._engine, self._request, self._stop, self._progress = engine, request, stop, progress
         self._run = runner or engine.run
         self.scenario, self._method, self._shape = scenario, method, shape
-        self._forgotten_data = forgotten_data
+        self._forgotten_data, self._spares = forgotten_data, spares
         nothing = torch.zeros(len(request.remain), dtype=torch.int64)
         self._spent = Work(nothing, nothing, nothing)
         self._counted: Tensor | None = None
@@ -100,7 +101,7 @@ class Server:
             snapshot_every=self.scenario.snapshot_every,
             progress=self._progress,
         )
-        self._spent = self._spent + count_work(segment, self.scenario.federation.local_steps)
+        self._spent = self._spent + count_work(segment, self.scenario.federation.local_steps, self._spares)
         self._trained.append(segment)
         return segment
 

@@ -15,8 +15,9 @@ from sifu.certificate.alpha import measure_alpha
 from sifu.certificate.audit import audit_models, clopper_pearson, most_provable
 from sifu.certificate.gaussian import delta_at, epsilon_at, largest_ratio
 from sifu.certificate.noise import actual_guarantee, needed_sigma, psi_star
+from sifu.certificate.refilled import refilled_increments
 from sifu.certificate.rules import PRESETS, Rules, delta_of, rules_of
-from sifu.certificate.sensitivity import single_client_psi
+from sifu.certificate.sensitivity import accumulate
 from sifu.config.certificate import Certificate
 from sifu.core.keys import Keys
 from sifu.errors import ConfigError
@@ -100,8 +101,12 @@ def test_a_nan_guarantees_nothing() -> None:
 
 def test_presets_and_single_switches() -> None:
     assert rules_of(Certificate(sigma=1.0)) == PRESETS["published"]
-    changed = rules_of(Certificate(sigma=1.0, preset="strict", sets="exact"))
-    assert changed == Rules("cohort", "exact", "accumulate", "analytic")
+    changed = rules_of(Certificate(sigma=1.0, preset="empty_seats", sets="exact"))
+    assert changed == Rules("cohort", "exact", "accumulate", "analytic", "empty")
+    assert rules_of(Certificate(sigma=1.0, preset="strict", sets="max")).seats == "refilled"
+    for wrong in ({"sets": "bound"}, {"branches": "reset"}):
+        with pytest.raises(ConfigError, match="with refilled seats"):
+            Certificate(sigma=1.0, preset="strict", **wrong)  # type: ignore[arg-type]
     assert delta_of(Certificate(sigma=1.0, preset="released"), 50) == 0.02
     assert delta_of(Certificate(sigma=1.0), 50) == 0.01
 
@@ -135,8 +140,9 @@ def test_the_audit_of_a_trained_pair_stays_below_its_strict_claim() -> None:
     engine, keys = tiny_engine(clients=tiny_clients(seeds=1)), Keys.of([0])
     everyone = torch.ones(1, 4, dtype=torch.bool)
     segment = engine.run(engine.model.init(keys), everyone, keys, Stop(None, 0, torch.tensor([5])))
-    alpha = float(measure_alpha(engine, segment, torch.tensor([0]), torch.tensor([0]))[0, -1])
-    psi = float(single_client_psi(segment, engine.clients.size, "cohort", 1.0)[0, -1, 0])
+    first = torch.tensor([[True, False, False, False]])
+    alpha = float(measure_alpha(engine, segment, torch.tensor([0]), first)[0, -1])
+    psi = float(accumulate(refilled_increments(engine, segment, [first]), 1.0)[0, -1, 0])
     certificate = Certificate(epsilon=2.0, delta=0.02, sigma=1.0, preset="strict")
     sigma = float(needed_sigma(certificate, 4, torch.tensor([psi], dtype=torch.float64)))
     theta, phi = torch.zeros(2, dtype=torch.float64), torch.tensor([alpha, 0.0], dtype=torch.float64)

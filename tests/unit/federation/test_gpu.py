@@ -93,7 +93,7 @@ def test_a_replay_has_the_bits_of_the_training(name: str) -> None:
     """Over rounds with fewer and fewer seeds; only the first snapshot is used."""
     clients = tiny_clients("cnn28" if name == OWN else name, seeds=5)
     engine, segment = train(name, clients, Stop(None, 0, torch.tensor([40, 3, 17, 29, 8])), "cuda")
-    for number, rows, result in engine.walk(segment):
+    for number, rows, _, result in engine.walk(segment):
         done = rows[segment.rounds[rows] == number + 1]
         assert torch.equal(result.weights[torch.isin(rows, done)].cpu(), segment.final[done])
 

@@ -63,9 +63,9 @@ def test_client_updates_of_any_round_are_restored() -> None:
 
 def test_all_rounds_of_a_history_can_be_replayed() -> None:
     engine, segment, saved = trained("logistic")
-    seen = [(number, rows.tolist()) for number, rows, _ in engine.walk(segment)]
+    seen = [(number, rows.tolist()) for number, rows, *_ in engine.walk(segment)]
     assert seen == [(n, [0, 1] if n < ROUNDS[1] else [0]) for n in range(ROUNDS[0])]
-    for number, rows, result in engine.walk(segment):
+    for number, rows, _, result in engine.walk(segment):
         assert torch.equal(result.weights, saved[rows, number + 1])
 
 

@@ -244,26 +244,28 @@ def test_an_accounted_lineage_never_spends_more_than_promised() -> None:
     assert rounds[1] in (1, 2)
     assert rounds[2] <= 1
     for answer in answers:
-        assert answer.spent is not None
-        assert (answer.spent.epsilon <= 10.0).all()
-        assert (answer.spent.group_epsilon >= answer.spent.epsilon - 1e-3).all()
+        assert answer.worth is not None
+        assert answer.worth.spent is not None
+        assert (answer.worth.spent.epsilon <= 10.0).all()
+        assert (answer.worth.spent.group_epsilon >= answer.worth.spent.epsilon - 1e-3).all()
     assert answers[-1].num_forgotten.tolist() == [4, 4, 4]
-    assert answers[-1].spent is not None
-    assert (answers[-1].spent.epsilon > 7.5).all()
+    assert answers[-1].worth is not None
+    assert answers[-1].worth.spent is not None
+    assert (answers[-1].worth.spent.epsilon > 7.5).all()
 
 
 def test_the_released_mode_spends_far_more_than_it_claims() -> None:
     method = DpFedAvg(certificate=CERTIFICATE)
     world = World.make(scenario=method.training(SCENARIO))
     (answer, *_) = world.answer(method)
-    assert answer.spent is not None
-    assert (answer.spent.epsilon > 20.0).all()
-    assert answer.actual is not None
-    assert (answer.actual[1] > 0.01).any()
+    assert answer.worth is not None
+    assert answer.worth.spent is not None
+    assert (answer.worth.spent.epsilon > 20.0).all()
+    assert (answer.worth.actual[1] > 0.01).any()
 
 
 def test_the_strict_ratio_counts_the_forgotten_clients_of_every_round() -> None:
-    """sqrt(sum of j_n^2) C / (m sigma), j_n of the clients to forget in round n."""
+    """sqrt(sum of (2 j_n)^2) C / (m sigma), j_n of the clients to forget in round n: each leaves, and another comes."""
     method = DpFedAvg(certificate=CERTIFICATE)
     world = World.make(scenario=method.training(SCENARIO))
     forget = masks(7, 3)[1]
@@ -274,7 +276,7 @@ def test_the_strict_ratio_counts_the_forgotten_clients_of_every_round() -> None:
     for seed in range(3):
         squares = 0
         for cohort in world.lineage.segments[0].trace.cohort[seed].tolist():
-            squares += sum(c in (0, 3) for c in cohort) ** 2
+            squares += (2 * sum(c in (0, 3) for c in cohort)) ** 2
         assert float(found[seed]) == pytest.approx(math.sqrt(squares) * 0.5 / 3 / privacy.noise)
     assert stretches_of(lineage.segments, lineage.kept) == [(Stretch(7, 8),)] * 3
     quiet = replace(world.scenario.federation, privacy=Privacy(update_clip=0.5, noise=0.0))

@@ -159,11 +159,13 @@ def test_dropped_rounds_are_gone() -> None:
 
 def test_only_declared_traces_can_be_read() -> None:
     history = History(World.make().lineage, frozenset({Kept.SCALARS}))
-    history.sensitivity(masks(7, 3)[0], PRESETS["strict"], 1.0)
+    history.sensitivity(masks(7, 3)[0], PRESETS["empty_seats"], 1.0)
     with pytest.raises(SifuError, match=r"reads models without declaring it: add Kept\.MODELS"):
         history.at(history.early(0))
     with pytest.raises(SifuError, match=r"Kept\.COHORTS"):
         history.visits(masks(7, 3)[0])
+    with pytest.raises(SifuError, match=r"Kept\.PRODUCTS"):
+        history.sensitivity(masks(7, 3)[0], PRESETS["strict"], 1.0)
     with pytest.raises(SifuError, match=r"Kept\.UPDATES"):
         history.sensitivity(masks(7, 3)[0], Rules("share", "exact", "accumulate", "classical"), 1.0)
 
@@ -242,8 +244,8 @@ def test_strict_certificates_hold_and_published_ones_are_told_the_truth() -> Non
     world = World.make()
     for preset, holds in (("strict", True), ("published", False)):
         for answer in world.answer(build_method("last", {}, certificate(0.0, preset=preset))):
-            assert answer.actual is not None
-            epsilon, delta = answer.actual
+            assert answer.worth is not None
+            epsilon, delta = answer.worth.actual
             if holds:
                 assert (delta <= 0.01 * (1 + 1e-6)).all()
                 assert (epsilon <= 10 * (1 + 1e-6)).all()

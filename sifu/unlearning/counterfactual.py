@@ -1,0 +1,85 @@
+"""The truth behind a certificate: the lineage that was run, next to the same lineage without some clients.
+
+Without them, every cohort is sampled from the clients that remain, as in a retraining. All other draws are the same,
+also those of the noise: a branch begins as far from the node that it grew from as it did in fact. This is right for
+methods that add noise which knows nothing of the clients; only these have a certificate of this kind.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from sifu.certificate.alpha import one_round
+from sifu.certificate.refilled import single_sets
+from sifu.federation.segment import Segment
+from sifu.federation.training import Progress
+from sifu.unlearning.lineage import Lineage
+from sifu.unlearning.node import Node
+
+
+class Truth(NamedTuple):
+    """How far a node is from the run without some clients. [S] float64 each"""
+
+    psi: Tensor  # the bound, of all these clients together
+    single_psi: Tensor  # the bound, of the worst of them alone
+    everyone_psi: Tensor  # the bound, of all who have left so far together
+    alpha: Tensor  # measured, of all these clients together: no assumption on B
+
+
+def truth_at(lineage: Lineage, node: Node, clients: Tensor, factor: float, progress: Progress | None = None) -> Truth:
+    """The truth of `node`, which the lineage still has, for the `clients` [S, C] that leave now; factor = B^K."""
+    path = lineage.cut(node)
+    everyone = clients | (lineage.segments[0].available & ~lineage.segments[-1].available)
+    alone = single_sets(clients)
+    nodes = path.refilled([clients, everyone, *alone], factor)  # [S, T + 1, sets] of each branch
+    values = torch.stack([path.value_at([part[..., k] for part in nodes], node) for k in range(2 + len(alone))])
+    return Truth(values[0], values[2:].amax(0), values[1], measured_at(path, node, clients, progress))
+
+
+def measured_at(lineage: Lineage, node: Node, clients: Tensor, progress: Progress | None = None) -> Tensor:
+    """alpha: the distance of the model of `node` from that of the same lineage without `clients` [S, C]. [S] float64"""
+    theta = lineage.at(node.round, node.branch)
+    phi = without(lineage.cut(node), clients, progress)
+    somewhere = (node.branch >= 0).to(theta.device)
+    return torch.where(somewhere, (theta - phi).double().norm(dim=1), 0.0).cpu()
+
+
+def without(lineage: Lineage, clients: Tensor, progress: Progress | None = None) -> Tensor:
+    """The last model of the same lineage if `clients` [S, C] had never been there. [S, P]"""
+    device, parent = lineage.start.device, lineage.nowhere
+    phi = lineage.start.clone()
+    for branch, (segment, kept) in enumerate(zip(lineage.segments, lineage.kept, strict=True)):
+        here = kept >= 0  # [S] the seeds whose lineage has this branch
+        start = _start(lineage, segment, parent, phi)
+        phi = torch.where(here.to(device)[:, None], start, phi)
+        phi = _rounds(lineage, segment, phi, kept, clients, progress)
+        parent = parent.moved(branch, kept, here)
+    return phi
+
+
+def _start(lineage: Lineage, segment: Segment, parent: Node, phi: Tensor) -> Tensor:
+    """What a branch begins with, given the model `phi` [S, P] at the node that it grew from. [S, P]"""
+    device = phi.device
+    start, grown = segment.start.to(device), (parent.branch >= 0).to(device)[:, None]
+    if not bool(grown.any()):
+        return start
+    theta = lineage.at(parent.round.where(parent.branch >= 0, 0), parent.branch.clamp(min=0))
+    same = (theta == phi).all(1, keepdim=True)  # a sum would round
+    return torch.where(grown & ~same, phi + (start - theta), start)
+
+
+def _rounds(
+    lineage: Lineage, segment: Segment, phi: Tensor, kept: Tensor, clients: Tensor, progress: Progress | None
+) -> Tensor:
+    """`kept` [S] rounds of a segment from `phi` [S, P], without `clients` [S, C]. [S, P]"""
+    remain = segment.available & ~clients
+    for number in range(int(kept.max())):
+        rows = torch.nonzero(kept > number).flatten()
+        at = rows.to(phi.device)
+        phi[at] = one_round(lineage.engine, segment, phi[at], rows, remain[rows], number)
+        if progress is not None:
+            progress(number + 1, [], len(rows))
+    return phi

@@ -1,0 +1,76 @@
+"""What a certificate is worth: the (epsilon, delta) that hold against the run that is made without the clients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from sifu.certificate.convex import constants_of
+from sifu.certificate.noise import actual_guarantee
+from sifu.certificate.rules import PRESETS, round_factor
+from sifu.config.scenario import Scenario
+from sifu.unlearning.counterfactual import truth_at
+from sifu.unlearning.lineage import Lineage
+from sifu.unlearning.method import Promise, Unlearned
+from sifu.unlearning.request import Request
+
+
+class Spent(NamedTuple):
+    """What an accountant says of all private rounds, at the promised delta."""
+
+    epsilon: Tensor  # [S] for one client
+    group_epsilon: Tensor  # [S] for all clients forgotten so far, together
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What holds of a promise. [S] float64 each"""
+
+    actual: tuple[Tensor, Tensor]  # epsilon at the claimed delta and delta at the claimed epsilon, of the request's set
+    psi: Tensor  # sensitivity of the model that noise was added to, to all clients of the request together
+    single_psi: Tensor  # the same to the worst of them alone
+    everyone_psi: Tensor  # the same to all who have left so far together
+    alpha: Tensor | None = None  # measured distance; None where every round adds noise
+    empty_psi: Tensor | None = None  # Psi of the request's set if forgotten clients' seats stayed empty
+    spent: Spent | None = None  # where rounds were private: what they spend together
+
+
+def worth_of(lineage: Lineage, request: Request, unlearned: Unlearned, scenario: Scenario) -> Worth | None:
+    """What the promise of an answer is worth, given the lineage before it; None where nothing is promised."""
+    promise = unlearned.promise
+    if promise is None:
+        return None
+    if promise.noise == "rounds":
+        return _of_private_rounds(lineage, request, promise)
+    node = unlearned.node
+    factor = round_factor(scenario.certificate, scenario.federation)
+    if promise.noise == "end":  # contraction is what such a promise is about: the sharpest constant that is known
+        lineage = lineage.grow(node, unlearned.segment)
+        node, factor = lineage.end, constants_of(scenario).step
+    truth = truth_at(lineage, node, request.forget, factor)
+    empty = lineage.value_at(lineage.sensitivity(request.forget, PRESETS["empty_seats"], factor), node)
+    actual = actual_guarantee(promise.epsilon, promise.delta, truth.psi, promise.sigma)
+    return Worth(actual, *truth, empty)
+
+
+def _of_private_rounds(lineage: Lineage, request: Request, promise: Promise) -> Worth:
+    """Noise in every round: no assumption on the loss is needed, and an accountant can say what is spent."""
+    from sifu.certificate.accountant import spent_epsilon
+    from sifu.certificate.private_rounds import noise_ratio, stretches_of
+    from sifu.certificate.refilled import single_sets
+
+    federation, trained = lineage.engine.federation, lineage.segments[0].available
+    everyone = trained & ~request.remain
+    sets = [request.forget, everyone, *single_sets(request.forget)]
+    ratios = torch.stack([noise_ratio(lineage.segments, lineage.kept, federation, clients) for clients in sets])
+    actual = actual_guarantee(promise.epsilon, promise.delta, ratios[0], torch.ones_like(ratios[0]))
+    past = stretches_of(lineage.segments, lineage.kept)
+    single = [spent_epsilon(federation, stretches, promise.delta) for stretches in past]
+    groups = zip(past, everyone.sum(1).tolist(), strict=True)
+    together = [spent_epsilon(federation, stretches, promise.delta, size) for stretches, size in groups]
+    spent = Spent(ratios.new_tensor(single), ratios.new_tensor(together))
+    psi = ratios * promise.sigma.double()
+    return Worth(actual, psi[0], psi[2:].amax(0), psi[1], spent=spent)
