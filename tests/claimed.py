@@ -178,7 +178,7 @@ class World:
 
     def _bounds(self, scenario: str) -> list[dict[str, Any]]:
         return [
-            {"scenario": scenario, "change": change, "rule": rule, "seed": seed}
+            {"scenario": scenario, "change": change, "request": 0, "rule": rule, "seed": seed}
             | {"points": 100, "held": round(100 * held), "worst": 2 - held}
             | (dict.fromkeys(("leavers", "hidden", "idle")) if change else self._client_counts())
             for change, share in self.held.items()

@@ -36,6 +36,7 @@ def measure_alpha(
         alpha.append((theta[seeds.to(device)] - phi).double().norm(dim=1).cpu())
         if progress is not None:
             progress(step.number + 1, [], int((segment.rounds > step.number + 1).sum()))
+    alpha += alpha[-1:] * (segment.trace.cohort.shape[1] + 1 - len(alpha))  # rounds that no seed finished
     return torch.stack(alpha, dim=1)
 
 

@@ -1,10 +1,12 @@
-"""Is Psi a bound in fact, and does SIFU's noise hide what a client did? By trainings without single clients."""
+"""Is Psi a bound in fact, and does SIFU's noise hide what a client did? By trainings without clients."""
 
 from __future__ import annotations
 
 import pandas as pd
 
 ROUNDING = 1e-4  # of float32 sums: a client alone in a first round has alpha = Psi
+RULES = {"published": "published", "released": "released", "strict": "strict", "empty_seats": "empty seats"}
+_KEY = ["scenario", "change", "request", "rule", "seed"]
 _SIFU = {"sifu": "published", "sifu_released": "released", "sifu_strict": "strict"}  # variant -> how it counts Psi
 Limits = dict[tuple[str, str], tuple[float, float]]  # (scenario, rule) -> Psi* that SIFU goes by, what its noise hides
 
@@ -12,16 +14,19 @@ Limits = dict[tuple[str, str], tuple[float, float]]  # (scenario, rule) -> Psi* 
 def bounds_that_hold(alpha: pd.DataFrame, changes: dict[str, str]) -> pd.DataFrame:
     """How often Psi is a bound in fact: the share of points with alpha <= Psi, and the worst alpha / Psi.
 
-    A row a scenario, change (`changes`: change -> name for people) and rule that differs from those before it.
+    A row a scenario, change (`changes`: change -> name for people), who is left out, and rule that differs from those
+    before it.
     """
     rows = []
-    for (scenario, change), group in alpha[alpha["alpha"] > 0].groupby(["scenario", "change"]):
+    for (scenario, change, request), group in alpha[alpha["alpha"] > 0].groupby(["scenario", "change", "request"]):
         key = {"scenario": scenario, "settings": changes.get(str(change), change) if change else "its own"}
+        whom = f"request {request}" if request else "one client"
         for rule in rules_that_differ(group):
             ratio = group["alpha"] / group[f"psi_{rule}"]
             values = {"alpha <= Psi": f"{share_held(group, rule):.1%}", "worst alpha / Psi": f"{ratio.max():.2f}"}
-            rows.append(key | {"rule": rule} | values | {"points": len(ratio)})
-    return pd.DataFrame(rows, columns=["scenario", "settings", "rule", "alpha <= Psi", "worst alpha / Psi", "points"])
+            rows.append(key | {"left out": whom, "rule": RULES[rule]} | values | {"points": len(ratio)})
+    columns = ["scenario", "settings", "left out", "rule", "alpha <= Psi", "worst alpha / Psi", "points"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def psi_limits(cells: pd.DataFrame) -> Limits:
@@ -39,15 +44,20 @@ def psi_limits(cells: pd.DataFrame) -> Limits:
 def bounds_by_seed(alpha: pd.DataFrame, limits: Limits) -> pd.DataFrame:
     """How often Psi is a bound, as numbers: a row a seed (table `bounds`)."""
     rows = []
-    for (scenario, change), group in alpha[alpha["alpha"] > 0].groupby(["scenario", "change"]):
+    for (scenario, change, request), group in alpha[alpha["alpha"] > 0].groupby(["scenario", "change", "request"]):
         for rule in rules_that_differ(group):
             for seed, points in group.groupby("seed"):
                 held = round(share_held(points, rule) * len(points))
                 worst = float((points["alpha"] / points[f"psi_{rule}"]).max())
-                row = {"scenario": scenario, "change": change, "rule": rule, "seed": seed}
+                row = {"scenario": scenario, "change": change, "request": request, "rule": rule, "seed": seed}
                 rows.append(row | {"points": len(points), "held": held, "worst": worst})
-    table = pd.DataFrame(rows, columns=["scenario", "change", "rule", "seed", "points", "held", "worst"])
-    return table.merge(_hidden(alpha, limits), how="left", on=["scenario", "change", "rule", "seed"])
+    table = pd.DataFrame(rows, columns=[*_KEY, "points", "held", "worst"])
+    return table.merge(_hidden(single_clients(alpha), limits), how="left", on=_KEY)
+
+
+def single_clients(alpha: pd.DataFrame) -> pd.DataFrame:
+    """The rows in which one client is left out."""
+    return alpha[alpha["request"] == 0]
 
 
 def _hidden(alpha: pd.DataFrame, limits: Limits) -> pd.DataFrame:
@@ -62,9 +72,9 @@ def _hidden(alpha: pd.DataFrame, limits: Limits) -> pd.DataFrame:
         last = within.loc[within.groupby(["seed", "client"])["round"].idxmax()]
         for seed, moved in last.groupby("seed")["alpha"]:
             counts = [len(moved), int((moved <= hidden_by_noise * (1 + ROUNDING)).sum()), int((moved == 0).sum())]
-            rows.append([scenario, "", rule, seed, *counts])
+            rows.append([scenario, "", 0, rule, seed, *counts])
     counted = ["leavers", "hidden", "idle"]
-    found = pd.DataFrame(rows, columns=["scenario", "change", "rule", "seed", *counted])
+    found = pd.DataFrame(rows, columns=[*_KEY, *counted])
     return found.astype(dict.fromkeys(counted, "Int64"))
 
 
@@ -74,6 +84,6 @@ def share_held(alpha: pd.DataFrame, rule: str) -> float:
 
 
 def rules_that_differ(alpha: pd.DataFrame) -> list[str]:
-    """`published`, `released` where that differs (it does after requests), `strict`."""
+    """`published`, `released` where that differs (it does after requests), `strict`, `empty_seats`."""
     same = (alpha["psi_released"] == alpha["psi_published"]).all()
-    return ["published", "strict"] if same else ["published", "released", "strict"]
+    return [rule for rule in RULES if not (rule == "released" and same)]

@@ -74,7 +74,7 @@ class Results:
 
     @cached_property
     def alpha(self) -> pd.DataFrame:
-        """alpha and Psi of the scenarios as they are, and with changed federations."""
+        """alpha and Psi of the scenarios as they are, and with changed federations: of clients and of requests."""
         return self.table("alpha/alpha", "alpha_sweep/alpha")
 
     @cached_property

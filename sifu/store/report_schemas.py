@@ -35,13 +35,14 @@ STATISTICS = Table(
 BOUNDS = Table(
     "bounds",
     "how often Psi really is a bound, and by how much: the points of `alpha`, seed by seed",
-    ("scenario", "change", "rule", "seed"),
+    ("scenario", "change", "request", "rule", "seed"),
     (
         SCENARIO,
         ALPHA.columns[1],
-        Column("rule", _TEXT, "how Psi is counted: published | strict | released (only if it differs)"),
+        ALPHA.columns[3],
+        Column("rule", _TEXT, "how Psi is counted: published | strict | empty_seats | released (only if it differs)"),
         SEED,
-        Column("points", _INT, "measured pairs of round and client in which the client changed the training"),
+        Column("points", _INT, "measured rounds (of each client) in which the training was not the same without them"),
         Column("held", _INT, "points with alpha <= Psi, up to rounding"),
         Column("worst", _REAL, "largest alpha / Psi"),
         Column("leavers", _INT, "clients measured, each forgotten alone; null: no SIFU, or changed", nullable=True),

@@ -32,7 +32,7 @@ class StoredTables:
     sweep: pd.DataFrame
     trials: pd.DataFrame
     scenario_trials: pd.DataFrame
-    bounds: pd.DataFrame
+    bounds: pd.DataFrame  # of single clients
     sets: pd.DataFrame  # other sets of requests
 
     @cached_property
@@ -126,6 +126,7 @@ def total_rounds(rows: pd.DataFrame) -> pd.Series:
 
 def read_tables(folder: Path) -> StoredTables:
     """The tables of a results folder that claims need; what was not run has no rows."""
+    bounds = _read(folder, "report/tables/bounds.parquet", BOUNDS)
     return StoredTables(
         cells=_read(folder, "unlearn/*/*/*/cells.parquet", CELLS),
         metrics=_read(folder, "verify/*/*/metrics.parquet", METRICS),
@@ -133,7 +134,7 @@ def read_tables(folder: Path) -> StoredTables:
         sweep=_read(folder, "sweep/*/*/sweep.parquet", SWEEP),
         trials=_read(folder, "search/*/*/*/search.parquet", SEARCH),
         scenario_trials=_read(folder, "scenario_search/*/*/*/scenario_search.parquet", SCENARIO_SEARCH),
-        bounds=_read(folder, "report/tables/bounds.parquet", BOUNDS),
+        bounds=bounds[bounds["request"] == 0],
         sets=_read(folder, "request_sets/*/*/request_sets.parquet", REQUEST_SETS),
     )
 

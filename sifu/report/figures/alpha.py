@@ -8,19 +8,20 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from sifu.plan.report_plan import ReportPlan
-from sifu.report.bounds import rules_that_differ, share_held
+from sifu.report.bounds import RULES, rules_that_differ, share_held, single_clients
 from sifu.report.figures.style import colours, finish, grid, legend, log_ticks
 from sifu.report.results import Results
 
 TITLE = "Is Psi a bound?"
 CAPTION = (
-    "Measured alpha(n, c), the distance of the training to the same training without client c, and its bounds "
-    "Psi(n, c) as published and strictly counted (the released code differs after a request only). Curves: medians "
-    "over clients and seeds, under the scenario's own settings. Points: every round, client and seed, under its own "
-    "settings and under less adapted ones, some of which do not converge. A bound holds where its points lie above the "
-    "line; the titles say for which share they do. The last steps of models that explode lie outside (paper, Figure 7)."
+    "Measured alpha(n, c), the distance of the training to the same training without client c, in which the next in "
+    "line takes its seat, and its bounds Psi(n, c): as published, strictly counted for that run, and as if the seat "
+    "stayed empty (the released code differs after a request only). Curves: medians over clients and seeds, under the "
+    "scenario's own settings. Points: every round, client and seed, under its own settings and under less adapted "
+    "ones, some of which do not converge. A bound holds where its points lie above the line; the titles say for which "
+    "share they do. The last steps of models that explode lie outside (paper, Figure 7)."
 )
-_RULES = ("published", "released", "strict")
+_RULES = tuple(RULES)
 _MOST_POINTS = 4000  # of a panel: more only make a larger file
 _EXPLODED = 100  # times the 99th percentile of alpha: such points would press all others together
 _CURVES = None  # in place of a change: the panel of medians
@@ -28,7 +29,7 @@ Panel = tuple[str, str | None]  # scenario, change (empty: its own settings)
 
 
 def draw(source: Results) -> Figure:
-    alpha = source.alpha
+    alpha = single_clients(source.alpha)
     rows = layout(source.plan, set(zip(alpha["scenario"], alpha["change"], strict=True)))
     figure, axes = grid(len(rows), max(len(row) for row in rows), width=2.7, height=2.6)
     for i, row in enumerate(rows):
@@ -36,7 +37,7 @@ def draw(source: Results) -> Figure:
             if panel is None:
                 axis.axis("off")
             else:
-                _panel(axis, source, *panel)
+                _panel(axis, source, alpha, *panel)
     legend(figure, below=True)
     return figure
 
@@ -59,8 +60,8 @@ def layout(plan: ReportPlan, measured: set[tuple[str, str]]) -> list[list[Panel 
     return [[*row, *[None] * (used - len(row))] for row in rows] or [[None]]
 
 
-def _panel(axis: Axes, source: Results, scenario: str, change: str | None) -> None:
-    part = source.alpha[(source.alpha["scenario"] == scenario) & (source.alpha["change"] == (change or ""))]
+def _panel(axis: Axes, source: Results, alpha: pd.DataFrame, scenario: str, change: str | None) -> None:
+    part = alpha[(alpha["scenario"] == scenario) & (alpha["change"] == (change or ""))]
     title = source.plan.titles[scenario]
     if change is _CURVES:
         _curves(axis, part)
@@ -76,7 +77,7 @@ def _shares(part: pd.DataFrame) -> str:
     """How many points lie above the line, rule by rule."""
     if not len(part):
         return "no points"
-    return "holds: " + ", ".join(f"{rule} {share_held(part, rule):.1%}" for rule in rules_that_differ(part))
+    return "holds: " + ", ".join(f"{RULES[rule]} {share_held(part, rule):.1%}" for rule in rules_that_differ(part))
 
 
 def _colour(rule: str) -> tuple[float, float, float]:
@@ -90,7 +91,7 @@ def _curves(axis: Axes, part: pd.DataFrame) -> None:
     middle = part.groupby("round")[["alpha", *(f"psi_{rule}" for rule in _RULES)]].median()
     axis.plot(middle.index, middle["alpha"], color="black", label="measured alpha")
     for rule in rules_that_differ(part):
-        axis.plot(middle.index, middle[f"psi_{rule}"], color=_colour(rule), label=f"Psi, {rule}")
+        axis.plot(middle.index, middle[f"psi_{rule}"], color=_colour(rule), label=f"Psi, {RULES[rule]}")
     axis.set_yscale("symlog", linthresh=1e-2)
     axis.set_xlabel("round n", fontsize=8)
     axis.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True, steps=[1, 2, 5, 10]))

@@ -116,7 +116,7 @@ def test_a_model_that_explodes_does_not_press_the_others_together() -> None:
     """1 to 2 but for the last of 1,000 points; 100 times the 99th percentile, about 2, is the most that is drawn."""
     rows = pd.DataFrame({"alpha": [*np.linspace(1.0, 2.0, 999), 1e15]})
     axis = axis_of()
-    _points(axis, rows.assign(psi_published=1.0, psi_released=1.0, psi_strict=2.0))
+    _points(axis, rows.assign(psi_published=1.0, psi_released=1.0, psi_strict=2.0, psi_empty_seats=2.0))
     assert max(axis.get_xlim()) < 4
     assert axis.lines[-1].get_xydata().tolist() == [[1.0, 1.0], [2.0, 2.0]], "the line ends where points do"
 

@@ -117,14 +117,18 @@ def test_bounds_are_counted_seed_by_seed() -> None:
     (alpha = 0) is no point.
     """
     points = [(0, 1.0), (0, 3.0), (1, 2.0), (1, 0.0)]
-    alpha = pd.DataFrame([{"scenario": "s", "change": "", "seed": seed, "alpha": value} for seed, value in points])
-    alpha = alpha.assign(psi_published=2.0, psi_released=2.0, psi_strict=4.0)
+    alpha = pd.DataFrame(
+        [{"scenario": "s", "change": "", "request": 0, "seed": seed, "alpha": value} for seed, value in points]
+    )
+    alpha = alpha.assign(psi_published=2.0, psi_released=2.0, psi_strict=4.0, psi_empty_seats=1.0)
     found = bounds_by_seed(alpha, {}).set_index(["rule", "seed"])[["points", "held", "worst"]]
     assert found.to_dict("index") == {
         ("published", 0): {"points": 2, "held": 1, "worst": 1.5},
         ("published", 1): {"points": 1, "held": 1, "worst": 1.0},
         ("strict", 0): {"points": 2, "held": 2, "worst": 0.75},
         ("strict", 1): {"points": 1, "held": 1, "worst": 0.5},
+        ("empty_seats", 0): {"points": 2, "held": 1, "worst": 3.0},
+        ("empty_seats", 1): {"points": 1, "held": 0, "worst": 2.0},
     }
 
 
@@ -136,16 +140,16 @@ def test_a_client_is_hidden_by_its_distance_where_psi_is_last_within_the_limit()
     psi = {1: (0.2, 0.4, 0.9, 1.5), 2: (0.5, 1.0, 1.1, 1.2), 3: (0.0, 0.0, 2.0, 2.0)}
     away = {1: (0.1, 0.5, 0.9, 3.0), 2: (0.2, 1.5, 1.6, 1.7), 3: (0.0, 0.0, 9.0, 9.0)}
     rows = [
-        {"scenario": "s", "change": change, "seed": 0, "client": client, "round": n}
+        {"scenario": "s", "change": change, "request": 0, "seed": 0, "client": client, "round": n}
         | {"alpha": away[client][n], "psi_published": psi[client][n], "psi_released": psi[client][n]}
         for change in ("", "one_step")
         for client in psi
         for n in range(4)
     ]
-    alpha = pd.DataFrame(rows).assign(psi_strict=lambda table: 2 * table["psi_published"])
+    alpha = pd.DataFrame(rows).assign(psi_strict=lambda table: 2 * table["psi_published"], psi_empty_seats=9.0)
     limits = {("s", rule): (1.0, 1.0) for rule in ("published", "strict")}
     found = bounds_by_seed(alpha, limits).set_index(["change", "rule"])[["leavers", "hidden", "idle"]]
-    assert found.loc[""].to_dict("index") == {
+    assert found.loc[""].dropna().to_dict("index") == {
         "published": {"leavers": 3, "hidden": 2, "idle": 1},
         "strict": {"leavers": 3, "hidden": 3, "idle": 1},
     }

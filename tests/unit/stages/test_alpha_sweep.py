@@ -62,11 +62,10 @@ def test_where_the_theorem_holds_every_point_does(tmp_path: Path) -> None:
     assert len(measured) > 20
     assert share_held(measured, "strict") == 1.0
     table = bounds_that_hold(rows, {"other": "Other"})
-    assert table[["scenario", "settings", "rule"]].to_numpy().tolist() == [
-        ["smoke", "Other", "published"],
-        ["smoke", "Other", "strict"],
+    assert table[["settings", "left out", "rule"]].to_numpy().tolist() == [
+        ["Other", whom, rule] for whom in ("one client", "request 1") for rule in ("published", "strict", "empty seats")
     ]
-    assert table["alpha <= Psi"].iloc[1] == "100.0%"
+    assert (table.loc[table["rule"] == "strict", "alpha <= Psi"] == "100.0%").all()
 
 
 def test_a_training_that_diverges_has_rows_as_far_as_it_came(tmp_path: Path) -> None:
@@ -94,9 +93,9 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 def test_rules_are_shown_where_they_differ() -> None:
     rows = pd.DataFrame({"alpha": [1.0, 2.0], "psi_published": [1.0, 1.0], "psi_released": [1.0, 1.0]})
-    rows["psi_strict"] = [2.0, 2.0]
-    assert rules_that_differ(rows) == ["published", "strict"]
-    assert rules_that_differ(rows.assign(psi_released=[0.5, 1.0])) == ["published", "released", "strict"]
+    rows = rows.assign(psi_strict=2.0, psi_empty_seats=0.5)
+    assert rules_that_differ(rows) == ["published", "strict", "empty_seats"]
+    assert rules_that_differ(rows.assign(psi_released=[0.5, 1.0])) == ["published", "released", "strict", "empty_seats"]
     assert share_held(rows, "published") == 0.5
     assert share_held(rows, "strict") == 1.0
 

@@ -194,14 +194,15 @@ def test_scratch_has_forgotten_the_class(results: Ran) -> None:
 def test_alpha_starts_at_zero_beside_its_bounds(results: Ran) -> None:
     alpha = results.table("alpha", "alpha", ALPHA)
     rounds = results.table("train", "cells", CELLS).set_index("seed")["rounds"]
-    assert alpha.groupby("seed")["client"].nunique().tolist() == [3, 3]
+    assert alpha.groupby("seed")["client"].nunique().tolist() == [4, 4]  # three clients, and the first request
     assert (alpha.groupby("seed")["round"].max() == rounds).all()
     start = alpha[alpha["round"] == 0]
     assert (start[["alpha", "psi_published", "psi_strict"]] == 0).all().all()
     assert alpha["alpha"].max() > 0
-    after = alpha[alpha["psi_strict"] > 0]
+    alone = alpha[(alpha["psi_published"] > 0) & (alpha["request"] == 0)]
     # 20 equal clients, cohorts of 10: odds 1/19 by share, 1/9 in the cohort
-    assert np.allclose(after["psi_strict"] / after["psi_published"], 19 / 9)
+    assert np.allclose(alone["psi_empty_seats"] / alone["psi_published"], 19 / 9)
+    assert (alone["psi_strict"] != alone["psi_empty_seats"]).any()
     assert (alpha["psi_released"] == alpha["psi_published"]).all()
 
 
