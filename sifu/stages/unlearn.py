@@ -83,6 +83,8 @@ def _sequence(method: Method, lineage: Lineage, scenario: Scenario, rule: StopRu
     rounds = [answer.work.rounds.tolist() for answer in answers]
     seconds = time.monotonic() - start
     print(f"{name}: rounds {rounds}, {seconds:.0f} s", file=sys.stderr)
+    if any(answer.unlearned.promise for answer in answers):
+        print(f"{name}: replaying the past without the forgotten clients, for the certificate", file=sys.stderr)
     return [_rows(answer, answer_numbers(answer, method, lineage, scenario), cell) for answer in answers]
 
 
