@@ -26,8 +26,16 @@ STATISTICS = Table(
         Column("subset", _TEXT, "of a metric; empty otherwise"),
         Column("mean", _REAL, "mean over seeds"),
         Column("std", _REAL, "standard deviation over seeds", nullable=True),
-        Column("low", _REAL, "lower end of the 95% bootstrap interval of the mean"),
+        Column("low", _REAL, "lower end of the mean's 95% interval"),
         Column("high", _REAL, "upper end of it"),
+        Column("t_low", _REAL, "lower end of Student's interval; null: a share, over 10 seeds, or one", nullable=True),
+        Column("t_high", _REAL, "upper end of it", nullable=True),
+        Column(
+            "interval",
+            _TEXT,
+            "which interval low and high are: bootstrap | clopper_pearson (of a share of seeds) | range (of one "
+            "seed, or of values that are not all finite)",
+        ),
         Column("seeds", _INT, "how many seeds"),
     ),
 )

@@ -9,12 +9,12 @@ import pytest
 from sifu.plan.load import load_suite, read_yaml
 from sifu.replication.claims import forgetting, trade_off
 from sifu.replication.claims.catalog import CLAIMS, PAPER
-from sifu.replication.claims.claim import Verdict
 from sifu.replication.claims.stored_tables import DATASETS
+from sifu.replication.claims.verdict import Verdict
 from tests.claimed import PLAIN, Outcome, World, claim, measured, verdict
 from tests.conftest import REPO
 
-HOLDS, IN_PART, FAILS, NOT_TESTABLE, NOT_RUN = Verdict
+HOLDS, IN_PART, FAILS, UNDECIDED, NOT_TESTABLE, NOT_RUN = Verdict
 
 
 HISTORY = "SIFU's speed-up comes from what it keeps"
