@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
+from sifu.core.intervals import clopper_pearson
+
 ROUNDING = 1e-4  # of float32 sums: a client alone in a first round has alpha = Psi
 _SIFU = {"sifu": "published", "sifu_released": "released", "sifu_strict": "strict"}  # variant -> how it counts Psi
 Limits = dict[tuple[str, str], tuple[float, float]]  # (scenario, rule) -> Psi* that SIFU goes by, what its noise hides
@@ -19,9 +21,18 @@ def bounds_that_hold(alpha: pd.DataFrame, changes: dict[str, str]) -> pd.DataFra
         key = {"scenario": scenario, "settings": changes.get(str(change), change) if change else "its own"}
         for rule in rules_that_differ(group):
             ratio = group["alpha"] / group[f"psi_{rule}"]
-            values = {"alpha <= Psi": f"{share_held(group, rule):.1%}", "worst alpha / Psi": f"{ratio.max():.2f}"}
+            values = {"alpha <= Psi": f"{share_held(group, rule):.1%}", "in all of a seed": _seeds_held(group, rule)}
+            values["worst alpha / Psi"] = f"{ratio.max():.2f}"
             rows.append(key | {"rule": rule} | values | {"points": len(ratio)})
-    return pd.DataFrame(rows, columns=["scenario", "settings", "rule", "alpha <= Psi", "worst alpha / Psi", "points"])
+    columns = ["scenario", "settings", "rule", "alpha <= Psi", "in all of a seed", "worst alpha / Psi", "points"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _seeds_held(alpha: pd.DataFrame, rule: str) -> str:
+    """In how many seeds Psi is a bound at every point, with the exact interval: points of a seed are not independent."""
+    seeds = [share_held(points, rule) == 1 for _, points in alpha.groupby("seed")]
+    low, high = clopper_pearson(sum(seeds), len(seeds))
+    return f"{sum(seeds)} of {len(seeds)} [{low:.0%}, {high:.0%}]"
 
 
 def psi_limits(cells: pd.DataFrame) -> Limits:

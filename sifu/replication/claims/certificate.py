@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pandas as pd
@@ -29,10 +28,10 @@ RULE = (
     "Requests of a seed depend on each other, so seeds are counted, those in which all promises are kept. A dataset "
     f"holds where these are all seeds, and does not where they are fewer than {MOST:.0%}. The strict count still "
     "assumes that B = 1 bounds the contraction. Not judged, and without that assumption: a few clients a seed, each "
-    "taken as the only one to forget. A client is hidden where, at the round that SIFU would go back to, the model is no "
-    "further from that of a training without the client (alpha) than the noise hides. Clients that had not taken part "
-    "by then are left out. Ratios, epsilons and deltas of the worst request are medians over seeds, with the least and "
-    "the largest in brackets."
+    "taken as the only one to forget. A client is hidden where, at the round that SIFU would go back to, the model is "
+    "no further from that of a training without the client (alpha) than the noise hides. Clients that had not taken "
+    "part by then are left out. Ratios, epsilons and deltas of the worst request are medians over seeds, with the "
+    "least and the largest in brackets."
 )
 STRICT_RULE = (
     f"{RULE} Strict SIFU is built by the count that it is judged by, so it always keeps this promise. Therefore the "
@@ -77,28 +76,19 @@ def promise(variant: str, label: str, preset: str) -> Measure:
 def _worst(tables: StoredTables, variant: str, label: str) -> list[Line]:
     """Numbers of the worst request of a seed: medians over seeds, as a single one may be infinite."""
     names = {"delta": "actual over claimed delta", "epsilon": "actual over claimed epsilon"}
-    values = {text: _by_request(tables, variant, of) for of, text in names.items()}
-    values |= {text: _at_point(tables, variant, point) for text, point in POINTS.items()}
-    return [
-        Line(scenario, f"{text} of {label}, worst request", value, None, "times")
-        for text, of in values.items()
-        for scenario in (*DATASETS, *SHOWN_ONLY)
-        if (value := _median(of(scenario))) is not None
-    ]
+    lines = []
+    for scenario in (*DATASETS, *SHOWN_ONLY):
+        ratio = tables.ratios(scenario, variant).groupby("seed").max()
+        values = {text: tables.promises(scenario, variant, of).groupby("seed").max() for of, text in names.items()}
+        values |= {text: _at(point, ratio) for text, point in POINTS.items() if len(ratio)}
+        measured = {f"{text} of {label}, worst request": _median(found) for text, found in values.items()}
+        lines += [Line(scenario, what, value, None, "times") for what, value in measured.items() if value is not None]
+    return lines
 
 
-def _by_request(tables: StoredTables, variant: str, of: str) -> Callable[[str], pd.Series]:
-    return lambda scenario: tables.promises(scenario, variant, of).groupby("seed").max()
-
-
-def _at_point(tables: StoredTables, variant: str, point: Point) -> Callable[[str], pd.Series]:
-    """Epsilon or delta at a readable point, by the strict count, of the worst request of a seed."""
-
-    def values(scenario: str) -> pd.Series:
-        worst = tables.ratios(scenario, variant).groupby("seed").max()
-        return pd.Series(point.of(worst.to_numpy(float)), worst.index)
-
-    return values
+def _at(point: Point, ratio: pd.Series) -> pd.Series:
+    """Epsilon or delta at a readable point, by the strict count."""
+    return pd.Series(point.of(ratio.to_numpy(float)), ratio.index)
 
 
 def _median(values: pd.Series) -> Measured | None:
