@@ -12,9 +12,11 @@ from typing import Any
 import pandas as pd
 
 from sifu.replication.claims.catalog import CLAIMS
-from sifu.replication.claims.claim import Claim, Measured, Verdict
+from sifu.replication.claims.claim import Claim
+from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.request_sets import RIVALS, SHOWN, SIFU
 from sifu.replication.claims.stored_tables import DATASETS, REFERENCE, StoredTables
+from sifu.replication.claims.verdict import Verdict
 from sifu.store.parquet import write_table
 from sifu.store.provenance import provenance
 from sifu.store.report_schemas import BOUNDS
@@ -54,7 +56,7 @@ class Outcome:
 # every claim of the paper holds: SIFU saves 60%, FedEraser takes 12% more, and so on
 AS_CLAIMED = {
     "scratch": Outcome(),
-    "original": Outcome(0, 0.6, status="not_reached"),
+    "original": Outcome(0, 0.6, status="not_reached", triggers=90),
     "fine_tuning": Outcome(50, 0.6, triggers=80),
     "sifu": Outcome(40, 0.02, gap=0.1, delta=0.005),
     "sifu_released": Outcome(40, 0.02, gap=0.1, delta=0.005),

@@ -15,20 +15,11 @@ from torch import Tensor
 from sifu.certificate.gaussian import largest_ratio
 from sifu.config.certificate import Certificate
 from sifu.config.fields import build
+from sifu.core.intervals import clopper_pearson
 from sifu.core.keys import Keys
 from sifu.errors import ConfigError
 
 _THRESHOLDS = 9
-
-
-def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
-    """The exact two-sided confidence interval of a probability."""
-    from scipy.stats import beta
-
-    tail = (1 - confidence) / 2
-    low = 0.0 if successes == 0 else float(beta.ppf(tail, successes, trials - successes + 1))
-    high = 1.0 if successes == trials else float(beta.ppf(1 - tail, successes + 1, trials - successes))
-    return low, high
 
 
 def epsilon_lower_bound(with_client: Tensor, without_client: Tensor, delta: float, confidence: float = 0.95) -> float:

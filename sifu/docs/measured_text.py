@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 
-from sifu.replication.claims.claim import Line, Measured, Verdict
+from sifu.replication.claims.claim import Line
 from sifu.replication.claims.forgetting import BEYOND
+from sifu.replication.claims.measured import Measured
+from sifu.replication.claims.verdict import Verdict
 from sifu.report.tables import markdown
 
 _SHORT = {"share": "{:.1%}", "number": "{:.3f}", "times": "{:.3g}"}
@@ -19,11 +21,28 @@ def table_text(rows: list[list[str]], *columns: str) -> str:
 
 
 def interval_text(value: Measured | None, unit: str) -> str:
-    """`mean [low, high]`; the mean alone for one seed, a dash without a value."""
+    """`mean [low, high; t low, high]`, with Student's interval where there are few seeds; a dash without a value.
+
+    The mean alone for one seed, unless it is a share, whose exact interval says how little that is.
+    """
     if value is None:
         return "-"
     mean = number_text(value.mean, unit)
-    return f"{mean} [{end_text(value.low, unit)}, {end_text(value.high, unit)}]" if value.seeds > 1 else mean
+    if value.seeds == 1 and value.low == value.high:
+        return mean
+    ends = [_ends(value, unit), *([f"t {_ends(value.student, unit)}"] if value.student else [])]
+    return f"{mean} [{'; '.join(ends)}]"
+
+
+def _ends(value: Measured, unit: str) -> str:
+    return f"{end_text(value.low, unit)}, {end_text(value.high, unit)}"
+
+
+def p_text(p: float | None) -> str:
+    """A p-value; a dash where a rule is no test."""
+    if p is None:
+        return "-"
+    return "< 0.0001" if p < _SMALL else f"{p:.2g}"
 
 
 def end_text(value: float, unit: str) -> str:

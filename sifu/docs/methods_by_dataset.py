@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from sifu.docs.measured_text import table_text
-from sifu.replication.claims.claim import Measured
 from sifu.replication.claims.forgetting import beyond_scratch
+from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.rounds import share_of_scratch
 from sifu.replication.claims.stored_tables import DATASETS, REFERENCE, SHOWN_ONLY, StoredTables, read_tables
 from sifu.replication.published import CONFIG, NOT_RUN, REPLICATION, described, is_published

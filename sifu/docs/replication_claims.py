@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sifu.docs.measured_text import interval_text, seeds_text, table_text, verdict_text
+from sifu.docs.measured_text import interval_text, p_text, seeds_text, table_text, verdict_text
 from sifu.docs.replication_run import MeasuredRun
 from sifu.docs.settings import NOTE
 from sifu.docs.two_partitions import two_partitions
@@ -12,7 +12,8 @@ from sifu.replication.claims.stored_tables import DATASETS, SHOWN_ONLY
 from sifu.replication.published import REPLICATION
 
 _INTRODUCTION = """\
-Numbers are means over seeds with their 95% bootstrap intervals (percentiles; too narrow with few seeds). Rounds are
+Numbers are means over seeds with their 95% bootstrap intervals (percentiles) and, as these are too narrow with few
+seeds, Student's after `t` for up to 10 seeds. Shares of seeds have exact intervals (Clopper and Pearson). Rounds are
 those of all requests of a seed, each to the target accuracy, compared with scratch's in the same seed. `(7 of 10)`:
 only 7 of the 10 seeds that were run have a value.
 
@@ -20,8 +21,14 @@ How a verdict follows:
 - On a dataset a claim **holds**, **does not hold** or, between the two, **holds in part**, by the rule of the claim
   (for short: a dataset holds).
 - A dataset where a seed missed the target holds in part at best; where more than half did, it is **not testable**.
-- A claim about every dataset holds if all hold, does not hold if all that could be judged fail, else holds in part.
+- It is **undecided** where the two intervals would give different verdicts.
+- A claim about every dataset holds if all hold, does not hold if all that could be judged fail, else holds in part. It
+  is undecided where that depends on datasets that are undecided.
 - A claim about an average follows from its interval. It holds in part at best where a dataset or a seed is missing.
+- Where a rule asks whether an interval lies beyond a threshold, it is a test. Its p-value is that of a one-sided t test
+  over seeds; of a claim about every dataset, the largest of its datasets. All p-values of this page are adjusted
+  together (Holm). A claim that is shown only without the adjustment is undecided: beyond 0.025, a side of a 95%
+  interval. A dash: judged by a rule that is no test, such as a share of seeds.
 - MNIST by writer, a natural partition that everybody can download, is shown and never judged.
 
 The paper's claims are judged by methods `as released`, which follow its code and made its figures, on the requests and
@@ -48,11 +55,11 @@ def claims_page(run: MeasuredRun) -> str:
 
 
 def _section(claim: Claim, run: MeasuredRun) -> str:
-    lines = run.of(claim)
+    lines, judged = run.of(claim), run.judgement(claim)
     parts = [
         f"### {claim.name}\n",
         f"> {claim.quote} ({claim.place})\n",
-        f"Verdict: **{claim.judge(lines).value}**. {claim.rule}\n",
+        f"Verdict: **{judged.verdict.value}** (adjusted p: {p_text(judged.adjusted)}). {claim.rule}\n",
         _numbers(lines, run.titles),
         f"```sh\n{claim.command}\n```\n",
     ]

@@ -6,14 +6,15 @@ from collections import Counter
 from typing import Any
 
 from sifu.docs.deviations import deviations_table, in_short
-from sifu.docs.measured_text import interval_text, table_text, time_text
+from sifu.docs.measured_text import interval_text, p_text, table_text, time_text
 from sifu.docs.replication_run import MeasuredRun, anchor
 from sifu.docs.settings import NOTE
 from sifu.docs.side_experiments import side_experiments_table
 from sifu.replication.claims import bound, certificate, rounds, trade_off
 from sifu.replication.claims.catalog import OPEN_QUESTIONS, PAPER
-from sifu.replication.claims.claim import Claim, Line, Verdict, average_line
+from sifu.replication.claims.claim import Claim, Line, average_line
 from sifu.replication.claims.stored_tables import DATASETS, REFERENCE
+from sifu.replication.claims.verdict import Verdict
 from sifu.replication.published import CONFIG, NOT_RUN, REPLICATION
 
 
@@ -43,17 +44,19 @@ _VERDICTS = """\
 A verdict follows from the rule of its claim and from nothing else: [claims.md](claims.md) has the quotes, rules,
 numbers and intervals. `3 of 4 hold`: of the datasets that could be judged; of a claim about an average only the
 sign is judged on one dataset. A claim about all five datasets holds in part at best while one of them is missing.
+`undecided`: two kinds of intervals, or the correction for many claims, would say different things. `adjusted p`: the
+p-value of the claim's test, after Holm's correction for all claims; a dash where its rule is no test.
 """
 
 
-_JUDGED = (Verdict.HOLDS, Verdict.IN_PART, Verdict.FAILS)
+_JUDGED = (Verdict.HOLDS, Verdict.IN_PART, Verdict.FAILS, Verdict.UNDECIDED)
 
 
 def _box(run: MeasuredRun) -> str:
     """The result in at most eight lines."""
     if run.manifest is None:
         return f"> {NOT_RUN}\n"
-    counts = Counter(claim.judge(run.of(claim)) for claim in PAPER)
+    counts = Counter(run.judgement(claim).verdict for claim in PAPER)
     verdicts = ", ".join(f"{verdict.value}: {counts[verdict]}" for verdict in (*_JUDGED, Verdict.NOT_TESTABLE))
     missing = ", ".join(run.titles[name] for name in DATASETS if not run.tables.ran(name, REFERENCE))
     saved, described = (_average(run, f"rounds saved by SIFU as {name}") for name in ("released", "described"))
@@ -87,11 +90,12 @@ def _held(run: MeasuredRun, claim: Claim) -> str:
 def _verdicts(run: MeasuredRun, claims: tuple[Claim, ...]) -> str:
     rows = []
     for claim in claims:
-        lines, average = run.of(claim), average_line(run.of(claim))
+        lines, average, judged = run.of(claim), average_line(run.of(claim)), run.judgement(claim)
         link = f"[{claim.name}](claims.md#{anchor(claim)})"
         measured = interval_text(average.value, average.unit) if average is not None else ""
-        rows.append([link, f"**{claim.judge(lines).value}**", _counted(lines), claim.number, measured])
-    return table_text(rows, "claim", "verdict", "datasets", "the paper", "average here")
+        verdict = [f"**{judged.verdict.value}**", p_text(judged.adjusted)]
+        rows.append([link, *verdict, _counted(lines), claim.number, measured])
+    return table_text(rows, "claim", "verdict", "adjusted p", "datasets", "the paper", "average here")
 
 
 def _counted(lines: list[Line]) -> str:
@@ -99,8 +103,9 @@ def _counted(lines: list[Line]) -> str:
     counts = Counter(line.verdict for line in lines if line.counts)
     judged = sum(counts[verdict] for verdict in _JUDGED)
     text = f"{counts[Verdict.HOLDS]} of {judged} hold{'s' if judged == 1 else ''}"
-    for verdict, words in ((Verdict.IN_PART, "in part"), (Verdict.NOT_TESTABLE, "not testable")):
-        text += f", {counts[verdict]} {words}" if counts[verdict] else ""
+    words = {Verdict.IN_PART: "in part", Verdict.UNDECIDED: "undecided", Verdict.NOT_TESTABLE: "not testable"}
+    for verdict, word in words.items():
+        text += f", {counts[verdict]} {word}" if counts[verdict] else ""
     return text
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from sifu.replication.claims.catalog import CLAIMS
 from sifu.replication.claims.claim import Claim, Line
+from sifu.replication.claims.correction import Judgement, judgements
 from sifu.replication.claims.stored_tables import StoredTables, read_tables
 from sifu.replication.published import CONFIG, REPLICATION, described, is_published, read_manifest
 from sifu.report.data_used import DataUsed, data_used
@@ -37,6 +39,14 @@ class MeasuredRun:
     def of(self, claim: Claim) -> list[Line]:
         """What was measured for a claim."""
         return self.lines[claim.name]
+
+    def judgement(self, claim: Claim) -> Judgement:
+        """The verdict on a claim, corrected for all claims that are judged."""
+        return self._judgements[claim.name]
+
+    @cached_property
+    def _judgements(self) -> dict[str, Judgement]:
+        return judgements(CLAIMS, self.lines)
 
     def line(self, scenario: str, what: str) -> Line | None:
         """The first measured line of this name, of any claim."""

@@ -6,8 +6,8 @@ import pandas as pd
 
 from sifu.docs.measured_text import interval_text, table_text
 from sifu.docs.replication_run import MeasuredRun
-from sifu.replication.claims.claim import Measured
 from sifu.replication.claims.forgetting import beyond_scratch
+from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.rounds import share_of_scratch
 from sifu.replication.claims.stored_tables import REFERENCE, StoredTables
 
@@ -17,7 +17,7 @@ _WORDS = """\
 The paper's code lets clients draw the same image, and draws who holds what once for all seeds: that made its figures,
 so its scenarios have that partition here. Scratch then still knows images of forgotten clients that others hold, too.
 With disjoint clients, drawn anew for every seed, it cannot. Accuracies are those on the clients of the first request,
-rounds those of all requests; means over seeds with their 95% bootstrap intervals.
+rounds those of all requests; means over seeds with their 95% intervals (bootstrap; after `t` Student's).
 """
 
 

@@ -7,12 +7,14 @@ at the observed rate is believed.
 
 If all clients are alike (`threshold`, the rows of the table `verification`), the count under H0 is binomial with
 probability at most p, the upper limit of scratch's rate over all forgotten clients. But clients differ: some triggers
-resemble their label to any model. So the report uses `HonestCounts`, which also vary from client to client.
+resemble their label to any model. So the report compares a client with its own count: that of scratch's model of the
+same seed, which answered the same images (`prediction`). Triggers and forgotten clients are drawn for each seed, so
+that models of other seeds never answered them; and this is sound with a single seed, as nothing is fitted over seeds.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -22,7 +24,6 @@ from scipy.stats import beta, betabinom, binom
 
 Counts = NDArray[np.int64]
 Shares = NDArray[np.float64]
-_NO_SPREAD, _MAX_SPREAD = 1e-6, 0.999
 
 
 def rate_limit(successes: float, trials: float, confidence: float = 0.95) -> float:
@@ -47,36 +48,37 @@ def type_2(trials: int, rates: Shares, limit: int) -> Shares:
     return np.asarray(binom.cdf(limit - 1, trials, rates))
 
 
-@dataclass(frozen=True)
-class HonestCounts:
-    """The distribution of counts if the data were deleted: beta-binomial, each client with its own rate."""
+def disagreement(first: Counts, second: Counts, trials: int) -> float:
+    """How much more two honest models differ in their counts than two draws from one rate would; at least 1.
 
-    rate: float  # upper limit of the mean rate over clients
-    spread: float  # correlation of two answers to the same client; 0: all clients are alike
+    From pairs of counts of the same clients: the mean square of differences over its expectation, 2 n p (1 - p).
+    """
+    rates = (first + second) / (2 * trials)
+    expected = float((2 * trials * rates * (1 - rates)).sum())
+    return max(1.0, float(((first - second) ** 2).sum()) / expected) if expected > 0 else 1.0
 
-    @staticmethod
-    def of(counts: Counts, trials: int) -> HonestCounts:
-        """Fitted by moments: the variance of counts is n p (1 - p) (1 + (n - 1) spread).
 
-        Answers to the same client are correlated, so the limit of the rate is that of fewer independent answers.
-        """
-        mean = counts.mean() / trials
-        binomial = trials * mean * (1 - mean)  # the variance if all clients were alike
-        factor = max(1.0, counts.var(ddof=1) / binomial) if len(counts) > 1 and trials > 1 and binomial > 0 else 1.0
-        spread = min(_MAX_SPREAD, (factor - 1) / max(1, trials - 1))
-        return HonestCounts(rate_limit(counts.sum() / factor, len(counts) * trials / factor), spread)
+@cache
+def prediction(successes: int, trials: int, factor: float = 1.0) -> tuple[float, ...]:
+    """The probability of each count, from 0 on, that another honest model has, where scratch had `successes`.
 
-    def chances(self, trials: int, clients: int) -> Shares:
-        """The probability of each count, from 0 on, of `clients` clients together. [trials * clients + 1]"""
-        if self.spread < _NO_SPREAD or self.rate >= 1:
-            total = trials * clients
-            return np.asarray(binom.pmf(np.arange(total + 1), total, self.rate))
-        a, b = (share * (1 / self.spread - 1) for share in (self.rate, 1 - self.rate))
-        single = betabinom.pmf(np.arange(trials + 1), trials, a, b)
-        total_count = np.ones(1)
-        for _ in range(clients):
-            total_count = np.convolve(total_count, single)
-        return total_count
+    Beta-binomial with Beta(successes + 1, trials - successes): its tail is Thatcher's (1964), which accuses an honest
+    server with probability at most alpha, whatever the rate. `factor`: honest models differ more than by draws alone
+    (`disagreement`), so that scratch's answers count as fewer.
+    """
+    counts = np.arange(trials + 1)
+    if successes >= trials:
+        return tuple((counts == trials).astype(float))  # no count proves anything
+    chances = betabinom.pmf(counts, trials, successes / factor + 1, (trials - successes) / factor)
+    return tuple(float(chance) for chance in chances)
+
+
+def predicted_sum(predictions: Sequence[tuple[float, ...]]) -> Shares:
+    """The probability of each sum of counts, of clients whose counts are independent."""
+    total = np.ones(1)
+    for chances in predictions:
+        total = np.convolve(total, chances)
+    return total
 
 
 class Accusation(NamedTuple):
@@ -86,9 +88,8 @@ class Accusation(NamedTuple):
     type_1: float
 
 
-@cache
-def accusation(honest: HonestCounts, trials: int, clients: int, alpha: float) -> Accusation:
-    """The smallest count of `clients` clients together that an honest server reaches with probability <= alpha."""
-    at_least = np.append(honest.chances(trials, clients)[::-1].cumsum()[::-1], 0.0)  # P(count >= each value)
+def accusation(chances: Sequence[float] | Shares, alpha: float) -> Accusation:
+    """The smallest count that an honest server reaches with probability <= alpha, by the `chances` of each count."""
+    at_least = np.append(np.asarray(chances)[::-1].cumsum()[::-1], 0.0)  # P(count >= each value)
     limit = int(np.argmax(at_least <= alpha))
     return Accusation(limit, float(at_least[limit]))

@@ -214,5 +214,6 @@ REPORT_FILES = (
     "statistics.parquet",
     "statistics.csv",
     "bounds.parquet",
+    "certificates.parquet",
     *(f"{name}.{kind}" for name in PEOPLE_TABLES for kind in ("csv", "md", "tex")),
 )

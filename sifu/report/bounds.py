@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pandas as pd
 
+from sifu.core.intervals import clopper_pearson
+
 ROUNDING = 1e-4  # of float32 sums: a client alone in a first round has alpha = Psi
 RULES = {"published": "published", "released": "released", "strict": "strict", "empty_seats": "empty seats"}
 _KEY = ["scenario", "change", "request", "rule", "seed"]
+_SHOWN = ["scenario", "settings", "left out", "rule", "alpha <= Psi", "in all of a seed", "worst alpha / Psi", "points"]
 _SIFU = {"sifu": "published", "sifu_released": "released", "sifu_strict": "strict"}  # variant -> how it counts Psi
 Limits = dict[tuple[str, str], tuple[float, float]]  # (scenario, rule) -> Psi* that SIFU goes by, what its noise hides
 
@@ -23,10 +26,17 @@ def bounds_that_hold(alpha: pd.DataFrame, changes: dict[str, str]) -> pd.DataFra
         whom = f"request {request}" if request else "one client"
         for rule in rules_that_differ(group):
             ratio = group["alpha"] / group[f"psi_{rule}"]
-            values = {"alpha <= Psi": f"{share_held(group, rule):.1%}", "worst alpha / Psi": f"{ratio.max():.2f}"}
+            values = {"alpha <= Psi": f"{share_held(group, rule):.1%}", "in all of a seed": _seeds_held(group, rule)}
+            values["worst alpha / Psi"] = f"{ratio.max():.2f}"
             rows.append(key | {"left out": whom, "rule": RULES[rule]} | values | {"points": len(ratio)})
-    columns = ["scenario", "settings", "left out", "rule", "alpha <= Psi", "worst alpha / Psi", "points"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=_SHOWN)
+
+
+def _seeds_held(alpha: pd.DataFrame, rule: str) -> str:
+    """In how many seeds Psi is a bound at every point, with the exact interval: points of a seed are not independent."""
+    seeds = [share_held(points, rule) == 1 for _, points in alpha.groupby("seed")]
+    low, high = clopper_pearson(sum(seeds), len(seeds))
+    return f"{sum(seeds)} of {len(seeds)} [{low:.0%}, {high:.0%}]"
 
 
 def psi_limits(cells: pd.DataFrame) -> Limits:

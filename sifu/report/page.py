@@ -13,7 +13,7 @@ import yaml
 
 from sifu.catalog.figures import FIGURES
 from sifu.plan.report_plan import ReportPlan
-from sifu.report import tables
+from sifu.report import certificates, tables
 from sifu.report.data_used import parts_in_words
 from sifu.report.deletion_test import verification
 from sifu.report.findings import findings
@@ -150,7 +150,7 @@ def _image(png: bytes, title: str) -> str:
 
 def _certificates(source: Results) -> str:
     parts = []
-    claims = tables.certificates(source.statistics, source.plan.labels)
+    claims = certificates.for_people(certificates.certificates(source.cells), source.plan.labels)
     if len(claims):
         parts += ["<h3>Claimed and actual</h3>", html_table(claims, "claims", sortable=True)]
     checks = verification(source.verification, source.plan.labels)

@@ -1,4 +1,8 @@
-"""Numbers over seeds: mean, deviation, bootstrap interval, and rounds relative to scratch, seed by seed."""
+"""Numbers over seeds: mean, deviation, intervals, and rounds relative to scratch, seed by seed.
+
+Shares of seeds have exact intervals (Clopper and Pearson). Other means have the percentile bootstrap's and, as that is
+too narrow with few seeds, Student's next to it. Values that are not finite, or of one seed, have their range.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,8 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+
+from sifu.core.intervals import LEVEL, clopper_pearson, student
 
 _CELL = ["scenario", "variant", "stop", "request"]
 _LONG = [*_CELL, "seed", "quantity", "subset", "value"]
@@ -25,7 +31,9 @@ _NUMBERS = (
 )
 _RESAMPLES, _AT_ONCE = 10_000, 64  # of a sample; samples at a time: memory
 _FEW = 32  # seeds
+WITH_STUDENT = 10  # seeds: up to here Student's interval stands next to the bootstrap's
 REFERENCE = "scratch"
+SHARES = ("done", "refused", "no_cost")  # quantities that are 0 or 1 in a seed
 FINISHED = ("done", "not_reached")  # cells whose cost and certificate mean something
 _RATIOS = ("rounds_to_scratch", "steps_to_scratch", "speed_up", "no_cost")
 
@@ -77,15 +85,44 @@ def _with_scratch(cells: pd.DataFrame, column: str) -> pd.DataFrame:
 
 
 def over_seeds(numbers: pd.DataFrame) -> pd.DataFrame:
-    """One row a cell, quantity and subset: mean, standard deviation and interval over its seeds."""
+    """One row a cell, quantity and subset: mean, standard deviation and intervals over its seeds."""
     by = [*_CELL, "quantity", "subset"]
     groups = {key: group["value"].to_numpy(float) for key, group in numbers.groupby(by)}
     rows = []
-    for (key, values), (low, high) in zip(groups.items(), bootstrap_intervals(groups.values()), strict=True):
+    for (key, values), ends in zip(groups.items(), bootstrap_intervals(groups.values()), strict=True):
         deviation = values.std(ddof=1) if len(values) > 1 else None
         names = dict(zip(by, key, strict=True))
-        rows.append(names | {"mean": values.mean(), "std": deviation, "low": low, "high": high, "seeds": len(values)})
-    return pd.DataFrame(rows, columns=[*by, "mean", "std", "low", "high", "seeds"])
+        row = names | {"mean": values.mean(), "std": deviation, "seeds": len(values)}
+        rows.append(row | _interval(values, ends, is_share=names["quantity"] in SHARES))
+    table = pd.DataFrame(rows, columns=[*by, "mean", "std", "low", "high", "t_low", "t_high", "interval", "seeds"])
+    return table.astype({"t_low": float, "t_high": float})
+
+
+def _interval(values: NDArray[np.float64], bootstrap: tuple[float, float], *, is_share: bool) -> dict[str, object]:
+    """The ends of a mean's interval, of Student's where there are few seeds, and which kind it is."""
+    if is_share:
+        ends, kind = clopper_pearson(round(values.sum()), len(values)), "clopper_pearson"
+    else:
+        ends, kind = bootstrap, "bootstrap" if _has_spread(values) else "range"
+    few = student_interval(values) if kind == "bootstrap" else None
+    t_low, t_high = few or (None, None)
+    return {"low": ends[0], "high": ends[1], "t_low": t_low, "t_high": t_high, "interval": kind}
+
+
+def student_interval(values: NDArray[np.float64]) -> tuple[float, float] | None:
+    """Student's interval of a mean over few seeds; None over many, where the bootstrap's is as good."""
+    if len(values) > WITH_STUDENT:
+        return None
+    return student(float(values.mean()), standard_error(values), len(values))
+
+
+def standard_error(values: NDArray[np.float64]) -> float:
+    """Of the mean; infinite for one value."""
+    return float(values.std(ddof=1) / len(values) ** 0.5) if len(values) > 1 else np.inf
+
+
+def _has_spread(values: NDArray[np.float64]) -> bool:
+    return bool(np.isfinite(values).all()) and len(values) > 1
 
 
 def to_target(numbers: pd.DataFrame) -> pd.DataFrame:
@@ -105,11 +142,11 @@ def _among(rows: pd.DataFrame, chosen: pd.DataFrame, keys: list[str]) -> NDArray
     return pd.MultiIndex.from_frame(rows[keys]).isin(pd.MultiIndex.from_frame(chosen[keys]))
 
 
-def bootstrap_intervals(samples: Iterable[NDArray[np.float64]], level: float = 0.95) -> list[tuple[float, float]]:
+def bootstrap_intervals(samples: Iterable[NDArray[np.float64]], level: float = LEVEL) -> list[tuple[float, float]]:
     """The percentile bootstrap interval of each sample's mean; the same resamples for all samples and every time."""
     samples = list(samples)
     found = [(float(values.min()), float(values.max())) for values in samples]
-    usual = [place for place, values in enumerate(samples) if np.isfinite(values).all() and len(values) > 1]
+    usual = [place for place, values in enumerate(samples) if _has_spread(values)]
     for size in {len(samples[place]) for place in usual}:
         places = [place for place in usual if len(samples[place]) == size]
         mean_of = _resampled_mean(size)

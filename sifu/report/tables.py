@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from sifu.report.floor import FLOOR, with_floors
 from sifu.report.statistics import to_target
 
 HEADLINE = (
@@ -18,41 +19,30 @@ HEADLINE = (
     ("accuracy", "retain", "retain accuracy"),
     ("accuracy", "forget", "forget accuracy"),
     ("gap_to_scratch", "forget", "forget gap"),
+    (FLOOR, "forget", "floor"),
     ("accuracy", "test", "test accuracy"),
     ("claimed_delta", "", "claimed delta"),
     ("actual_delta", "", "actual delta"),
     ("spent_epsilon", "", "spent epsilon"),
 )
-CERTIFICATES = (
-    ("claimed_epsilon", "", "claimed epsilon"),
-    ("claimed_delta", "", "claimed delta"),
-    ("covers", "", "clients covered together"),
-    ("sigma", "", "sigma"),
-    ("actual_epsilon", "", "actual epsilon"),
-    ("actual_delta", "", "actual delta"),
-    ("spent_epsilon", "", "spent epsilon, one client"),
-    ("group", "", "forgotten so far"),
-    ("group_epsilon", "", "spent epsilon, all of them"),
-)
-_SHORT = {quantity for quantity, _, _ in CERTIFICATES}
+_SHORT = ("claimed_delta", "actual_delta", "spent_epsilon")  # numbers without an interval
+_COMPARED = (
+    "steps_to_scratch",
+    "speed_up",
+    "gap_to_scratch",
+)  # with scratch's in the same seed: also Student's interval
 BUDGETS = (
     ("gap_to_scratch", "retain", "gap on retain"),
+    (FLOOR, "retain", "floor on retain"),
     ("gap_to_scratch", "forget", "gap on forget"),
+    (FLOOR, "forget", "floor on forget"),
     ("rounds", "", "rounds"),
 )
 
 
 def headline(statistics: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
     """After recovery to the target: cost, accuracy on remaining and forgotten clients, claimed and actual delta."""
-    return _wide(to_target(statistics), HEADLINE, labels, ["scenario", "method", "request"])
-
-
-def certificates(statistics: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
-    """After recovery to the target: the claimed certificate, the actual one, and what private rounds spent in all."""
-    promised = statistics[statistics["stop"] == "target"]
-    keys = ["scenario", "variant", "request"]
-    with_claim = promised[promised["quantity"] == "claimed_epsilon"][keys].drop_duplicates()
-    return _wide(promised.merge(with_claim, on=keys), CERTIFICATES, labels, ["scenario", "method", "request"])
+    return _wide(with_floors(to_target(statistics)), HEADLINE, labels, ["scenario", "method", "request"])
 
 
 def searches(trials: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
@@ -180,6 +170,7 @@ def _escape(text: str) -> str:
 
 def budgets(statistics: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
     """Under a budget: absolute gaps to scratch (run to its own target)."""
+    statistics = with_floors(statistics)  # before scratch's own target is left out
     limited = statistics[statistics["stop"] != "target"]
     return _wide(limited, BUDGETS, labels, ["scenario", "stop", "method", "request"])
 
@@ -217,11 +208,16 @@ def _text(row: pd.Series) -> str:
         return f"{round(row['mean'] * row['seeds'])} of {row['seeds']}"
     if row["quantity"] == "refused":
         return "refused"
+    if row["quantity"] == FLOOR:
+        return "-" if pd.isna(row["mean"]) else f"{row['mean']:.3f}{', within' if row['within'] else ''}"
     if row["quantity"] == "rounds" and row.get("short", False):
         return f">= {row['mean']:.0f}"
     if row["quantity"] in _SHORT:
         return f"{row['mean']:,.0f}" if row["mean"] >= 1000 else f"{row['mean']:.3g}"
-    return f"{row['mean']:.{digits}f} [{row['low']:.{digits}f}, {row['high']:.{digits}f}]"
+    ends = f"{row['low']:.{digits}f}, {row['high']:.{digits}f}"
+    if row["quantity"] in _COMPARED and pd.notna(row["t_low"]):
+        ends += f"; t {row['t_low']:.{digits}f}, {row['t_high']:.{digits}f}"
+    return f"{row['mean']:.{digits}f} [{ends}]"
 
 
 def markdown(table: pd.DataFrame, caption: str) -> str:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from sifu.plan.code_hash import code_hash
 from sifu.plan.report_plan import ReportPlan
-from sifu.report import bounds, tables
+from sifu.report import bounds, certificates, tables
 from sifu.report.deletion_test import verification
 from sifu.report.methods import methods_csv, methods_latex, methods_page
 from sifu.report.missing import missing_names, missing_words
@@ -16,24 +16,32 @@ from sifu.report.results import Results
 from sifu.store.parquet import write_table, write_text
 from sifu.store.paths import tables_folder
 from sifu.store.provenance import provenance
-from sifu.store.report_schemas import BOUNDS, STATISTICS
+from sifu.store.report_schemas import BOUNDS, CERTIFICATES, STATISTICS
 
 CAPTIONS = {
-    "headline": "After each request, recovered to the target accuracy: mean over seeds and its 95% bootstrap interval "
-    "(with few seeds such intervals are too narrow). `cost / scratch`: client steps, calibration included, over "
+    "headline": "After each request, recovered to the target accuracy: mean over seeds and its 95% bootstrap interval; "
+    "of numbers compared with scratch's, for up to 10 seeds, also Student's after `t`. `cost / scratch`: client steps, calibration included, over "
     "scratch's; `speed-up`: scratch's over these, seed by seed. `forget gap`: absolute difference to scratch's "
-    "accuracy on the clients of this request. Where a seed did not meet the target, rounds are a lower bound "
+    "accuracy on the clients of this request; `floor`: the same of scratch, run again with other cohorts and batches, "
+    "and whether the gap's intervals lie within it. Where a seed did not meet the target, rounds are a lower bound "
     "(>=: those it was stopped at count), and no ratio of costs is shown; nor where scratch did not. "
     "`claimed delta` is what the method promises at its own epsilon; `actual delta` counts all clients of this "
     "request together, with the weights that the aggregation used, and the noise exactly; it holds if the contraction "
     "B does (table `bounds`). `spent epsilon`: what noise in every round spends for one client by this request, by a "
     "privacy accountant at the claimed delta (what is claimed: table `certificates`).",
     "budgets": "Absolute gaps of accuracy to scratch (run to its own target) when recovery may take a share of the "
-    "training's client steps: mean over seeds and its 95% bootstrap interval.",
-    "certificates": "What is promised and what holds, after each request to the target: means over seeds. `actual`: "
-    "all clients of the request together, conditional on who was sampled; for noise in every round without any "
-    "assumption on the loss, otherwise if B holds. `spent`: by a privacy accountant over all rounds, with the sampling "
-    "that was used, at the claimed delta.",
+    "training's client steps: mean over seeds and its 95% bootstrap interval; for up to 10 seeds also Student's after "
+    "`t`. `floor`: the gap of scratch, run again to its target with other cohorts and batches, and whether a gap's "
+    "intervals lie within it.",
+    "certificates": "What is promised and what holds, after each request to the target: medians over seeds, with the "
+    "worst seed. A row a count: the promise itself (`claimed`, as the largest ratio that keeps it), the worst client "
+    "of the request alone, all clients of the request together, everyone who left so far, and as measured by a training "
+    "without the request's clients (alpha). `ratio`: sensitivity over noise, from which epsilon and delta follow "
+    "exactly. Counts hold if the contraction B does, the measured one without that, for noise in every round without "
+    "any assumption on the loss, conditional on who was sampled. `promise kept`: in how many seeds the count is within "
+    "the promise, with the exact 95% interval; `(what is claimed)` marks the count that the promise is about. `spent "
+    "epsilon`: by a privacy accountant over all rounds, with the sampling that was used, at the claimed delta; it "
+    "decides whether a promise to one client is kept.",
     "search": "Values that were tried for settings of a method, on seeds that are not reported, each with the same "
     "budget: trainings of a method that has its own, otherwise answers to the first request. Chosen is what reaches "
     "the target on most seeds, then in the fewest client steps, calibration included; where none does, the most "
@@ -45,14 +53,17 @@ CAPTIONS = {
     "takes the fewest client steps. Costs are lower bounds (>=) where a seed was stopped before a target.",
     "verification": "Did it delete my data? Forgotten clients query the model with triggered images that nobody "
     "trained on, and count how often they get their own label. They accuse the server from the count that a model "
-    "which never saw them reaches with a chance of at most alpha (`type I`): by a beta-binomial distribution fitted "
-    "to scratch's counts after the same request in the other seeds, as clients differ in how often they get their "
-    "label by chance. `clients that accuse`: each alone; Scratch's row says how often an honest server is accused in "
-    "fact. `together`: all of them with one count. `type II`: the chance that a server whose model answers at the "
+    "which never saw them reaches with a chance of at most alpha (`type I`), given the client's own count under "
+    "scratch in the same seed, as clients differ in how often they get their label by chance. `clients that accuse`: "
+    "each alone. Scratch is compared with its model of another request: its row says how often an honest server is "
+    "accused in fact. `together`: all of them with one count, in how many seeds, with the exact 95% interval. `power`: "
+    "how often they accuse the original model, which forgot nobody. A method that is not accused by a test with a power "
+    "below 50% is not unnoticed: the test cannot tell. `type II`: the chance that a server whose model answers at the "
     "rate seen is believed. Means over seeds, after each request to the target.",
     "settings": "The settings of every scenario that matter most, from the config (as in the paper's Table 2).",
     "bounds": "Is Psi a bound? The share of measured points (round, client, seed) where alpha(n, c) <= Psi(n, c) with "
-    "the scenario's B, and the worst ratio: under the scenario's own settings, and under less adapted ones, some of "
+    "the scenario's B, in how many seeds it does so at every point (with the exact 95% interval: points of a seed are "
+    "not independent), and the worst ratio: under the scenario's own settings, and under less adapted ones, some of "
     "which do not converge. Where nothing is unlearned yet, the released code counts as published.",
 }
 
@@ -67,10 +78,12 @@ def run_report(plan: ReportPlan, folder: Path) -> None:
     write_text(out / "statistics.csv", numbers.to_csv(index=False))
     limits = bounds.psi_limits(source.cells)
     write_table(out / "bounds.parquet", BOUNDS, bounds.bounds_by_seed(source.alpha, limits), stamp)
+    promises = certificates.certificates(source.cells)
+    write_table(out / "certificates.parquet", CERTIFICATES, promises, stamp)
     shown = {
         "headline": tables.headline(numbers, labels),
         "budgets": tables.budgets(numbers, labels),
-        "certificates": tables.certificates(numbers, labels),
+        "certificates": certificates.for_people(promises, labels),
         "search": tables.searches(source.trials, labels),
         "scenario_search": tables.scenario_searches(source.scenario_trials),
         "verification": verification(source.verification, labels),

@@ -26,8 +26,16 @@ STATISTICS = Table(
         Column("subset", _TEXT, "of a metric; empty otherwise"),
         Column("mean", _REAL, "mean over seeds"),
         Column("std", _REAL, "standard deviation over seeds", nullable=True),
-        Column("low", _REAL, "lower end of the 95% bootstrap interval of the mean"),
+        Column("low", _REAL, "lower end of the mean's 95% interval"),
         Column("high", _REAL, "upper end of it"),
+        Column("t_low", _REAL, "lower end of Student's interval; null: a share, over 10 seeds, or one", nullable=True),
+        Column("t_high", _REAL, "upper end of it", nullable=True),
+        Column(
+            "interval",
+            _TEXT,
+            "which interval low and high are: bootstrap | clopper_pearson (of a share of seeds) | range (of one "
+            "seed, or of values that are not all finite)",
+        ),
         Column("seeds", _INT, "how many seeds"),
     ),
 )
@@ -51,4 +59,50 @@ BOUNDS = Table(
     ),
 )
 
-TABLES = (*STAGE_TABLES, STATISTICS, BOUNDS)
+POINT_COLUMNS = {  # what a ratio means at a readable point -> name of its columns
+    "epsilon at delta = 1e-2": "epsilon_2",
+    "epsilon at delta = 1e-5": "epsilon_5",
+    "delta at epsilon = 1": "delta_1",
+    "delta at epsilon = 10": "delta_10",
+}
+_OVER_SEEDS = {"median": "at the median ratio over seeds", "worst": "at the largest ratio of a seed"}
+
+CERTIFICATES = Table(
+    "certificates",
+    "what every promise is worth after each request to the target, by several counts of what has to be hidden",
+    ("scenario", "variant", "request", "count"),
+    (
+        SCENARIO,
+        CELL[1],
+        CELL[4],
+        Column(
+            "count",
+            _TEXT,
+            "whose effect is counted: claimed (the promise itself) | one client (the worst of the request) | request "
+            "(its clients together) | everyone (all who left so far) | measured (the request, by training without it)",
+        ),
+        Column("own", pa.bool_(), "whether the promise is about this count"),
+        Column("seeds", _INT, "how many seeds"),
+        Column("claimed_epsilon", _REAL, "promised epsilon (median over seeds)"),
+        Column("claimed_delta", _REAL, "promised delta (median over seeds)", nullable=True),
+        Column("sigma", _REAL, "standard deviation of the noise on each weight (median over seeds)", nullable=True),
+        Column("median_ratio", _REAL, "sensitivity divided by sigma, median over seeds", nullable=True),
+        Column("worst_ratio", _REAL, "the same in the worst seed", nullable=True),
+        *(
+            Column(f"{which}_{name}", _REAL, f"{text}, {words}", nullable=True)
+            for which, words in _OVER_SEEDS.items()
+            for text, name in POINT_COLUMNS.items()
+        ),
+        Column("kept", _REAL, "share of seeds in which this count is within the promise", nullable=True),
+        Column("kept_low", _REAL, "lower end of its 95% interval (Clopper and Pearson)", nullable=True),
+        Column("kept_high", _REAL, "upper end of it", nullable=True),
+        Column(
+            "spent_epsilon",
+            _REAL,
+            "what noise in every round spent for one client by an accountant, largest of a seed; it decides `kept`",
+            nullable=True,
+        ),
+    ),
+)
+
+TABLES = (*STAGE_TABLES, STATISTICS, BOUNDS, CERTIFICATES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import pandas as pd
@@ -10,23 +11,27 @@ from sifu.replication.claims.claim import (
     NOT_IN_PAPER,
     Claim,
     Line,
-    Measured,
-    Verdict,
     each_dataset,
     on_every_dataset,
     shown,
 )
 from sifu.replication.claims.commands import rerun_cell
+from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.stored_tables import REFERENCE, StoredTables
-from sifu.report.deletion_test import verdicts
+from sifu.replication.claims.verdict import Rule, Verdict
+from sifu.report.deletion_test import CANNOT_TELL, ENOUGH_POWER, ORIGINAL, verdicts
 
 MOST, FEW = 0.9, 0.1  # of the seeds
 RULE = (
     "In scenarios with backdoors a client gives some of its images a trigger and a label of its own. After the last "
     "request all forgotten clients query the model together. They accuse it if it answers their triggers more often "
-    "than scratch's models of the other seeds would (the report's table `verification`). "
+    "than another honest model would, given how often scratch's model of the same seed answers each of them (the "
+    "report's table `verification`). "
     f"A dataset holds where they accuse SIFU in at most {FEW:.0%} of the seeds, and does not where in at least "
-    f"{MOST:.0%}. Not judged: other methods, and the share of triggers answered beyond scratch's (mean over requests)."
+    f"{MOST:.0%}. The power of the test is the share of seeds in which they accuse the original model, which forgot "
+    f"nobody. Below {ENOUGH_POWER:.0%} a test that accuses nobody cannot tell: the dataset is not testable. Not "
+    "judged: other methods, and the share of triggers answered beyond scratch's (mean over requests). Scratch is "
+    "compared with its model of another request."
 )
 _COMPARED = {
     REFERENCE: "scratch",
@@ -34,6 +39,7 @@ _COMPARED = {
     "sifu_strict": "strict SIFU",
     "fed_eraser_released": "FedEraser as released",
     "fine_tuning": "fine-tuning",
+    ORIGINAL: "the original model",
 }
 
 
@@ -43,20 +49,31 @@ def unnoticed(value: Measured) -> Verdict:
     return Verdict.FAILS if value.mean >= MOST else Verdict.IN_PART
 
 
+UNNOTICED = Rule(unnoticed)  # by the share: no test
+
+
 def goes_unnoticed(tables: StoredTables) -> list[Line]:
     """The share of seeds in which SIFU is accused, judged; then other methods, and how many triggers are answered."""
     what = "seeds in which forgotten clients accuse {}"
     accused, answered = partial(_accused, tables), partial(_answered, tables)
-    judged = each_dataset(
-        what.format("SIFU"), partial(accused, "sifu"), unnoticed, ran=lambda name: tables.ran(_marked(name), "sifu")
-    )
-    others = [shown(what.format(label), partial(accused, name)) for name, label in _COMPARED.items()]
+    ran, share = (lambda name: tables.ran(_marked(name), "sifu")), Measured.share
+    lines = each_dataset(what.format("SIFU"), partial(accused, "sifu"), UNNOTICED, "share", ran, share)
+    judged = [_with_power(line, share(accused(ORIGINAL, line.scenario))) for line in lines]
+    others = [shown(what.format(label), partial(accused, name), measure=share) for name, label in _COMPARED.items()]
     labels = {"sifu": "SIFU"} | {name: label for name, label in _COMPARED.items() if name != REFERENCE}
     rates = [
         shown(f"triggers that {label} answers beyond scratch", partial(answered, name))
         for name, label in labels.items()
     ]
     return [*judged, *(line for lines in (*others, *rates) for line in lines)]
+
+
+def _with_power(line: Line, power: Measured | None) -> Line:
+    """The line with the power of the test, where it is low; what goes unnoticed is not testable then."""
+    if line.value is None or line.value.mean >= ENOUGH_POWER or (power is not None and power.mean >= ENOUGH_POWER):
+        return line
+    note = f"{CANNOT_TELL}: power {'unknown' if power is None else f'{power.mean:.0%}'}"
+    return replace(line, note=note, verdict=None if line.verdict is None else Verdict.NOT_TESTABLE)
 
 
 def _marked(scenario: str) -> str:
@@ -71,8 +88,9 @@ def _checks(tables: StoredTables, scenario: str, *variants: str) -> pd.DataFrame
 def _accused(tables: StoredTables, variant: str, scenario: str) -> pd.Series:
     """1 where all forgotten clients together accuse a model after the last request, else 0, by seed."""
     rows = _checks(tables, scenario, variant, REFERENCE)
-    judgements = verdicts(rows[rows["request"] == rows["request"].max()])
-    return judgements[judgements["variant"] == variant].set_index("seed")["together"].astype(float)
+    found = verdicts(rows)
+    last = found[(found["variant"] == variant) & (found["request"] == rows["request"].max())]
+    return last.set_index("seed")["together"].astype(float)
 
 
 def _answered(tables: StoredTables, variant: str, scenario: str) -> pd.Series:

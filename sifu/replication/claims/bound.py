@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 
-from sifu.replication.claims.claim import Claim, Line, Measured, Verdict, on_every_dataset, unjudged
+from sifu.replication.claims.claim import Claim, Line, on_every_dataset, unjudged
 from sifu.replication.claims.commands import rerun_stage
+from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.stored_tables import DATASETS, SHOWN_ONLY, StoredTables
+from sifu.replication.claims.verdict import Verdict
 from sifu.report.bounds import ROUNDING
 
 RULE = (
     "A point is a round and one of a few clients of a seed, from the first round in which the client took part. "
-    f"Differences within rounding ({ROUNDING:g}) count as below. A dataset holds where alpha <= Psi at every point, "
-    "under the scenario's own settings and all other settings. It is in part where that is so under its own settings "
-    "only, or no others were run. It does not hold where a point under its own settings is above. Not judged: strict "
-    "Psi, which takes the weights that the aggregation really used. Worst ratios are medians over seeds, with the "
-    "least and the largest in brackets."
+    f"Differences within rounding ({ROUNDING:g}) count as below. Points of one training depend on each other, so seeds "
+    "are counted, those with alpha <= Psi at every point. A dataset holds where these are all seeds, under the "
+    "scenario's own settings and all other settings. It is in part where that is so under its own settings only, or no "
+    "others were run. It does not hold where a point under its own settings is above. Not judged: the share of points, "
+    "and strict Psi, which takes the weights that the aggregation really used. Worst ratios are medians over seeds, "
+    "with the least and the largest in brackets."
 )
-_OWN = "points with alpha <= {}, own settings"
+_OWN, _OTHER = "own settings", "{} other settings"
+_SEEDS, _POINTS = "seeds with alpha <= {} at every point, {}", "points with alpha <= {}, {}"
 _WORST = "worst alpha / Psi of a seed, {} settings"
 
 
@@ -29,18 +35,27 @@ def psi_bounds(tables: StoredTables) -> list[Line]:
 def _lines(scenario: str, bounds: pd.DataFrame) -> list[Line]:
     rows = bounds[bounds["scenario"] == scenario]
     published, strict = (rows[rows["rule"] == rule] for rule in ("published", "strict"))
-    changed, strict_changed = (part["change"] != "" for part in (published, strict))
-    own, other = Measured.of(_share(published[~changed])), Measured.of(_share(published[changed]))
-    others = f"points with alpha <= {{}}, {published.loc[changed, 'change'].nunique()} other settings"
-    further = [
-        Line(scenario, others.format("Psi"), other),
-        Line(scenario, _WORST.format("own"), _worst(published[~changed]), None, "times"),
-        Line(scenario, _WORST.format("other"), _worst(published[changed]), None, "times"),
-        Line(scenario, _OWN.format("strict Psi"), Measured.of(_share(strict[~strict_changed]))),
-        Line(scenario, others.format("strict Psi"), Measured.of(_share(strict[strict_changed]))),
+    first, *further = [*_shares(scenario, published, "Psi"), *_worst_ratios(scenario, published)]
+    further += _shares(scenario, strict, "strict Psi")
+    verdict = None if scenario in SHOWN_ONLY else _verdict(first.value, further[0].value)
+    return [replace(first, verdict=verdict), *unjudged(further)]
+
+
+def _shares(scenario: str, rows: pd.DataFrame, psi: str) -> list[Line]:
+    """Seeds in which every point holds, under the scenario's own settings and under others; then shares of points."""
+    changed = rows["change"] != ""
+    parts = {_OWN: rows[~changed], _OTHER.format(rows.loc[changed, "change"].nunique()): rows[changed]}
+    seeds = [
+        Line(scenario, _SEEDS.format(psi, name), Measured.share((_share(part) == 1).astype(float)))
+        for name, part in parts.items()
     ]
-    first = Line(scenario, _OWN.format("Psi"), own, None if scenario in SHOWN_ONLY else _verdict(own, other))
-    return [first, *unjudged(further)]
+    points = [Line(scenario, _POINTS.format(psi, name), Measured.of(_share(part))) for name, part in parts.items()]
+    return [*seeds, *points]
+
+
+def _worst_ratios(scenario: str, rows: pd.DataFrame) -> list[Line]:
+    parts = {"own": rows[rows["change"] == ""], "other": rows[rows["change"] != ""]}
+    return [Line(scenario, _WORST.format(name), _worst(part), None, "times") for name, part in parts.items()]
 
 
 def held_strictly(tables: StoredTables, scenario: str) -> bool:

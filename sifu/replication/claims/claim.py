@@ -4,44 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from enum import Enum
 
-import numpy as np
 import pandas as pd
 
+from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.stored_tables import DATASETS, SHOWN_ONLY, StoredTables
-from sifu.report.statistics import bootstrap_intervals
+from sifu.replication.claims.verdict import NO_TEST, PValues, Rule, Verdict
 
 COST_SECTION = "appendix, section Experiments (cost to the target)"
 RESULTS_SECTION = "section Experimental Results (time limits)"
 NOT_IN_PAPER = "not in the paper"
-
-
-class Verdict(Enum):
-    HOLDS = "holds"
-    IN_PART = "holds in part"
-    FAILS = "does not hold"
-    NOT_TESTABLE = "not testable"  # also of a dataset that was run, but has nothing to measure
-    NOT_RUN = "not run"  # of a dataset, never of a claim
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A mean over seeds and its 95% bootstrap interval."""
-
-    mean: float
-    low: float
-    high: float
-    seeds: int
-
-    @staticmethod
-    def of(values: pd.Series) -> Measured | None:
-        """The mean and interval of one value a seed; None without a seed."""
-        numbers = values.dropna().to_numpy(np.float64)
-        if not len(numbers):
-            return None
-        ((low, high),) = bootstrap_intervals([numbers])
-        return Measured(float(numbers.mean()), low, high, len(numbers))
 
 
 @dataclass(frozen=True)
@@ -55,6 +27,7 @@ class Line:
     unit: str = "share"  # how it is written: share | number | times
     ran: int = 0  # seeds that were run; some of them may have no value
     note: str = ""  # what is particular to this scenario, such as the best sigma
+    p: PValues = NO_TEST  # of what the rule tests
 
     @property
     def counts(self) -> bool:
@@ -63,7 +36,7 @@ class Line:
 
 
 Measure = Callable[[StoredTables], list[Line]]
-Judge = Callable[[Measured], Verdict]
+Combine = Callable[[list[Line]], Verdict]
 
 
 @dataclass(frozen=True)
@@ -76,8 +49,13 @@ class Claim:
     place: str  # where in the paper
     measure: Measure
     rule: str  # the rule in words, with its thresholds
-    judge: Callable[[list[Line]], Verdict]
+    judge: Combine
     command: str  # runs again a cell that it is measured on
+    test: Callable[[list[Line]], PValues] | None = None  # None: all judged datasets have to show it
+
+    def p_values(self, lines: list[Line]) -> PValues:
+        """The p-values of the claim as a whole."""
+        return (self.test or tested_on_every_dataset)(lines)
 
 
 def on_first_request(measure: Measure) -> Measure:
@@ -88,35 +66,48 @@ def on_first_request(measure: Measure) -> Measure:
 def each_dataset(
     what: str,
     values: Callable[[str], pd.Series],
-    judge: Judge,
+    rule: Rule,
     unit: str = "share",
     ran: Callable[[str], int] = lambda _: 0,
+    measure: Callable[[pd.Series], Measured | None] = Measured.of,
 ) -> list[Line]:
     """A line for each of the paper's datasets, judged, and for each scenario that is only shown.
 
-    `ran`: how many seeds of a scenario were run, with a value or without.
+    `ran`: how many seeds of a scenario were run, with a value or without; `measure`: `Measured.share` where every value
+    is 0 or 1.
     """
     lines = []
     for scenario in (*DATASETS, *SHOWN_ONLY):
-        value, seeds = Measured.of(values(scenario)), ran(scenario)
-        verdict = None if scenario in SHOWN_ONLY else judged(value, seeds, judge)
-        lines.append(Line(scenario, what, value, verdict, unit, seeds))
+        value, seeds = measure(values(scenario)), ran(scenario)
+        line = Line(scenario, what, value, None, unit, seeds)
+        lines.append(line if scenario in SHOWN_ONLY else with_verdict(line, rule))
     return lines
 
 
-def shown(what: str, values: Callable[[str], pd.Series], unit: str = "share") -> list[Line]:
+def with_verdict(line: Line, rule: Rule) -> Line:
+    """The line, judged, with the p-values of what the rule tests."""
+    p = rule.p_values(line.value) if line.value is not None else NO_TEST
+    return replace(line, verdict=judged(line.value, line.ran, rule), p=p)
+
+
+def shown(
+    what: str,
+    values: Callable[[str], pd.Series],
+    unit: str = "share",
+    measure: Callable[[pd.Series], Measured | None] = Measured.of,
+) -> list[Line]:
     """A line for each scenario that has a number, not judged."""
-    measured = {scenario: Measured.of(values(scenario)) for scenario in (*DATASETS, *SHOWN_ONLY)}
+    measured = {scenario: measure(values(scenario)) for scenario in (*DATASETS, *SHOWN_ONLY)}
     return [Line(scenario, what, value, None, unit) for scenario, value in measured.items() if value is not None]
 
 
-def judged(value: Measured | None, ran: int, judge: Judge) -> Verdict:
-    """The verdict on one dataset: by `judge`, and by how many of the seeds that were run have a value."""
+def judged(value: Measured | None, ran: int, rule: Rule) -> Verdict:
+    """The verdict on one dataset: by `rule`, and by how many of the seeds that were run have a value."""
     if value is None:
         return Verdict.NOT_TESTABLE if ran else Verdict.NOT_RUN
     if 2 * value.seeds < ran:
         return Verdict.NOT_TESTABLE
-    verdict = judge(value)
+    verdict = rule.verdict(value)
     return Verdict.IN_PART if verdict is Verdict.HOLDS and value.seeds < ran else verdict
 
 
@@ -143,6 +134,25 @@ def something_missing(lines: Iterable[Line]) -> bool:
     return any(not _usable(line) or (line.value is not None and line.value.seeds < line.ran) for line in counted)
 
 
+def whatever_is_undecided(judge: Combine) -> Combine:
+    """The same verdict where it does not depend on the undecided datasets, else undecided.
+
+    They are taken to hold, to hold in part, and not to hold, all of them each time: other cases lie between these.
+    """
+
+    def judge_lines(lines: list[Line]) -> Verdict:
+        cases = (Verdict.HOLDS, Verdict.IN_PART, Verdict.FAILS)
+        found = {judge([_settled(line, case) for line in lines]) for case in cases}
+        return found.pop() if len(found) == 1 else Verdict.UNDECIDED
+
+    return judge_lines
+
+
+def _settled(line: Line, verdict: Verdict) -> Line:
+    return replace(line, verdict=verdict) if line.verdict is Verdict.UNDECIDED else line
+
+
+@whatever_is_undecided
 def on_every_dataset(lines: list[Line]) -> Verdict:
     """Holds if it holds on all datasets, does not hold if it fails on all that can be judged, else in part."""
     verdicts = {line.verdict for line in lines if line.counts}
@@ -154,19 +164,42 @@ def on_every_dataset(lines: list[Line]) -> Verdict:
     return Verdict.HOLDS if verdicts == {Verdict.HOLDS} else Verdict.IN_PART
 
 
+def tested_on_every_dataset(lines: list[Line]) -> PValues:
+    """All datasets that could be judged have to show it, so the largest p counts; none where one has no p."""
+    counted = [line for line in lines if line.counts and _usable(line)]
+    return PValues(_largest([line.p.holds for line in counted]), _largest([line.p.fails for line in counted]))
+
+
+def _largest(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return max(known) if known and len(known) == len(values) else None
+
+
 def unjudged(lines: Iterable[Line]) -> list[Line]:
     """The lines with a number, without their verdicts."""
     return [replace(line, verdict=None) for line in lines if line.value is not None]
 
 
-def on_average(judge: Judge) -> Callable[[list[Line]], Verdict]:
-    """Judged by the average over datasets; at best in part where a dataset, or a seed of one, is missing."""
+def on_average(rule: Rule) -> Combine:
+    """Judged by the average over datasets, by both of its intervals; at best in part where a dataset, or a seed of one,
+    is missing.
+    """
 
     def judge_lines(lines: list[Line]) -> Verdict:
         line = average_line(lines)
         if line is None or line.value is None:
             return Verdict.NOT_TESTABLE
-        verdict = judge(line.value)
+        verdict = rule.verdict(line.value)
         return Verdict.IN_PART if verdict is Verdict.HOLDS and something_missing(lines) else verdict
 
     return judge_lines
+
+
+def tested_on_average(rule: Rule) -> Callable[[list[Line]], PValues]:
+    """The p-values of the average over datasets."""
+
+    def test(lines: list[Line]) -> PValues:
+        line = average_line(lines)
+        return rule.p_values(line.value) if line is not None and line.value is not None else NO_TEST
+
+    return test

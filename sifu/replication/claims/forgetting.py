@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pandas as pd
 
 from sifu.replication.claims.claim import (
     COST_SECTION,
     NOT_IN_PAPER,
     Claim,
-    Judge,
     Line,
     Measure,
-    Measured,
-    Verdict,
     each_dataset,
     on_every_dataset,
     shown,
     unjudged,
+    with_verdict,
 )
 from sifu.replication.claims.commands import rerun_cell
+from sifu.replication.claims.measured import Measured, above, at_most
 from sifu.replication.claims.stored_tables import REFERENCE, StoredTables
+from sifu.replication.claims.verdict import Rule, Verdict
 
 BEYOND = 0.1  # accuracy above scratch's: up to here slightly, from here on poorly forgotten
 OVERLAPS = "fashionmnist"  # the one dataset where the paper sees no difference
@@ -57,9 +55,12 @@ def poor(value: Measured) -> Verdict:
     return Verdict.FAILS if value.high <= BEYOND else Verdict.IN_PART
 
 
+POOR = Rule(poor, holds=(above(BEYOND),), fails=(at_most(BEYOND),))
+
+
 def forgets_poorly(variant: str, label: str) -> Measure:
     what = f"accuracy of {label} on forgotten clients, minus scratch's"
-    return lambda tables: [*_lines(tables, variant, what, poor), *_unfinished(tables, variant, what)]
+    return lambda tables: [*_lines(tables, variant, what, POOR), *_unfinished(tables, variant, what)]
 
 
 def _unfinished(tables: StoredTables, variant: str, what: str) -> list[Line]:
@@ -74,11 +75,11 @@ def _unfinished(tables: StoredTables, variant: str, what: str) -> list[Line]:
     return shown(f"{what}, also of models short of the target", values, "number")
 
 
-def _lines(tables: StoredTables, variant: str, what: str, judge: Judge) -> list[Line]:
+def _lines(tables: StoredTables, variant: str, what: str, rule: Rule) -> list[Line]:
     def values(scenario: str) -> pd.Series:
         return beyond_scratch(tables, scenario, variant)
 
-    return each_dataset(what, values, judge, "number", lambda name: tables.ran(name, variant))
+    return each_dataset(what, values, rule, "number", lambda name: tables.ran(name, variant))
 
 
 def slightly(value: Measured) -> Verdict:
@@ -87,25 +88,28 @@ def slightly(value: Measured) -> Verdict:
     return Verdict.HOLDS if value.low > 0 and value.high <= BEYOND else Verdict.IN_PART
 
 
+def overlaps(value: Measured) -> Verdict:
+    """The same where the paper itself sees an overlap: an overlap holds."""
+    return Verdict.HOLDS if value.low <= 0 <= value.high <= BEYOND else slightly(value)
+
+
+_OUTSIDE = (above(BEYOND), at_most(0.0))
+SLIGHTLY = Rule(slightly, holds=(above(0.0), at_most(BEYOND)), fails=_OUTSIDE)
+OVERLAPPING = Rule(overlaps, holds=(at_most(BEYOND),), fails=_OUTSIDE)
+
+
 def slightly_above(tables: StoredTables) -> list[Line]:
     """The accuracy of SIFU as released on forgotten clients minus scratch's, judged; then that of SIFU as described."""
     what = "accuracy of {} on forgotten clients, minus scratch's"
-    lines = _lines(tables, "sifu_released", what.format("SIFU as released"), slightly)
-    described = _lines(tables, "sifu", what.format("SIFU as described"), slightly)
+    lines = _lines(tables, "sifu_released", what.format("SIFU as released"), SLIGHTLY)
+    described = _lines(tables, "sifu", what.format("SIFU as described"), SLIGHTLY)
     test = shown(
         "accuracy of SIFU as released on test data, minus scratch's",
         lambda name: beyond_scratch(tables, name, "sifu_released", "test"),
         "number",
     )
-    return [*(_overlapping(line) for line in lines), *unjudged(described), *test]
-
-
-def _overlapping(line: Line) -> Line:
-    """Where the paper itself sees an overlap, an overlap holds."""
-    value = line.value
-    if line.scenario != OVERLAPS or value is None or value.seeds < line.ran:
-        return line
-    return replace(line, verdict=Verdict.HOLDS) if value.low <= 0 <= value.high <= BEYOND else line
+    judged = [with_verdict(line, OVERLAPPING) if line.scenario == OVERLAPS else line for line in lines]
+    return [*judged, *unjudged(described), *test]
 
 
 FINE_TUNING_FORGETS_POORLY = Claim(

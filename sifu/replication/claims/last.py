@@ -14,17 +14,17 @@ from sifu.replication.claims.claim import (
     Claim,
     Line,
     Measure,
-    Measured,
-    Verdict,
     each_dataset,
-    judged,
     on_every_dataset,
     on_first_request,
     shown,
     unjudged,
+    with_verdict,
 )
 from sifu.replication.claims.commands import rerun_cell
+from sifu.replication.claims.measured import Measured, above, at_most
 from sifu.replication.claims.stored_tables import DATASETS, REFERENCE, StoredTables
+from sifu.replication.claims.verdict import NO_TEST, Rule, Verdict
 
 SHORT = 0.1  # of accuracy on remaining clients, below scratch's: up to here it does well
 WELL, BADLY = 0.9, 0.1  # of the requests
@@ -56,16 +56,23 @@ def breaks(value: Measured) -> Verdict:
     return opposite.get(does_well(value), Verdict.IN_PART)
 
 
+DOES_WELL = Rule(does_well, holds=(at_most(SHORT),), fails=(above(SHORT),))
+BREAKS_DOWN = Rule(breaks, holds=DOES_WELL.fails, fails=DOES_WELL.holds)
+
+
 def never_recovers(value: Measured) -> Verdict:
     if value.mean <= BADLY:
         return Verdict.HOLDS
     return Verdict.FAILS if value.mean >= WELL else Verdict.IN_PART
 
 
+NEVER = Rule(never_recovers)
+
+
 def under_limits(tables: StoredTables) -> list[Line]:
     """How far Last's accuracy stays below scratch's, judged; then how often it recovers without a limit."""
     what = f"accuracy of {_RELEASED[1]} on remaining clients, below scratch's"
-    lines = each_dataset(what, _short(tables), does_well, "number", lambda name: tables.ran(name, _RELEASED[0]))
+    lines = each_dataset(what, _short(tables), DOES_WELL, "number", lambda name: tables.ran(name, _RELEASED[0]))
     return [*(_as_claimed(line) for line in lines), *unjudged(to_the_target(*_RELEASED)(tables))]
 
 
@@ -77,9 +84,13 @@ def to_the_target(variant: str, label: str) -> Measure:
             """The share of requests that ended so, in seeds where scratch reached the target."""
             return lambda name: _where_scratch_did(tables, name, tables.ended(name, variant, status))
 
+        def recovered_once(scenario: str) -> pd.Series:
+            return (ended("done")(scenario) > 0).astype(float)
+
         what = f"requests after which {label} recovers to the target"
-        lines = each_dataset(what, ended("done"), never_recovers, ran=lambda name: tables.ran(name, variant))
-        return [*lines, *shown(f"requests after which {label} diverges", ended("diverged"))]
+        lines = each_dataset(what, ended("done"), NEVER, ran=lambda name: tables.ran(name, variant))
+        some = shown(f"seeds in which {label} recovers at least once", recovered_once, measure=Measured.share)
+        return [*lines, *some, *shown(f"requests after which {label} diverges", ended("diverged"))]
 
     return measure
 
@@ -104,9 +115,9 @@ def _where_scratch_did(tables: StoredTables, scenario: str, values: pd.Series) -
 
 def _as_claimed(line: Line) -> Line:
     if line.scenario in BREAKS:
-        return replace(line, verdict=judged(line.value, line.ran, breaks))
+        return with_verdict(line, BREAKS_DOWN)
     spoken_of = line.scenario in (*STANDS, *BREAKS) or line.scenario not in DATASETS
-    return line if spoken_of else replace(line, verdict=None)
+    return line if spoken_of else replace(line, verdict=None, p=NO_TEST)
 
 
 DOES_WELL_ON_SIMPLE_DATASETS = Claim(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from sifu.replication.claims.claim import Claim, Line, Measured, Verdict, judged, on_every_dataset
+from sifu.replication.claims.claim import Claim, Line, judged, on_every_dataset
 from sifu.replication.claims.commands import rerun_stage
 from sifu.replication.claims.forgetting import BEYOND
+from sifu.replication.claims.measured import Measured, above, at_most
 from sifu.replication.claims.stored_tables import DATASETS, REFERENCE, SHOWN_ONLY, StoredTables
+from sifu.replication.claims.verdict import PValues, Rule, Verdict
 
 SIFU = "sifu_released"
 RIVALS = ("fine_tuning", "fed_eraser_released", "fed_accum_released", "dp_released")
@@ -37,6 +39,21 @@ class AgainstScratch:
             return False
         return self.saved.low > 0 and self.beyond.high <= BEYOND
 
+    @property
+    def student(self) -> AgainstScratch:
+        """The same by Student's intervals, where there are any."""
+        if self.saved is None or self.beyond is None:
+            return self
+        return AgainstScratch(self.saved.student or self.saved, self.beyond.student or self.beyond)
+
+    @property
+    def p_value(self) -> float | None:
+        """Of being as claimed: both parts have to be shown, so the larger p counts."""
+        if self.saved is None or self.beyond is None:
+            return None
+        parts = (above(0.0).p_value(self.saved), at_most(BEYOND).p_value(self.beyond))
+        return max(part for part in parts if part is not None)
+
 
 def only_sifu(tables: StoredTables) -> list[Line]:
     """What SIFU saves, judged; then what every method saves, and still knows of forgotten clients."""
@@ -47,9 +64,10 @@ def _lines(tables: StoredTables, scenario: str) -> list[Line]:
     rows = tables.sets[tables.sets["scenario"] == scenario]
     methods = {name: _against_scratch(rows, name) for name in (SIFU, *RIVALS, SHOWN)}
     own, ran = methods[SIFU], rows.loc[rows["variant"] == SIFU, "seed"].nunique()
-    others = any(methods[name].as_claimed for name in RIVALS)
-    verdict = judged(own.saved, ran, lambda _: _verdict(own, others)) if scenario in DATASETS else None
-    lines = [Line(scenario, f"rounds saved by {SIFU}, other sets", own.saved, verdict, "share", ran)]
+    lines = [Line(scenario, f"rounds saved by {SIFU}, other sets", own.saved, None, "share", ran)]
+    if scenario in DATASETS:
+        found = judged(own.saved, ran, Rule(lambda _: _both(methods)))
+        lines = [replace(lines[0], verdict=found, p=PValues(own.p_value))]
     for name, method in methods.items():
         if method.saved is not None and name != SIFU:
             lines.append(Line(scenario, f"rounds saved by {name}, other sets", method.saved))
@@ -59,10 +77,16 @@ def _lines(tables: StoredTables, scenario: str) -> list[Line]:
     return lines
 
 
-def _verdict(own: AgainstScratch, others: bool) -> Verdict:
-    if not own.as_claimed:
+def _both(methods: dict[str, AgainstScratch]) -> Verdict:
+    """The verdict by the bootstrap's intervals and by Student's; undecided where they differ."""
+    found = _verdict(methods)
+    return found if found is _verdict({name: of.student for name, of in methods.items()}) else Verdict.UNDECIDED
+
+
+def _verdict(methods: dict[str, AgainstScratch]) -> Verdict:
+    if not methods[SIFU].as_claimed:
         return Verdict.FAILS
-    return Verdict.IN_PART if others else Verdict.HOLDS
+    return Verdict.IN_PART if any(methods[name].as_claimed for name in RIVALS) else Verdict.HOLDS
 
 
 def _against_scratch(rows: pd.DataFrame, variant: str) -> AgainstScratch:

@@ -14,15 +14,15 @@ from sifu.replication.claims.claim import (
     NOT_IN_PAPER,
     Claim,
     Line,
-    Measured,
-    Verdict,
     each_dataset,
     on_every_dataset,
     unjudged,
 )
 from sifu.replication.claims.commands import rerun_cell
+from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.rounds import saved, share_of_scratch
 from sifu.replication.claims.stored_tables import StoredTables
+from sifu.replication.claims.verdict import Rule, Verdict
 
 START = 10  # rounds; trainings take hundreds
 RULE = (
@@ -39,7 +39,7 @@ def history_saves(tables: StoredTables) -> list[Line]:
     lines = each_dataset(
         "rounds saved by a restart with noise",
         lambda name: _restarts(tables, name),
-        saves_nothing,
+        SAVES_NOTHING,
         ran=lambda name: tables.ran(name, "sifu_strict"),
     )
     own, exact = (saved(*named)(tables) for named in (("sifu", "SIFU"), ("exact_rollback", "exact roll-back")))
@@ -57,6 +57,9 @@ def _restarts(tables: StoredTables, scenario: str) -> pd.Series:
 
 def saves_nothing(value: Measured) -> Verdict:
     return Verdict.HOLDS if value.low <= 0 else Verdict.IN_PART
+
+
+SAVES_NOTHING = Rule(saves_nothing)  # that nothing is shown is no test
 
 
 def _half(line: Line, sifu: Measured | None) -> Line:

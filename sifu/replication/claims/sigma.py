@@ -7,14 +7,14 @@ import pandas as pd
 from sifu.replication.claims.claim import (
     Claim,
     Line,
-    Measured,
-    Verdict,
-    judged,
     on_every_dataset,
     on_first_request,
+    with_verdict,
 )
 from sifu.replication.claims.commands import rerun_stage
+from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.stored_tables import DATASETS, REFERENCE, SHOWN_ONLY, StoredTables, total_rounds
+from sifu.replication.claims.verdict import Rule, Verdict
 
 LEAST, MOST = 2.0, 5.0
 RULE = (
@@ -32,6 +32,9 @@ def between(value: Measured) -> Verdict:
     return Verdict.HOLDS if LEAST <= value.mean <= MOST else Verdict.IN_PART
 
 
+BETWEEN = Rule(between)  # by the mean: no test
+
+
 def best_sigma(tables: StoredTables) -> list[Line]:
     """At each dataset's best sigma: the speed-up, then the accuracy on forgotten clients beyond scratch's."""
     return [line for scenario in (*DATASETS, *SHOWN_ONLY) for line in _lines(tables, scenario)]
@@ -46,14 +49,14 @@ def _lines(tables: StoredTables, scenario: str) -> list[Line]:
         return [Line(scenario, "speed-up at the best sigma", None, nothing, "times", seeds)]
     sigma = max(usable, key=lambda value: float(usable[value].mean()))
     value, note = Measured.of(usable[sigma]), f"sigma = {sigma:g}"
-    verdict = judged(value, seeds, between) if scenario in DATASETS else None
     forgot = Line(
         scenario,
         "accuracy on forgotten clients minus scratch's, at the best sigma",
         Measured.of(_beyond_scratch(tables, scenario, tables.swept(scenario)[sigma])),
         unit="number",
     )
-    return [Line(scenario, "speed-up at the best sigma", value, verdict, "times", seeds, note), forgot]
+    first = Line(scenario, "speed-up at the best sigma", value, None, "times", seeds, note)
+    return [with_verdict(first, BETWEEN) if scenario in DATASETS else first, forgot]
 
 
 def _speed_up(tables: StoredTables, scenario: str, rows: pd.DataFrame) -> pd.Series:

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from sifu.errors import StoreError
+from sifu.report.privacy_points import psi_over_sigma
 from sifu.report.statistics import FINISHED
 from sifu.store.parquet import read_table
 from sifu.store.report_schemas import BOUNDS
@@ -80,6 +81,12 @@ class StoredTables:
         rows = self._to_target(scenario, variant)
         rows = rows[rows["status"].isin(FINISHED)].set_index("seed")
         return (rows[f"actual_{of}"] / rows[f"claimed_{of}"]).dropna()
+
+    def ratios(self, scenario: str, variant: str) -> pd.Series:
+        """Sensitivity over noise of every request, strictly counted, with its seed as index; none without a count."""
+        rows = self._to_target(scenario, variant)
+        rows = rows[rows["status"].isin(FINISHED)].set_index("seed")
+        return psi_over_sigma(rows["strict_psi"], rows["sigma"]).dropna()
 
     def ended(self, scenario: str, variant: str, status: str) -> pd.Series:
         """By seed, the share of requests whose recovery to the target ended with `status`."""

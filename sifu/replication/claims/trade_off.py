@@ -12,14 +12,15 @@ from sifu.replication.claims.claim import (
     Claim,
     Line,
     Measure,
-    Measured,
-    Verdict,
-    judged,
     on_first_request,
     shown,
+    whatever_is_undecided,
+    with_verdict,
 )
 from sifu.replication.claims.commands import rerun_cell
+from sifu.replication.claims.measured import Measured, above, at_most
 from sifu.replication.claims.stored_tables import DATASETS, REFERENCE, SHOWN_ONLY, StoredTables
+from sifu.replication.claims.verdict import PValues, Rule, Verdict
 
 WANTED = 4
 RELEASED = ("fine_tuning", "last_released", "fed_eraser_released", "fed_accum_released")
@@ -61,6 +62,9 @@ def wins(value: Measured) -> Verdict:
     return Verdict.FAILS if value.high < 0 else Verdict.IN_PART
 
 
+WINS = Rule(wins, holds=(above(0.0),), fails=(at_most(0.0),))
+
+
 def best_trade_off(rivals: tuple[str, ...], gap: str = AT_TARGET, sifu: str = "sifu_released") -> Measure:
     """On each dataset the best rival's gaps minus SIFU's; then the gaps of SIFU, scratch and the original model.
 
@@ -79,8 +83,8 @@ def _line(tables: StoredTables, scenario: str, variants: tuple[str, ...], gap: s
     name, value = _against_best(tables, scenario, variants, gap)
     what = "gaps of the best rival minus SIFU's" + (", to scratch under the same limit" if gap == SAME_LIMIT else "")
     ran = tables.ran(scenario, variants[0])
-    verdict = None if scenario in SHOWN_ONLY else judged(value, ran, wins)
-    return Line(scenario, what, value, verdict, "number", ran, name)
+    line = Line(scenario, what, value, None, "number", ran, name)
+    return line if scenario in SHOWN_ONLY else with_verdict(line, WINS)
 
 
 def _own(tables: StoredTables, sifu: str, gap: str) -> list[Line]:
@@ -103,6 +107,7 @@ def _against_best(
     return name, Measured.of(gaps[name] - own)
 
 
+@whatever_is_undecided
 def enough(lines: list[Line]) -> Verdict:
     """The verdict by how many datasets SIFU wins, and how many it could win."""
     verdicts = [line.verdict for line in lines if line.counts]
@@ -117,6 +122,23 @@ def enough(lines: list[Line]) -> Verdict:
     return Verdict.NOT_TESTABLE if missing else Verdict.FAILS
 
 
+def tested_on_enough(lines: list[Line]) -> PValues:
+    """The p-values of winning so many datasets, and of losing too many for that."""
+    counted = [line for line in lines if line.counts and line.value is not None]
+    too_many = len(DATASETS) - WANTED + 1
+    return PValues(
+        _at_least([line.p.holds for line in counted], WANTED), _at_least([line.p.fails for line in counted], too_many)
+    )
+
+
+def _at_least(values: list[float | None], wanted: int) -> float | None:
+    """The p-value of at least `wanted` true ones among these: the p of that rank, times how many are left to choose
+    from (Bonferroni's partial conjunction). None where there are fewer.
+    """
+    known = sorted(value for value in values if value is not None)
+    return min(1.0, known[wanted - 1] * (len(known) - wanted + 1)) if len(known) >= wanted else None
+
+
 BEST_ON_FOUR = Claim(
     "SIFU has the best trade-off on 4 of 5 datasets",
     "4 wins",
@@ -128,6 +150,7 @@ BEST_ON_FOUR = Claim(
     RULE,
     enough,
     rerun_cell("mnist", "fine_tuning", stop="budget_25"),
+    tested_on_enough,
 )
 BEST_NEXT_TO_CORRECTED_RIVALS = Claim(
     "SIFU's trade-off is still the best next to corrected rivals",
@@ -138,6 +161,7 @@ BEST_NEXT_TO_CORRECTED_RIVALS = Claim(
     CORRECTED_RULE,
     enough,
     rerun_cell("mnist", "fed_accum", stop="budget_25"),
+    tested_on_enough,
 )
 BEST_WITH_DP = Claim(
     "SIFU's trade-off is still the best with DP-FedAvg among its rivals",
@@ -148,6 +172,7 @@ BEST_WITH_DP = Claim(
     DP_RULE,
     enough,
     rerun_cell("mnist", "dp_released", stop="budget_25"),
+    tested_on_enough,
 )
 BEST_UNDER_THE_SAME_LIMIT = Claim(
     "SIFU's trade-off is still the best next to scratch under the same limit",
@@ -158,4 +183,5 @@ BEST_UNDER_THE_SAME_LIMIT = Claim(
     SAME_LIMIT_RULE,
     enough,
     rerun_cell("mnist", "scratch", stop="budget_25"),
+    tested_on_enough,
 )

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from sifu.docs import findings
-from sifu.replication.claims.claim import Measured
 from sifu.replication.claims.forgetting import beyond_scratch
+from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.rounds import share_of_scratch
 from sifu.replication.published import Published
 from sifu.report.totals import request_totals

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from sifu.replication.claims.claim import Line, Verdict
+from sifu.replication.claims.claim import Line
+from sifu.replication.claims.verdict import Verdict
 from tests.claimed import Outcome, World, claim, measured, verdict
 
 

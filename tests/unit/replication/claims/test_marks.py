@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from sifu.replication.claims.claim import Verdict
 from sifu.replication.claims.stored_tables import DATASETS
+from sifu.replication.claims.verdict import Verdict
 from tests.claimed import Outcome, World, claim, verdict
 
-HOLDS, IN_PART, FAILS, NOT_TESTABLE, NOT_RUN = Verdict
+HOLDS, IN_PART, FAILS, UNDECIDED, NOT_TESTABLE, NOT_RUN = Verdict
 MARKS, BACKDOORS = "With watermarks", "Clients with backdoors"
 
 
