@@ -9,7 +9,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from sifu.certificate.convex import constants_of
 from sifu.certificate.noise import actual_guarantee
 from sifu.certificate.rules import PRESETS, round_factor
 from sifu.config.scenario import Scenario
@@ -127,9 +126,9 @@ def _answer(lineage: Lineage, request: Request, unlearned: Unlearned, work: Work
         return _private_answer(lineage, request, unlearned, work, num_forgotten)
     node = unlearned.node
     factor = round_factor(scenario.certificate, scenario.federation)
-    if promise.noise == "end":  # contraction is what such a promise is about: the sharpest constant that is known
+    if promise.noise == "end":  # the noise is on the last model of the new branch
         lineage = lineage.grow(node, unlearned.segment)
-        node, factor = lineage.end, constants_of(scenario).step
+        node, factor = lineage.end, factor if promise.round_factor is None else promise.round_factor
     psi = lineage.value_at(lineage.sensitivity(request.forget, PRESETS["strict"], factor), node)
     actual = actual_guarantee(promise.epsilon, promise.delta, psi, promise.sigma)
     return Answer(request, unlearned, work, num_forgotten, actual, psi)
