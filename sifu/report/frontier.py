@@ -36,7 +36,7 @@ def frontier(cells: pd.DataFrame, sweep: pd.DataFrame) -> pd.DataFrame:
 
     A sweep counts where it answered all of the scenario's requests.
     """
-    cells = cells[(cells["stop"] == "target")]
+    cells = cells[cells["stop"] == "target"]
     scratch = cells[cells["variant"] == REFERENCE]
     rows = []
     for (scenario, variant), own in cells.groupby(["scenario", "variant"]):
@@ -58,11 +58,12 @@ def _row(
         return None
     costs = _costs(own, scratch)
     low, high = _interval(costs)
+    mean = float(costs.mean()) if len(costs) else math.nan
     return (
         {"scenario": scenario, "variant": variant, "sigma": sigma}
         | {"claimed_epsilon": promised["claimed_epsilon"].max(), "claimed_delta": promised["claimed_delta"].max()}
         | worth(promised)._asdict()
-        | {"cost": costs.mean(), "cost_low": low, "cost_high": high}
+        | {"cost": mean, "cost_low": low, "cost_high": high}
         | {"seeds": own["seed"].nunique(), "compared": len(costs)}
     )
 

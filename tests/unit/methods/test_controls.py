@@ -58,7 +58,7 @@ class ClaimsAStart(ScratchAgain):
 
 
 def test_a_start_must_be_drawn_by_the_server() -> None:
-    with pytest.raises(MethodError, match="was not drawn by `server.new_start`"):
+    with pytest.raises(MethodError, match=r"was not drawn by `server\.new_start`"):
         trained(SCENARIO).answer(ClaimsAStart())
 
 
