@@ -203,7 +203,9 @@ class World:
             _write(folder / "verify" / name / BLOCK / "metrics.parquet", METRICS, _part(tables.metrics, name))
             _write(folder / "verify" / name / BLOCK / "verification.parquet", VERIFICATION, _part(tables.checks, name))
         for name in self.scenarios:
-            _write(folder / "sweep" / name / BLOCK / "sweep.parquet", SWEEP, _part(tables.sweep, name))
+            _write(
+                folder / "sweep" / name / "sifu_released" / BLOCK / "sweep.parquet", SWEEP, _part(tables.sweep, name)
+            )
             path = folder / "request_sets" / name / BLOCK / "request_sets.parquet"
             _write(path, REQUEST_SETS, _part(tables.sets, name))
             path = folder / "search" / name / "dp_released" / "s1000000-1000000" / "search.parquet"

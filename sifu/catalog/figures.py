@@ -19,6 +19,7 @@ FIGURES: dict[str, FigureSpec] = {
     "requests": FigureSpec("sifu.report.figures.requests"),
     "sigma": FigureSpec("sifu.report.figures.sigma", (*_ANSWERS, "sweep/sweep")),
     "request_sets": FigureSpec("sifu.report.figures.request_sets", ("request_sets/request_sets",)),
+    "frontier": FigureSpec("sifu.report.figures.frontier", ("unlearn/cells", "sweep/sweep")),
     "alpha": FigureSpec("sifu.report.figures.alpha", ("alpha/alpha", "alpha_sweep/alpha")),
     "lineage": FigureSpec("sifu.report.figures.lineage", ("unlearn/cells", "train/cells")),
     "null_space": FigureSpec("sifu.report.figures.null_space", ("null_space/null_space",)),

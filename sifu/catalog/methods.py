@@ -16,6 +16,8 @@ _OWN: dict[str, str] = {
     "dp_fedavg": "sifu.methods.dp_fedavg:DpFedAvg",
     "descent_to_delete": "sifu.methods.descent_to_delete:DescentToDelete",
     "fed_eraser_released": "sifu.methods.fed_eraser_released:FedEraserReleased",
+    "scratch_again": "sifu.methods.scratch_again:ScratchAgain",
+    "blurred_scratch": "sifu.methods.blurred_scratch:BlurredScratch",
 }
 
 METHODS: Catalog[str] = Catalog("methods", _OWN, str)  # name -> "module:class"

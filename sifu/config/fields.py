@@ -193,6 +193,9 @@ def _convert(hint: Any, value: object, path: str) -> Any:
 
 
 def _convert_value(options: tuple[Any, ...], value: object, path: str) -> Any:
+    if len(options) > 1 and any(typing.get_origin(option) is tuple for option in options):  # one, or a list of such
+        is_list = isinstance(value, list | tuple)
+        options = tuple(option for option in options if (typing.get_origin(option) is tuple) == is_list)
     if all(dataclasses.is_dataclass(option) for option in options):
         return build(_choose(options, value, path), value, path)
     return _convert_plain(options[0], value, path)

@@ -28,7 +28,7 @@ class Only:
 
 @settings
 class SigmaSweep:
-    """A variant with several values of sigma (paper, Figure 5)."""
+    """A variant with several values of sigma (paper, Figure 5); several variants: a list of sweeps."""
 
     scenarios: tuple[str, ...] = setting("which of the run's scenarios")
     variant: str = setting("name in variants.yaml", default="sifu")
@@ -88,7 +88,9 @@ class Run:
         "variants that figures show, to keep them readable; null: all. Tables always show all",
         default=None,
     )
-    sigma_sweep: SigmaSweep | None = setting("a variant with several values of sigma; null: no sweep", default=None)
+    sigma_sweep: SigmaSweep | tuple[SigmaSweep, ...] | None = setting(
+        "a variant with several values of sigma, or a list of such sweeps; null: no sweep", default=None
+    )
     request_sets: RequestSets | None = setting(
         "other sets of clients to forget; null: only the scenario's", default=None
     )
@@ -137,3 +139,14 @@ class Run:
         at_least(0),
         default=60.0,
     )
+
+    @property
+    def sigma_sweeps(self) -> tuple[SigmaSweep, ...]:
+        """The sweeps of sigma, one a variant."""
+        sweep = self.sigma_sweep
+        return (sweep,) if isinstance(sweep, SigmaSweep) else sweep or ()
+
+    def refuse(self) -> None:
+        variants = [sweep.variant for sweep in self.sigma_sweeps]
+        if len(set(variants)) < len(variants):
+            raise ConfigError("sigma_sweep", variants, "one sweep a variant")

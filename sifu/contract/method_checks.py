@@ -164,7 +164,10 @@ def check_promise(method: Method) -> None:
     for answer in answered(method):
         promise, node, segment = answer.unlearned.promise, answer.unlearned.node, answer.unlearned.segment
         if promise is not None:
-            at = lineage.start if bool((node.branch < 0).all()) else lineage.at(node.round, node.branch, dropped=True)
+            at = answer.unlearned.initial
+            if at is None:
+                before = bool((node.branch < 0).all())
+                at = lineage.start if before else lineage.at(node.round, node.branch, dropped=True)
             found = {
                 "start": _noise(segment.start - at),
                 "end": _noise(answer.unlearned.weights - segment.final),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sifu.docs.deviation import Deviation
 from sifu.docs.replication_run import MeasuredRun
+from sifu.replication.claims.sigma import SWEPT
 from sifu.replication.claims.stored_tables import DATASETS
 
 _PAPERS_LIMIT = 10_000  # rounds
@@ -13,16 +14,20 @@ def _seeds(run: MeasuredRun) -> str:
     """How many seeds each dataset has, and each side experiment."""
     counts = {run.titles[name]: run.tables.ran(name, "scratch") for name in DATASETS}
     shown = ", ".join(f"{title} {count or 'not run'}" for title, count in counts.items())
-    sweep, sets = (table["seed"].nunique() for table in (run.tables.sweep, run.tables.sets))
-    return f"{shown}; sigma sweep {sweep}, other sets of requests {sets}"
+    swept = run.tables.sweep.loc[run.tables.sweep["variant"] == SWEPT, "seed"].nunique()
+    sets = run.tables.sets["seed"].nunique()
+    return f"{shown}; sigma sweep {swept}, other sets of requests {sets}"
 
 
 def _limits(run: MeasuredRun) -> str:
     """Where fewer rounds are allowed than in the paper, by the config."""
     scenarios, side = run.plan["scenarios"], run.plan["side_experiments"]
     limits = {run.titles[name]: scenarios[name]["stop"]["max_rounds"] for name in DATASETS}
-    for name, title in (("sigma_sweep", "sigma sweep"), ("alpha_sweep", "alpha under other settings")):
-        limits[title] = (side[name] or {}).get("rounds") or _PAPERS_LIMIT
+    sweeps = side["sigma_sweep"] or []
+    listed = sweeps if isinstance(sweeps, list) else [sweeps]
+    kinds = {f"sigma sweep of {sweep['variant']}": sweep for sweep in listed}
+    for title, sweep in (kinds | {"alpha under other settings": side["alpha_sweep"] or {}}).items():
+        limits[title] = sweep.get("rounds") or _PAPERS_LIMIT
     fewer = [f"{title} {rounds:,}" for title, rounds in limits.items() if rounds < _PAPERS_LIMIT]
     return f"The same, but: {', '.join(fewer)}" if fewer else "The same"
 

@@ -12,6 +12,7 @@ from sifu.config.fields import build
 from sifu.config.scenario import Scenario, request_lists
 from sifu.docs import findings, performance
 from sifu.docs.citation import bibtex
+from sifu.docs.honest_saving import honest_saving
 from sifu.docs.methods_by_dataset import methods_by_dataset
 from sifu.errors import SifuError
 from sifu.federation.stop import EVALUATION_INTERVALS
@@ -170,6 +171,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "data": of_replication(findings.data),
     "findings": of_replication(findings.findings),
     "costs": of_replication(findings.costs),
+    "honest_saving": of_replication(honest_saving),
     "promise": of_replication(promise),
     "figure": of_replication(figure),
     "tables": of_replication(tables),

@@ -6,7 +6,7 @@ from sifu.catalog.lookup import resolve
 from sifu.catalog.metrics import METRICS
 from sifu.docs.settings import NOTE
 from sifu.plan.stage_spec import STAGES, WITH_PART
-from sifu.store.report_schemas import BOUNDS, CERTIFICATES, STATISTICS
+from sifu.store.report_schemas import BOUNDS, CERTIFICATES, FRONTIER, STATISTICS
 from sifu.store.schemas import METRICS as METRICS_TABLE
 from sifu.store.table import Table
 
@@ -41,7 +41,7 @@ def _stage_list() -> list[str]:
 def _tables() -> list[Table]:
     """The tables of all stages, each once, then those of the report."""
     targets = dict.fromkeys(target for spec in STAGES.values() for target in spec.tables.values())
-    return [*(resolve(target) for target in targets), STATISTICS, BOUNDS, CERTIFICATES]
+    return [*(resolve(target) for target in targets), STATISTICS, BOUNDS, CERTIFICATES, FRONTIER]
 
 
 def _section(table: Table) -> list[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
+
 from sifu.config.fields import build
 from sifu.config.run import Run
 from sifu.config.search import setting_name
@@ -19,20 +21,32 @@ def side_experiments_table(
 ) -> str:
     """A row a side experiment; then the methods that are missing on a dataset that was run."""
     run = build(Run, read_yaml(config), "")
-    planned = _sweeps(run, folder) | _alphas(run, tables) | _searches(run, folder)
-    rows = [[name, *_listed(scenarios, titles), _seeds(name, tables)] for name, scenarios in planned.items()]
+    sigmas = {f"sigma sweep of {labels.get(name, name)}": name for name in (s.variant for s in run.sigma_sweeps)}
+    planned = _sigma_sweeps(run, folder, sigmas) | _sets(run, folder) | _alphas(run, tables) | _searches(run, folder)
+    counts = {name: tables.sweep.loc[tables.sweep["variant"] == variant] for name, variant in sigmas.items()}
+    rows = [
+        [name, *_listed(scenarios, titles), str(counts.get(name, _rows(name, tables))["seed"].nunique())]
+        for name, scenarios in planned.items()
+    ]
     table = table_text(rows, "side experiment", "run on", "missing", "seeds") if rows else ""
     absent = [f"{labels[variant]} on {titles[name]}" for name, variant in _missing_methods(run, tables)]
     return table + (f"\nMethods that are missing where others were run: {'; '.join(absent)}.\n" if absent else "")
 
 
-def _sweeps(run: Run, folder: Path) -> Planned:
-    kinds = {"sigma sweep": ("sweep", run.sigma_sweep), "other sets of requests": ("request_sets", run.request_sets)}
+def _sigma_sweeps(run: Run, folder: Path, sigmas: dict[str, str]) -> Planned:
+    """Where each sweep of sigma was run; `sigmas`: its title -> its variant."""
+    scenarios = {sweep.variant: sweep.scenarios for sweep in run.sigma_sweeps}
     return {
-        title: {name: _has_table(folder / stage / name) for name in part.scenarios}
-        for title, (stage, part) in kinds.items()
-        if part
+        title: {name: _has_table(folder / "sweep" / name / variant) for name in scenarios[variant]}
+        for title, variant in sigmas.items()
     }
+
+
+def _sets(run: Run, folder: Path) -> Planned:
+    if not run.request_sets:
+        return {}
+    names = run.request_sets.scenarios
+    return {"other sets of requests": {name: _has_table(folder / "request_sets" / name) for name in names}}
 
 
 def _alphas(run: Run, tables: StoredTables) -> Planned:
@@ -63,10 +77,10 @@ def _missing_methods(run: Run, tables: StoredTables) -> list[tuple[str, str]]:
     return [(name, variant) for name, variant in planned if not tables.ran(name, variant)]
 
 
-def _seeds(experiment: str, tables: StoredTables) -> str:
-    """How many seeds the tables of a kind of experiment have."""
+def _rows(experiment: str, tables: StoredTables) -> pd.DataFrame:
+    """The rows of a kind of experiment, by the first word of its title."""
     kinds = {"sigma": tables.sweep, "other": tables.sets, "alpha": tables.bounds, "search": tables.scenario_trials}
-    return str(kinds[experiment.split()[0]]["seed"].nunique())
+    return kinds[experiment.split()[0]]
 
 
 def _has_table(folder: Path) -> bool:

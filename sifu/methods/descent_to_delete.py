@@ -48,6 +48,7 @@ class DescentToDelete(CertifiedMethod):
             psi=distance,
             psi_star=distance,
             noise="end",
+            round_factor=constants.step,  # contraction is what this promise is about: the sharpest constant known
         )
         return Unlearned(segment, history.end, promise, published)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sifu.certificate.rules import rules_of
+from sifu.config.fields import one_of, setting
 from sifu.unlearning.kept import Kept, kept_for
 from sifu.unlearning.method import Assumptions, CertifiedMethod, Unlearned
 
@@ -27,6 +29,13 @@ class Sifu(CertifiedMethod):
         reference="Fraboni et al., AISTATS 2024",
     )
 
+    noise: str = setting(
+        "where the noise is added: to the model that recovery starts from, or to the recovered model, which then stays "
+        "secret; only the model with noise is given out",
+        one_of(("start", "end")),
+        default="start",
+    )
+
     @property
     def keeps(self) -> frozenset[Kept]:
         return kept_for(rules_of(self.certificate)) | {Kept.MODELS}
@@ -42,6 +51,12 @@ class Sifu(CertifiedMethod):
             node = history.released_cut(covered, rules, factor, limit).restored
         else:
             node = history.last_at_most(psi, limit)  # zeta_u, T_u
-        segment = server.recover(add_noise(history.checkpoint(node), certificate.sigma, keys), keys)
-        psi_at_cut = history.value_at(psi, node)  # [S]
-        return Unlearned(segment, node, self.promise(history, request, certificate.sigma, psi_at_cut, limit))
+        psi_at_cut, cut = history.value_at(psi, node), history.checkpoint(node)  # [S], [S, P]
+        if self.noise == "start":
+            segment = server.recover(add_noise(cut, certificate.sigma, keys), keys)
+            return Unlearned(segment, node, self.promise(history, request, certificate.sigma, psi_at_cut, limit))
+        segment = server.recover(cut, keys)
+        psi_at_end = psi_at_cut * factor ** segment.rounds.double()  # recovery adds nothing, and scales distances
+        promise = self.promise(history, request, certificate.sigma, psi_at_end, limit)
+        published = add_noise(segment.final.to(cut.device), certificate.sigma, keys)
+        return Unlearned(segment, node, replace(promise, noise="end"), published)

@@ -116,7 +116,7 @@ def _refuse_parts(run: Run, scenarios: Mapping[str, Any], variants: Mapping[str,
         if "scratch" not in entry.variants:
             raise ConfigError(f"only[{place}].variants", list(entry.variants), "scratch among them")
     for key, sweep in (
-        ("sigma_sweep", run.sigma_sweep),
+        *(("sigma_sweep", sweep) for sweep in run.sigma_sweeps),
         ("request_sets", run.request_sets),
         ("alpha_sweep", run.alpha_sweep),
     ):
@@ -124,8 +124,8 @@ def _refuse_parts(run: Run, scenarios: Mapping[str, Any], variants: Mapping[str,
             _look_up(scenarios, name, f"{key}.scenarios")
     if run.alpha_sweep:
         _refuse_changes(run.alpha_sweep, scenarios)
-    if run.sigma_sweep:
-        _look_up(variants, run.sigma_sweep.variant, "sigma_sweep.variant")
+    for name in (sweep.variant for sweep in run.sigma_sweeps):
+        _look_up(variants, name, "sigma_sweep.variant")
     for name in run.request_sets.variants if run.request_sets else ():
         _look_up(variants, name, "request_sets.variants")
 

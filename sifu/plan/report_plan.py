@@ -42,6 +42,11 @@ class ReportPlan:
         """The seed blocks of the trainings."""
         return list(dict.fromkeys(job.block for job in self.jobs.get("train", [])))
 
+    @property
+    def unmarked(self) -> dict[str, str]:
+        """The names of the scenarios whose data have no marks."""
+        return {name: title for name, title in self.titles.items() if self.marks[name] == "plain"}
+
     def plain(self) -> dict[str, Any]:
         """Plain data that JSON can hold; the inverse of `read`, for the stages that the report reads.
 

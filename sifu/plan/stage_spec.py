@@ -143,7 +143,6 @@ _ALL = (
             option("--seeds-end", _SEEDS_END, type=int),
         ),
         reported=("sweep",),
-        in_tables=False,
     ),
     StageSpec(
         name="request_sets",
@@ -194,7 +193,10 @@ _ALL = (
     ),
 )
 
-WITH_PART = ("variants", "own_trainings", "searches", "scenario_searches", "alpha_sweep")  # jobs with a part
+WITH_PART = (  # jobs with a part
+    *("variants", "own_trainings", "searches", "scenario_searches"),
+    *("sigma_sweep", "alpha_sweep"),
+)
 STAGES: dict[str, StageSpec] = {spec.name: spec for spec in _ALL}
 
 
@@ -203,6 +205,7 @@ PEOPLE_TABLES = (
     "headline",
     "budgets",
     "certificates",
+    "frontier",
     "bounds",
     "search",
     "scenario_search",
@@ -215,5 +218,6 @@ REPORT_FILES = (
     "statistics.csv",
     "bounds.parquet",
     "certificates.parquet",
+    "frontier.parquet",
     *(f"{name}.{kind}" for name in PEOPLE_TABLES for kind in ("csv", "md", "tex")),
 )

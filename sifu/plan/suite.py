@@ -78,6 +78,11 @@ class Suite:
         return self.run.first_seed + min(count, self.run.num_seeds)
 
     @property
+    def sigma_sweeps(self) -> dict[str, SigmaSweep]:
+        """The sweeps of sigma by their variant."""
+        return {sweep.variant: sweep for sweep in self.run.sigma_sweeps}
+
+    @property
     def changes(self) -> dict[str, Change]:
         """The changed federations of the alpha sweep by name."""
         sweep = self.run.alpha_sweep
@@ -116,7 +121,11 @@ class Suite:
             "own_trainings": [job for job in variants if self.own_training(job.part)],
             "searches": self._search_jobs(),
             "scenario_searches": [Job(s, search.block, name) for (s, name), search in self.scenario_searches.items()],
-            "sigma_sweep": self._swept(run.sigma_sweep, self.seeds_end(run.sigma_sweep)),
+            "sigma_sweep": [
+                job._replace(part=sweep.variant)
+                for sweep in run.sigma_sweeps
+                for job in self._swept(sweep, self.seeds_end(sweep))
+            ],
             "request_sets": self._swept(run.request_sets, self.seeds_end(run.request_sets)),
             "alpha_sweep": [job._replace(part=change) for job in swept for change in self.changes],
         }

@@ -150,7 +150,7 @@ class Targets:
         elif job.part:
             method = self.suite.method(job.scenario, job.part)
         settings = freshness.relevant_settings(stage, scenario, method)
-        if stage in ("sweep", "request_sets"):  # all requests of several variants in one job
+        if stage == "request_sets":  # several variants in one job
             methods = {name: self.suite.method(job.scenario, name) for name in self._variants(stage, job)}
             settings["methods"] = {name: to_plain(method) for name, method in methods.items()}
         if stage == "search":  # another grid searches again
@@ -176,8 +176,6 @@ class Targets:
 
     def _variants(self, stage: str, job: Job) -> list[str]:
         """The variants whose methods a job runs."""
-        if stage == "sweep":
-            return [self.run.sigma_sweep.variant] if self.run.sigma_sweep else []
         if stage == "request_sets":
             return self.suite.set_variants
         if stage == "scenario_search":
@@ -214,9 +212,7 @@ class Targets:
         return makers[stage](job) if stage in makers else []
 
     def _sweep_options(self, job: Job) -> list[str]:
-        sweep = self.run.sigma_sweep
-        if sweep is None:
-            return []
+        sweep = self.suite.sigma_sweeps[job.part]
         end = ["--seeds-end", str(self.suite.seeds_end(sweep))]
         limits = [*_count_option("--rounds", sweep.rounds), *_count_option("--requests", sweep.requests)]
         return ["--variant", sweep.variant, "--sigmas", *map(str, sweep.values), *end, *limits]

@@ -17,6 +17,7 @@ from sifu.report import certificates, tables
 from sifu.report.data_used import parts_in_words
 from sifu.report.deletion_test import verification
 from sifu.report.findings import findings
+from sifu.report.frontier import frontier, frontier_for_people
 from sifu.report.image import DPI
 from sifu.report.missing import missing_names, missing_words
 from sifu.report.results import Results
@@ -153,6 +154,9 @@ def _certificates(source: Results) -> str:
     claims = certificates.for_people(certificates.certificates(source.cells), source.plan.labels)
     if len(claims):
         parts += ["<h3>Claimed and actual</h3>", html_table(claims, "claims", sortable=True)]
+    honest = frontier_for_people(frontier(source.cells, source.sweep), source.plan.unmarked, source.plan.labels)
+    if len(honest):
+        parts += ["<h3>What certificates that survive cost</h3>", html_table(honest, "frontier", sortable=True)]
     checks = verification(source.verification, source.plan.labels)
     if len(checks):
         parts += ["<h3>The clients' own test of deletion</h3>", html_table(checks, "checks", sortable=True)]

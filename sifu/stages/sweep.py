@@ -17,10 +17,11 @@ from sifu.stages.block import Block, read_lineage
 from sifu.stages.call import StageCall, refuse_below_one
 from sifu.stages.rows import answer_rows, frame
 from sifu.store.parquet import write_table
-from sifu.store.schemas import SWEEP
+from sifu.store.schemas import SWEEP, SWEPT_NUMBERS
+from sifu.unlearning.answer_numbers import certificate_numbers
 from sifu.unlearning.method import Method, OwnTraining
 from sifu.unlearning.request import draw_requests
-from sifu.unlearning.sequence import answer_requests, target_rule
+from sifu.unlearning.sequence import Answer, answer_requests, target_rule
 
 Rows = list[dict[str, Any]]
 
@@ -38,7 +39,7 @@ def command(call: StageCall) -> None:
         methods[sigma] = method_of(name, changed, block.scenario)
     if any(isinstance(method, OwnTraining) for method in methods.values()):
         raise ConfigError("--variant", name, "a variant that starts from the scenario's own training")
-    with call.at_work(block) as (block, folder):
+    with call.at_work(block, name) as (block, folder):
         run_sweep(block, name, methods, folder, history=call.history(), requests=call.options.requests)
 
 
@@ -61,7 +62,7 @@ def run_sweep(
         def work(run: Runner) -> Rows:  # rows, not answers: those would hold their histories until the end
             answers = answer_requests(method, trained, forget, block.scenario, rule, stream, None, run)
             key = {"scenario": block.name, "variant": variant, "sigma": sigma}
-            return [row for a in answers for row in answer_rows(a, block.seeds, key | {"request": a.request.number})]
+            return [row for answer in answers for row in _rows(answer, block.seeds, key)]
 
         return work
 
@@ -70,3 +71,10 @@ def run_sweep(
         rows = [row for part in run_together(trained.engine, tasks, block.pack_size(), bar) for row in part]
     stamp = block.stamp("sweep", next(iter(methods.values())))
     write_table(folder / "sweep.parquet", SWEEP, frame(SWEEP, rows), stamp)
+
+
+def _rows(answer: Answer, seeds: range, key: dict[str, Any]) -> Rows:
+    """One row a seed: cost, end, and what the certificate is worth."""
+    numbers = {name: values for name, values in certificate_numbers(answer).items() if name in SWEPT_NUMBERS}
+    rows = answer_rows(answer, seeds, key | {"request": answer.request.number})
+    return [row | {name: values[i].item() for name, values in numbers.items()} for i, row in enumerate(rows)]

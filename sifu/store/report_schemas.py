@@ -105,4 +105,32 @@ CERTIFICATES = Table(
     ),
 )
 
-TABLES = (*STAGE_TABLES, STATISTICS, BOUNDS, CERTIFICATES)
+FRONTIER = Table(
+    "frontier",
+    "what every certificate costs, and what it is worth: the worst seed and request of each variant",
+    ("scenario", "variant", "sigma"),
+    (
+        SCENARIO,
+        CELL[1],
+        Column("sigma", _REAL, "noise of a sigma sweep; null: the variant with its own", nullable=True),
+        Column("claimed_epsilon", _REAL, "promised epsilon"),
+        Column("claimed_delta", _REAL, "promised delta"),
+        Column(
+            "promise",
+            _TEXT,
+            "for whom the claim holds: request (all of its clients together) | client (each alone) | none | unknown "
+            "(rows that lack what it takes)",
+        ),
+        Column("epsilon", _REAL, "real epsilon at delta = 0.01, for the clients of a request together", nullable=True),
+        Column("epsilon_client", _REAL, "the same for the worst client of a request alone", nullable=True),
+        Column("epsilon_everyone", _REAL, "the same for all clients forgotten so far", nullable=True),
+        Column("epsilon_measured", _REAL, "that of the request, from the measured distance alpha", nullable=True),
+        Column("cost", _REAL, "client steps of all requests over scratch's, mean over seeds", nullable=True),
+        Column("cost_low", _REAL, "lower end of its 95% t interval", nullable=True),
+        Column("cost_high", _REAL, "upper end of it", nullable=True),
+        Column("seeds", _INT, "how many seeds were run"),
+        Column("compared", _INT, "seeds in which the variant and scratch reached every target"),
+    ),
+)
+
+TABLES = (*STAGE_TABLES, STATISTICS, BOUNDS, CERTIFICATES, FRONTIER)

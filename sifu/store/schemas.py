@@ -188,6 +188,11 @@ _ENDED = (
     Column("forget_accuracy", _REAL, "on the data of the clients forgotten so far", nullable=True),
 )
 
+SWEPT_NUMBERS = (  # of a certificate, as in `cells`
+    *("covers", "claimed_epsilon", "claimed_delta", "actual_epsilon", "actual_delta"),
+    *("strict_psi", "single_psi", "everyone_psi", "alpha"),
+)
+
 SWEEP = Table(
     "sweep",
     "a method with several values of sigma, recovered to the target after each of the requests that were swept",
@@ -198,6 +203,7 @@ SWEEP = Table(
         SEED,
         CELL[4],
         *_ENDED,
+        *(column for column in CELLS.columns if column.name in SWEPT_NUMBERS),
     ),
 )
 

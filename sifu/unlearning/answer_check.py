@@ -44,6 +44,8 @@ def _problem(returned: Any, lineage: Lineage, server: Server) -> str:
             return f"{name} of what `unlearn` gave back is {found}, not {list(shape)}"
     if not server.has_trained(returned.segment):
         return "the segment that `unlearn` gave back was not trained by this server, or was changed since"
+    if returned.initial is not None and not server.has_drawn(returned.initial):
+        return "the initial model that `unlearn` gave back was not drawn by `server.new_start`, or was changed since"
     return _node_problem(returned.node, lineage)
 
 
@@ -62,8 +64,8 @@ def _shapes(answer: Unlearned, start: Tensor) -> list[tuple[str, Any, Any]]:
         ("node.branch", answer.node.branch, seeds),
         ("node.round", answer.node.round, seeds),
     ]
-    if answer.published is not None:
-        parts.append(("published", answer.published, models))
+    given = {"published": answer.published, "initial": answer.initial}
+    parts += [(name, value, models) for name, value in given.items() if value is not None]
     if answer.promise is not None:
         parts.append(("promise.sigma", answer.promise.sigma, seeds))
         optional = {name: getattr(answer.promise, name) for name in ("psi", "psi_star", "covers")}

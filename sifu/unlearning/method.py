@@ -46,6 +46,7 @@ class Promise:
     covers: Tensor | None = None  # clients that it is a promise to, together; None: all of the request
     everyone: bool = False  # whether it is a promise to all who have left so far, not to this request's clients alone
     noise: Literal["start", "end", "rounds"] = "start"  # added before recovery, after it, or in every round
+    round_factor: float | None = None  # noise at the end: a round's factor on distances; None: B^K of the scenario
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class Unlearned:
     node: Node
     promise: Promise | None = None
     published: Tensor | None = None  # [S, P] the model that is given out, where the branch's last one stays secret
+    initial: Tensor | None = None  # [S, P] what `server.new_start` drew, where the branch starts from that
 
     @property
     def weights(self) -> Tensor:
@@ -160,7 +162,10 @@ class OwnTraining(Protocol):
         ...
 
 
-def exact_promise(request: Request) -> Promise:
-    """The certificate of a method whose result does not depend on the forgotten clients at all."""
+def exact_promise(request: Request, sigma: float = 0.0) -> Promise:
+    """The certificate of a method whose result does not depend on the forgotten clients at all.
+
+    `sigma`: noise on the model that recovery starts from, for whatever reason; the promise does not need it.
+    """
     zero = request.size.double().new_zeros(request.size.shape)  # [S]
-    return Promise(0.0, 0.0, sigma=zero, psi=zero, psi_star=zero)
+    return Promise(0.0, 0.0, sigma=zero + sigma, psi=zero, psi_star=zero)

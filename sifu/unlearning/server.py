@@ -48,6 +48,7 @@ class Server:
         self._spent = Work(nothing, nothing, nothing)
         self._counted: Tensor | None = None
         self._trained: list[Segment] = []
+        self._drawn: list[Tensor] = []
 
     @property
     def spent(self) -> Work:
@@ -104,6 +105,16 @@ class Server:
         self._spent = self._spent + count_work(segment, self.scenario.federation.local_steps, self._spares)
         self._trained.append(segment)
         return segment
+
+    def new_start(self, keys: Keys) -> Tensor:
+        """A new initial model for every seed, drawn as the training's own was, from other keys. [S, P]"""
+        drawn = self._engine.model.init(keys.fold("new start"))
+        self._drawn.append(drawn.clone())
+        return drawn
+
+    def has_drawn(self, initial: Tensor) -> bool:
+        """Whether a model is one that `new_start` gave, unchanged."""
+        return any(torch.equal(initial, drawn) for drawn in self._drawn)
 
     def has_trained(self, segment: Segment) -> bool:
         """Whether a segment is one that this server trained, unchanged."""

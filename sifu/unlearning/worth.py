@@ -8,7 +8,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from sifu.certificate.convex import constants_of
 from sifu.certificate.noise import actual_guarantee
 from sifu.certificate.rules import PRESETS, round_factor
 from sifu.config.scenario import Scenario
@@ -47,9 +46,9 @@ def worth_of(lineage: Lineage, request: Request, unlearned: Unlearned, scenario:
         return _of_private_rounds(lineage, request, promise)
     node = unlearned.node
     factor = round_factor(scenario.certificate, scenario.federation)
-    if promise.noise == "end":  # contraction is what such a promise is about: the sharpest constant that is known
+    if promise.noise == "end":  # the noise is on the last model of the new branch
         lineage = lineage.grow(node, unlearned.segment)
-        node, factor = lineage.end, constants_of(scenario).step
+        node, factor = lineage.end, factor if promise.round_factor is None else promise.round_factor
     truth = truth_at(lineage, node, request.forget, factor)
     empty = lineage.value_at(lineage.sensitivity(request.forget, PRESETS["empty_seats"], factor), node)
     actual = actual_guarantee(promise.epsilon, promise.delta, truth.psi, promise.sigma)

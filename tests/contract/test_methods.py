@@ -39,6 +39,8 @@ def test_contract_under_every_rule(name: str, changes: dict[str, str], check: Ca
         ("fed_eraser", {"store": "full"}),
         ("fed_accum", {"as_released": True}),
         ("dp_fedavg", {"mode": "accounted"}),
+        ("scratch_again", {"start": "new"}),
+        ("sifu", {"noise": "end"}),
     ],
     ids=str,
 )

@@ -13,14 +13,14 @@ from tests.workflow.conftest import ONCE, SMOKE, Checkout, parse_plan
 
 
 def test_default_config(checkout: Checkout, tmp_path: Path) -> None:
-    """3 seeds in one block; 11, 7 and 7 variants, 2 of them with a training of their own; nothing is searched.
+    """3 seeds in one block; 13, 7 and 7 variants, 2 of them with a training of their own; nothing is searched.
 
     From another folder, into results whose name has a space: commands quote it.
     """
     result = checkout.snakemake("-n", "-p", "--directory", str(tmp_path), "--config", "results='my results'")
     assert result.returncode == 0, result.stderr
     plan = parse_plan(result.stdout + result.stderr)
-    blocks = {"partition": 3, "train": 3, "unlearn": 25, "verify": 3, "alpha": 3, "sweep": 1, "request_sets": 1}
+    blocks = {"partition": 3, "train": 3, "unlearn": 27, "verify": 3, "alpha": 3, "sweep": 1, "request_sets": 1}
     assert plan == ONCE | {"train_variant": 2, "alpha_sweep": 2} | blocks
     assert sum(plan.values()) <= 60
     assert "--results 'my results'" in result.stdout + result.stderr
@@ -39,24 +39,26 @@ def test_whole_config(checkout: Checkout) -> None:
 
 
 def test_paper_config(checkout: Checkout, data_root: Path) -> None:
-    """17 scenarios less the 3 of CelebA, which cannot be shipped; 10 seeds in one block."""
+    """21 scenarios less the 3 of CelebA, which cannot be shipped; 10 seeds in one block."""
     result = checkout.snakemake(
         "-n", "--configfile", "config/paper.yaml", "--config", "block_size=10", data_root=data_root
     )
     assert result.returncode == 0, result.stderr
     there = (data_root / "celeba").exists() or (data_root / "celeba_subset").exists()
     # marked scenarios, and CIFAR-10 with disjoint clients, take their dataset's searches
-    present, swept, searched = (17, 5, 6) if there else (14, 4, 5)
+    present, swept, searched = (21, 5, 6) if there else (18, 4, 5)
     output = result.stdout + result.stderr
     plan = parse_plan(output)
     each = dict.fromkeys(("verify", "alpha"), present)
     # two variants of DP-FedAvg; `train` and `partition` also for the seeds of the searches
     whole = searched + 1
-    marked = present - whole  # with 10 of the 16 variants, one of them a DP-FedAvg
+    controlled, few = swept, 4  # datasets with all 21 variants; others with 5, none of them a DP-FedAvg
+    marked = present - whole - few  # with 10 variants, one of them a DP-FedAvg
+    unlearned = 21 * controlled + 16 * (whole - controlled) + 10 * marked + 5 * few
     twice = dict.fromkeys(("partition", "train"), present + searched) | {"train_variant": 2 * whole + marked}
     searches = {"search": 4 * searched, "scenario_search": 4 if there else 3}
-    sweeps = {"sweep": swept, "request_sets": swept, "alpha_sweep": 4 * swept}
-    assert plan == ONCE | {"unlearn": 16 * whole + 10 * marked} | sweeps | each | twice | searches
+    sweeps = {"sweep": 2 * swept, "request_sets": swept, "alpha_sweep": 4 * swept}
+    assert plan == ONCE | {"unlearn": unlearned} | sweeps | each | twice | searches
     assert sum(plan.values()) < 1500
     notice = "scenarios celeba, celeba_watermark, celeba_backdoor are left out: dataset celeba is missing"
     assert output.count("left out") == (0 if there else 1), "one sentence for all of them"

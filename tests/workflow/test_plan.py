@@ -42,7 +42,7 @@ def test_the_jobs_of_the_whole_config() -> None:
 
 def test_more_seeds_from_the_command_line() -> None:
     found = counts(planned(num_seeds=10, block_size=1, scenarios=["mnist_embedded"]))
-    assert (found["train"], found["unlearn"], found["train_variant"]) == (10, 110, 20)  # 11 variants, 2 train
+    assert (found["train"], found["unlearn"], found["train_variant"]) == (10, 130, 20)  # 13 variants, 2 train
 
 
 @pytest.mark.parametrize("config", ["mnist", "paper"])

@@ -56,7 +56,7 @@ def test_every_planned_cell_has_its_files_and_rows(results: Path) -> None:
 
 
 def test_every_side_experiment_has_its_rows(results: Path) -> None:
-    swept = read_table(results / "sweep" / "smoke" / BLOCK / "sweep.parquet", SWEEP)
+    swept = read_table(results / "sweep" / "smoke" / "sifu" / BLOCK / "sweep.parquet", SWEEP)
     assert sorted(set(swept["sigma"])) == [0.001, 0.1]
     sets = read_table(results / "request_sets" / "smoke" / BLOCK / "request_sets.parquet", REQUEST_SETS)
     assert set(zip(sets["variant"], sets["set"], strict=True)) == {(v, n) for v in ("scratch", "sifu") for n in (0, 1)}

@@ -24,12 +24,12 @@ CONFIG = ("--configfile", "config/whole.yaml")
 SCENARIOS = ("smoke", "smoke_cnn", "smoke_convex", "smoke_backdoor")
 BLOCKS = ("s000-001",)
 READ = {"all": 1, "report": 1, "page": 1}
-ANSWERS = READ | {"figure": 6}  # all but alpha, null_space and request_sets
-SWEEPS = {"sweep": 1, "request_sets": 1, "figure": 7}
+ANSWERS = READ | {"figure": 7}  # all but alpha, null_space and request_sets
+SWEEPS = {"sweep": 1, "request_sets": 1, "figure": 8}
 AFTER_TRAIN = (
-    READ | SWEEPS | {"train_variant": 1, "unlearn": 15, "verify": 4, "alpha": 4, "alpha_sweep": 1, "figure": 8}
+    READ | SWEEPS | {"train_variant": 1, "unlearn": 15, "verify": 4, "alpha": 4, "alpha_sweep": 1, "figure": 9}
 )
-AFTER_CNN = READ | {"train": 1, "scenario_search": 2, "unlearn": 3, "verify": 1, "alpha": 1, "figure": 7}
+AFTER_CNN = READ | {"train": 1, "scenario_search": 2, "unlearn": 3, "verify": 1, "alpha": 1, "figure": 8}
 ALL_TRAIN = AFTER_TRAIN | {"train": 5, "search": 2, "scenario_search": 2}
 
 
@@ -156,7 +156,7 @@ def test_an_edit_reruns_the_stages_that_use_it(done: Checkout, module: str, text
             "client_lr: 0.03, clip: 5.0}\n  stop: {accuracy: 0.5",
             AFTER_CNN,
         ),
-        ("label: Smoke\n", "label: Smoke again\n", READ | {"figure": 9}),
+        ("label: Smoke\n", "label: Smoke again\n", READ | {"figure": 10}),
         ("size: 2}\n  watermark", "size: 1}\n  watermark", ANSWERS | {"scenario_search": 2, "unlearn": 3, "verify": 1}),
         (
             "kind: one_class, num_clients: 20, examples: 20",

@@ -10,11 +10,11 @@ def rerun_cell(scenario: str, variant: str, seed: int = 0, stop: str = "") -> st
     return f".venv/bin/python -m sifu verify-paper --cell {scenario}/{variant}/{seed}{stop and '/'}{stop}"
 
 
-def rerun_stage(stage: str, scenario: str, seed: int = 0) -> str:
-    """The command that runs a stage for one seed into a results folder of its own."""
+def rerun_stage(stage: str, scenario: str, seed: int = 0, part: str = "") -> str:
+    """The command that runs a stage, or one part of it, for one seed into a results folder of its own."""
     variants = "[scratch,sifu]"
     settings = f'"scenarios=[{scenario}]" "variants={variants}" "shown={variants}" first_seed={seed} num_seeds=1'
-    target = f"results/one/{stage}/{scenario}/s{seed:03d}-{seed:03d}/{stage}.parquet"
+    target = f"results/one/{stage}/{scenario}/{part}{part and '/'}s{seed:03d}-{seed:03d}/{stage}.parquet"
     return (
         f".venv/bin/snakemake --cores 2 {target} --configfile {CONFIG} --config {settings} "
         "block_size=1 results=results/one"

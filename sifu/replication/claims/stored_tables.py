@@ -60,9 +60,9 @@ class StoredTables:
         """By seed, a cost to the target over all requests; no value where a request missed the target."""
         return _totals(self._to_target(scenario, variant), column)
 
-    def swept(self, scenario: str) -> dict[float, pd.DataFrame]:
-        """The sigma sweep's rows of a scenario, sigma by sigma."""
-        rows = self.sweep[self.sweep["scenario"] == scenario]
+    def swept(self, scenario: str, variant: str) -> dict[float, pd.DataFrame]:
+        """The rows of a scenario in the sigma sweep of a variant, sigma by sigma."""
+        rows = self.sweep[(self.sweep["scenario"] == scenario) & (self.sweep["variant"] == variant)]
         return {float(str(sigma)): group for sigma, group in rows.groupby("sigma")}
 
     def values(self, scenario: str, variant: str, metric: str, subset: str, stop: str = "target") -> pd.Series:
@@ -138,7 +138,7 @@ def read_tables(folder: Path) -> StoredTables:
         cells=_read(folder, "unlearn/*/*/*/cells.parquet", CELLS),
         metrics=_read(folder, "verify/*/*/metrics.parquet", METRICS),
         checks=_read(folder, "verify/*/*/verification.parquet", VERIFICATION),
-        sweep=_read(folder, "sweep/*/*/sweep.parquet", SWEEP),
+        sweep=_read(folder, "sweep/*/*/*/sweep.parquet", SWEEP),
         trials=_read(folder, "search/*/*/*/search.parquet", SEARCH),
         scenario_trials=_read(folder, "scenario_search/*/*/*/scenario_search.parquet", SCENARIO_SEARCH),
         bounds=bounds[bounds["request"] == 0],

@@ -22,7 +22,7 @@ CAPTION = (
     "the rounds they had. Seeds that diverged have no rounds; a cross stands where all of them did. Mean over seeds "
     "and its 95% bootstrap interval (paper, Figure 5)."
 )
-_COLOUR = "black"  # one line a panel
+_COLOURS = ("black", "#D55E00", "#0072B2", "#009E73")  # a line a swept variant; Okabe and Ito's
 _ROWS = (("rounds", "aggregation rounds"), ("forget_accuracy", "accuracy on the forgotten"))
 _LIMITS = {"rounds": ("rounds", ""), "forget_accuracy": ("accuracy", "forgotten")}
 
@@ -34,8 +34,11 @@ def draw(source: Results) -> Figure:
         for name in board.names:
             axis, own = board.at(i, name), rows[rows["scenario"] == name]
             finish(axis, empty=not len(own))
-            for variant, part in own.groupby("variant"):
-                _panel(axis, part, column, source.plan.labels.get(str(variant), str(variant)))
+            for place, variant in enumerate(_in_order(source, rows)):
+                part = own[own["variant"] == variant]
+                if len(part):
+                    label = source.plan.labels.get(variant, variant)
+                    _panel(axis, part, column, label, _COLOURS[place % len(_COLOURS)])
             if len(own):
                 _limits(axis, source, name, column)
             board.dress(source, i, name, x="sigma", y=title)
@@ -43,17 +46,22 @@ def draw(source: Results) -> Figure:
     return board.figure
 
 
-def _panel(axis: Axes, rows: pd.DataFrame, column: str, label: str) -> None:
+def _in_order(source: Results, rows: pd.DataFrame) -> list[str]:
+    """The swept variants, in the order of the run's; others last."""
+    return sorted(set(rows["variant"]), key=lambda name: ([*source.plan.labels, name].index(name), name))
+
+
+def _panel(axis: Axes, rows: pd.DataFrame, column: str, label: str, colour: str) -> None:
     """A line; hollow marks where a seed fell short of the target, crosses where all seeds diverged."""
     over, broken = intervals(rows, ["sigma"], column), lost(rows, ["sigma"])
     error = [over["mean"] - over["low"], over["high"] - over["mean"]]
-    marks: dict[str, Any] = {"color": _COLOUR, "marker": "o", "markersize": 4}
+    marks: dict[str, Any] = {"color": colour, "marker": "o", "markersize": 4}
     if len(over):  # nothing at all would leave an axis that cannot be logarithmic
         axis.errorbar(over["sigma"], over["mean"], error, capsize=2, label=label, **marks)
         hollow(axis, over, over["sigma"], marks)
     axis.set_xscale("log")
     if column == "rounds":  # stopped recoveries have so many rounds that a linear axis would hide the others
-        crosses(axis, broken["sigma"], _COLOUR)
+        crosses(axis, broken["sigma"], colour)
         axis.set_yscale("log")
         log_ticks(axis, "y")
     else:

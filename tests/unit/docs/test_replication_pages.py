@@ -207,7 +207,8 @@ def test_the_page_says_which_side_experiments_are_missing(tmp_path: Path) -> Non
     )
     pages = replication_pages(tmp_path)
     page, searches = pages["index.md"], " ".join(pages["searches.md"].split())
-    assert "| sigma sweep | MNIST | FashionMNIST, CIFAR-10, CIFAR-100, CelebA | 3 |" in page
+    assert "| sigma sweep of SIFU, as released | MNIST | FashionMNIST, CIFAR-10, CIFAR-100, CelebA | 3 |" in page
+    assert "| sigma sweep of SIFU, strict |  | MNIST, FashionMNIST, CIFAR-10, CIFAR-100, CelebA | 0 |" in page
     assert "| other sets of requests | MNIST | FashionMNIST, CIFAR-10, CIFAR-100, CelebA | 3 |" in page
     assert "| alpha and Psi with K = 1 | MNIST | FashionMNIST, CIFAR-10, CIFAR-100, CelebA | 3 |" in page
     assert "| alpha and Psi with eta = 0.1 |  | MNIST, FashionMNIST, CIFAR-10, CIFAR-100, CelebA | 3 |" in page

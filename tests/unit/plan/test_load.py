@@ -219,8 +219,8 @@ def test_sweeps_with_some_of_the_seeds() -> None:
     raw["sigma_sweep"] = raw["sigma_sweep"] | {"num_seeds": 5}
     raw["request_sets"] = raw["request_sets"] | {"num_seeds": None}
     suite = load_suite(raw, CONFIG)
-    assert suite.jobs["sweep"] == [Job("mnist_embedded", "s000-003"), Job("mnist_embedded", "s004-007")]
-    assert suite.seeds_end(suite.run.sigma_sweep) == 5
+    assert suite.jobs["sweep"] == [Job("mnist_embedded", block, "sifu") for block in ("s000-003", "s004-007")]
+    assert suite.seeds_end(suite.sigma_sweeps["sifu"]) == 5
     assert len(suite.jobs["request_sets"]) == 3
     assert suite.seeds_end(suite.run.request_sets) == 10
 

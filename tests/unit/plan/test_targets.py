@@ -76,11 +76,25 @@ def test_a_method_of_several_in_one_job_makes_it_stale(stage: str) -> None:
 
 
 def test_a_sweep_of_the_first_request_says_so() -> None:
-    job, values = Job("smoke", "s000-001"), ["--variant", "sifu", "--sigmas", "0.1", "--seeds-end", "2"]
+    job, values = Job("smoke", "s000-001", "sifu"), ["--variant", "sifu", "--sigmas", "0.1", "--seeds-end", "2"]
     sweep = {"scenarios": ["smoke"], "variant": "sifu", "values": [0.1]}
     assert targets(sigma_sweep=sweep)._options("sweep", job) == values
     first = targets(sigma_sweep=sweep | {"rounds": 9, "requests": 1})
     assert first._options("sweep", job) == [*values, "--rounds", "9", "--requests", "1"]
+
+
+def test_several_sweeps_are_jobs_of_their_own() -> None:
+    """A list of sweeps, one a variant; two of the same variant would write the same file."""
+    sweep = {"scenarios": ["smoke"], "variant": "sifu", "values": [0.1]}
+    strict = sweep | {"variant": "sifu_strict", "values": [1.0, 2.0]}
+    asked = targets(sigma_sweep=[sweep, strict])
+    jobs = asked.suite.jobs["sweep"]
+    assert [job.part for job in jobs] == ["sifu", "sifu_strict"]
+    assert asked._options("sweep", jobs[1])[2:5] == ["--sigmas", "1.0", "2.0"]
+    assert asked.path("sweep", "sweep.parquet", jobs[1]).endswith("sweep/smoke/sifu_strict/s000-001/sweep.parquet")
+    assert targets(sigma_sweep=[sweep]).suite.jobs["sweep"] == targets(sigma_sweep=sweep).suite.jobs["sweep"]
+    with pytest.raises(SifuError, match=r"sigma_sweep: .* is refused; allowed: one sweep a variant"):
+        targets(sigma_sweep=[sweep, sweep])
 
 
 def test_switching_downloads_on_makes_nothing_stale() -> None:

@@ -80,7 +80,7 @@ KEPT = (
     "unlearn/mnist/sifu/s000-009/cells.parquet",
     "verify/mnist/s000-009/metrics.parquet",
     "verify/mnist/s000-009/verification.parquet",
-    "sweep/mnist/s000-009/sweep.parquet",
+    "sweep/mnist/sifu_released/s000-009/sweep.parquet",
     "request_sets/mnist/s000-009/request_sets.parquet",
     "alpha/mnist/s000-009/alpha.parquet",
     "alpha_sweep/mnist/one_step/s000-009/alpha.parquet",

@@ -65,7 +65,8 @@ def test_a_manifest_has_the_seeds_of_the_tables(small_run: Path, tmp_path: Path)
     }
     key = {"scenario": "smoke", "variant": "sifu", "sigma": 0.1, "seed": 0, "request": 1}
     stamp = provenance("sweep", {"sigma": 0.1}, "", "cpu")
-    write_table(results / "sweep" / "smoke" / BLOCK / "sweep.parquet", SWEEP, pd.DataFrame([key | ended]), stamp)
+    rows = pd.DataFrame([key | ended], columns=[column.name for column in SWEEP.columns])
+    write_table(results / "sweep" / "smoke" / "sifu" / BLOCK / "sweep.parquet", SWEEP, rows, stamp)
     assert main(["null-space", "--results", str(results)]) == 0
     blocks = pd.DataFrame(manifest(tmp_path / "copy")["blocks"]).set_index("stage")
     assert blocks.loc["sweep", "seeds"] == [0, 0]

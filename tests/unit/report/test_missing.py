@@ -98,7 +98,7 @@ def fill(plan: ReportPlan) -> None:
             path = root / "scenario_search" / scenario / name / block / "scenario_search.parquet"
             write(path, schemas.SCENARIO_SEARCH, [key | {"setting": name, "used": True, "chosen": True}])
     swept = [{"scenario": "smoke", "variant": "sifu", "sigma": sigma} for sigma in (0.01, 0.1)]
-    write(root / "sweep" / "smoke" / BLOCK / "sweep.parquet", schemas.SWEEP, swept)
+    write(root / "sweep" / "smoke" / "sifu" / BLOCK / "sweep.parquet", schemas.SWEEP, swept)
     sets = [{"scenario": "smoke", "variant": variant, "set": n} for variant in ("scratch", "sifu") for n in range(2)]
     write(root / "request_sets" / "smoke" / BLOCK / "request_sets.parquet", schemas.REQUEST_SETS, sets)
     changed = [{"scenario": "smoke", "change": "no_momentum", "round": n, "alpha": 1.0 + n} for n in range(3)]

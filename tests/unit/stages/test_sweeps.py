@@ -200,7 +200,7 @@ def test_the_commands_write_their_tables(made: Made, tmp_path: Path, capsys: pyt
         == 0
     )
     assert main(["request_sets", "--variants", "scratch", "--count", "1", *options]) == 0
-    swept = read_table(tmp_path / "sweep" / "smoke_backdoor" / "s000-001" / "sweep.parquet", SWEEP)
+    swept = read_table(tmp_path / "sweep" / "smoke_backdoor" / "sifu" / "s000-001" / "sweep.parquet", SWEEP)
     assert set(swept.loc[swept["status"] == "not_reached", "rounds"]) == {3}  # such noise is not undone in 3 rounds
     assert set(swept["request"]) == {1}
     assert (tmp_path / "request_sets" / "smoke_backdoor" / "s000-001" / "request_sets.parquet").exists()

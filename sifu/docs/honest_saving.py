@@ -1,0 +1,46 @@
+"""What an honest certificate saves today: a sentence a dataset, for the README."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from sifu.config.scenario import Scenario
+from sifu.config.variant import Variant
+from sifu.plan.load import read_named
+from sifu.replication.claims.stored_tables import DATASETS, read_tables
+from sifu.replication.published import Published
+from sifu.report.frontier import DELTA, UNKNOWN, frontier
+
+_TRAIN_AGAIN = ("scratch", "scratch_again")  # methods that save nothing: what others are compared with
+_HEAD = "What an honest certificate saves today"
+
+
+def honest_saving(root: Path, run: Published) -> str:
+    """On each of the paper's datasets, the cheapest certificate that survives for all clients of a request."""
+    tables = read_tables(run.folder)
+    scenarios = read_named(Scenario, root / "config" / "scenarios.yaml", "scenarios")
+    variants = read_named(Variant, root / "config" / "variants.yaml", "variants")
+    table = frontier(tables.cells, tables.sweep)
+    methods = table["variant"].map(lambda name: variants[name].method if name in variants else name)
+    table = table[~methods.isin(_TRAIN_AGAIN)]
+    labels = {name: variant.label for name, variant in variants.items()}
+    ran = [name for name in DATASETS if name in set(table["scenario"])]
+    if not ran or (table.loc[table["scenario"].isin(ran), "promise"] == "unknown").all():
+        return f"{_HEAD}: {UNKNOWN}."
+    words = [_of_dataset(scenarios[name].label, table[table["scenario"] == name], labels) for name in ran]
+    return f"{_HEAD} (epsilon at delta = {DELTA:g}, for all clients of a request): {' '.join(words)}"
+
+
+def _of_dataset(title: str, rows: pd.DataFrame, labels: dict[str, str]) -> str:
+    """A sentence on one dataset. A saving counts where its interval lies below the cost of scratch."""
+    kept = rows[(rows["promise"] == "request") & (2 * rows["compared"] >= rows["seeds"])].dropna(subset="cost")
+    if kept.empty:
+        return f"{title}: {UNKNOWN if (rows['promise'] == 'unknown').any() else 'no certificate survives'}."
+    best = kept.sort_values("cost").iloc[0]
+    sigma = "" if pd.isna(best["sigma"]) else f" at sigma {best['sigma']:g}"
+    method = f"{labels.get(best['variant'], best['variant'])}{sigma}, epsilon {best['epsilon']:.2g}"
+    if not best["cost_high"] < 1:
+        return f"{title}: nothing ({method}, takes {best['cost']:.0%} of scratch's client steps)."
+    return f"{title}: {1 - best['cost']:.0%} of scratch's client steps ({method})."

@@ -1,0 +1,78 @@
+"""Ours: what each surviving certificate costs, and the epsilon that it really has."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from sifu.report.figures.board import Board
+from sifu.report.figures.style import finish, legend, style
+from sifu.report.frontier import UNKNOWN, frontier
+from sifu.report.results import Results
+
+TITLE = "The honest frontier: cost and real epsilon of certificates that survive"
+CAPTION = (
+    "A mark is a method whose certificate survives in every seed and request: the exact noise formula hides the "
+    "distance to a training in which the next client in line has the seat of each forgotten one, counted round by "
+    "round, and the measured distance where there is one. Across: client steps of all requests, relative to training "
+    "again from scratch (dashed line), with the t interval over seeds. Up: the largest epsilon of any seed and request "
+    "at delta = 0.01, for all clients of a request together; a hollow mark is one that holds for each client alone, "
+    "at its epsilon. Exact methods have epsilon 0. The line joins the sigmas of a sweep of strict SIFU. Left of the "
+    "dashed line is what an honest certificate saves. Methods that did not reach the target in at least half of the "
+    "seeds, and those whose promise is broken, are not drawn."
+)
+_SWEPT: dict[str, Any] = {"color": "black", "marker": ".", "linewidth": 1, "zorder": 1}
+
+
+def draw(source: Results) -> Figure:
+    plan, table = source.plan, frontier(source.cells, source.sweep)
+    names = [name for name in plan.unmarked if name in set(table["scenario"])]
+    board = Board.of(names, 1, height=2.8)
+    for name in board.names:
+        axis, rows = board.at(0, name), table[table["scenario"] == name]
+        known = _drawn(rows)
+        finish(axis, empty=not len(rows))
+        if len(rows) and not len(known):
+            unknown = bool((rows["promise"] == "unknown").any())
+            words = UNKNOWN if unknown else "no certificate survives"
+            axis.text(0.5, 0.5, words, ha="center", va="center", transform=axis.transAxes)
+        _panel(axis, source, known)
+        board.dress(source, 0, name, x="client steps / scratch's", y="real epsilon at delta = 0.01")
+    legend(board.figure)
+    return board.figure
+
+
+def _drawn(rows: pd.DataFrame) -> pd.DataFrame:
+    """Surviving certificates with a cost, and the epsilon of the clients that they hold for."""
+    found = rows[rows["promise"].isin(["request", "client"]) & (2 * rows["compared"] >= rows["seeds"])]
+    found = found.dropna(subset="cost")
+    alone = found["promise"] == "client"
+    return found.assign(alone=alone, height=found["epsilon"].mask(alone, found["epsilon_client"]))
+
+
+def _panel(axis: Axes, source: Results, rows: pd.DataFrame) -> None:
+    if not len(rows):
+        return
+    axis.axvline(1, color="#90a4ae", linewidth=1, linestyle="--", zorder=0)
+    swept = rows["sigma"].notna()
+    for variant, part in rows[swept].groupby("variant"):
+        label = f"{source.plan.labels.get(str(variant), str(variant))}, other sigmas"
+        part = part.sort_values("sigma")
+        axis.plot(part["cost"], part["height"], label=label, **_SWEPT)
+    for row in rows[~swept].to_dict("records"):
+        if row["variant"] in source.plan.labels:
+            _mark(axis, row, style(source, str(row["variant"])))
+    axis.set_xlim(left=0)
+    axis.set_ylim(-0.03 * max(1.0, rows["height"].max()), 1.1 * max(1.0, rows["height"].max()))
+
+
+def _mark(axis: Axes, row: dict[Any, Any], marks: dict[str, Any]) -> None:
+    error = None
+    if not math.isnan(row["cost_low"]):
+        error = [[row["cost"] - row["cost_low"]], [row["cost_high"] - row["cost"]]]
+    face = {"markerfacecolor": "white"} if row["alone"] else {}
+    axis.errorbar([row["cost"]], [row["height"]], xerr=error, capsize=2, **(marks | {"linestyle": ""} | face))

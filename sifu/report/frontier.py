@@ -1,0 +1,191 @@
+"""The honest frontier: what unlearning costs with a certificate that survives, and the epsilon that it really has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+from sifu.report.statistics import FINISHED, REFERENCE
+from sifu.store.report_schemas import FRONTIER
+
+DELTA = 1e-2  # at which epsilon is given
+_SURVIVES = {"request": "all clients of a request", "client": "each client alone"}
+UNKNOWN = "not measured yet"
+_ROUNDING = 1 + 1e-6  # of the claim: a cut may lie at the limit itself
+_LEVEL = 0.95
+
+
+class Worth(NamedTuple):
+    """What a certificate is worth: the largest epsilon of any seed and request at DELTA; NaN where it is not known."""
+
+    promise: str  # request (all of its clients together) | client (each of them alone) | none | unknown
+    epsilon: float  # for all clients of a request together
+    epsilon_client: float  # for the worst of them alone
+    epsilon_everyone: float  # for all clients that were forgotten so far
+    epsilon_measured: float  # of the request, from the distance that was measured
+
+
+def frontier(cells: pd.DataFrame, sweep: pd.DataFrame) -> pd.DataFrame:
+    """Cost and worth of every certificate, of variants as they are and of those of the sigma sweep: table `frontier`.
+
+    A sweep counts where it answered all of the scenario's requests.
+    """
+    cells = cells[cells["stop"] == "target"]
+    scratch = cells[cells["variant"] == REFERENCE]
+    rows = []
+    for (scenario, variant), own in cells.groupby(["scenario", "variant"]):
+        rows.append(_row(own, scratch[scratch["scenario"] == scenario], str(scenario), str(variant), None))
+    for (scenario, variant, sigma), own in sweep.groupby(["scenario", "variant", "sigma"]):
+        reference = scratch[scratch["scenario"] == scenario]
+        if set(own["request"]) == set(reference["request"]):
+            rows.append(_row(own, reference, str(scenario), str(variant), float(str(sigma))))
+    found = [row for row in rows if row is not None]
+    return pd.DataFrame(found, columns=[column.name for column in FRONTIER.columns])
+
+
+def _row(
+    own: pd.DataFrame, scratch: pd.DataFrame, scenario: str, variant: str, sigma: float | None
+) -> dict[str, Any] | None:
+    """A row of the table; None where nothing is promised."""
+    promised = own[own["status"].isin(FINISHED)].dropna(subset=["claimed_epsilon", "claimed_delta"])
+    if promised.empty:
+        return None
+    costs = _costs(own, scratch)
+    low, high = _interval(costs)
+    mean = float(costs.mean()) if len(costs) else math.nan
+    return (
+        {"scenario": scenario, "variant": variant, "sigma": sigma}
+        | {"claimed_epsilon": promised["claimed_epsilon"].max(), "claimed_delta": promised["claimed_delta"].max()}
+        | worth(promised)._asdict()
+        | {"cost": mean, "cost_low": low, "cost_high": high}
+        | {"seeds": own["seed"].nunique(), "compared": len(costs)}
+    )
+
+
+def _costs(own: pd.DataFrame, scratch: pd.DataFrame) -> NDArray[np.float64]:
+    """Client steps of all requests over scratch's, for each seed in which both reached every target."""
+    steps, reference = (_totals(rows) for rows in (own, scratch))
+    return (steps / reference).dropna().to_numpy(float)
+
+
+def _totals(rows: pd.DataFrame) -> pd.Series:
+    done = (rows["status"] == "done").groupby(rows["seed"]).all()
+    return rows.groupby("seed")["client_steps"].sum()[done].astype(float)
+
+
+def _interval(values: NDArray[np.float64]) -> tuple[float, float]:
+    """The t interval of a mean; NaN for fewer than two values."""
+    if len(values) < 2:
+        return math.nan, math.nan
+    half = float(stats.t.ppf((1 + _LEVEL) / 2, len(values) - 1) * stats.sem(values))
+    return float(values.mean()) - half, float(values.mean()) + half
+
+
+def worth(rows: pd.DataFrame) -> Worth:
+    """What the certificates of a variant's answers are worth, the worst of them."""
+    if not (rows["claimed_epsilon"] > 0).any():  # exact: nothing of the forgotten clients is used
+        return Worth("request", 0.0, 0.0, 0.0, 0.0)
+    if _column(rows, "spent_epsilon").notna().all():
+        return _spent(rows)
+    if _column(rows, "single_psi").isna().any():  # rows from before refilled seats were counted
+        return Worth("unknown", math.nan, math.nan, math.nan, math.nan)
+    alpha = _column(rows, "alpha")
+    request = _hidden(rows, rows["strict_psi"]) and (bool(alpha.isna().any()) or _hidden(rows, alpha))
+    promise = "request" if request else "client" if _hidden(rows, rows["single_psi"]) else "none"
+    columns = ("strict_psi", "single_psi", "everyone_psi", "alpha")
+    return Worth(promise, *(_epsilon(rows, _column(rows, name)) for name in columns))
+
+
+def _spent(rows: pd.DataFrame) -> Worth:
+    """Noise in every round: what an accountant says, at the claimed delta; nothing has to be assumed on the loss."""
+    claimed, one, group = (rows[name] for name in ("claimed_epsilon", "spent_epsilon", "group_epsilon"))
+    kept = {"request": (group <= claimed * _ROUNDING).all(), "client": (one <= claimed * _ROUNDING).all()}
+    promise = next((name for name, holds in kept.items() if holds), "none")
+    return Worth(promise, float(group.max()), float(one.max()), float(group.max()), math.nan)
+
+
+def _hidden(rows: pd.DataFrame, psi: pd.Series) -> bool:
+    """Whether the noise hides the distances `psi` as well as is claimed, in every seed and request."""
+    import torch  # not at the top: most of the report needs none
+
+    from sifu.certificate.gaussian import delta_at
+
+    claimed = torch.tensor(rows["claimed_epsilon"].to_numpy(float))
+    delta = delta_at(claimed, torch.from_numpy(_ratio(rows, psi))).numpy()
+    return bool((delta <= rows["claimed_delta"].to_numpy(float) * _ROUNDING).all())
+
+
+def _epsilon(rows: pd.DataFrame, psi: pd.Series) -> float:
+    """The largest epsilon at DELTA of noise on the distances `psi`; NaN where one of them is not known."""
+    import torch
+
+    from sifu.certificate.gaussian import epsilon_at
+
+    if psi.isna().any():
+        return math.nan
+    return float(epsilon_at(DELTA, torch.from_numpy(_ratio(rows, psi))).max())
+
+
+def _ratio(rows: pd.DataFrame, psi: pd.Series) -> NDArray[np.float64]:
+    """Distance over noise; a distance of zero needs no noise, one that is not a number is hidden by none."""
+    distance, sigma = psi.to_numpy(float), rows["sigma"].to_numpy(float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(distance == 0, 0.0, distance / sigma)
+    return np.where(np.isnan(ratio), np.inf, ratio)
+
+
+def _column(rows: pd.DataFrame, name: str) -> pd.Series:
+    """A column; one of NaN where the rows are older than it."""
+    return rows[name] if name in rows else pd.Series(math.nan, rows.index)
+
+
+def surviving(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows whose certificate survives, or is not measured yet; cheapest first in each scenario."""
+    order = {name: place for place, name in enumerate(dict.fromkeys(table["scenario"]))}
+    kept = table[table["promise"].isin([*_SURVIVES, "unknown"])]
+    kept = kept.assign(_place=kept["scenario"].map(order), _unknown=kept["promise"] == "unknown")
+    return kept.sort_values(["_place", "_unknown", "cost"]).drop(columns=["_place", "_unknown"])
+
+
+def frontier_for_people(table: pd.DataFrame, titles: Mapping[str, str], labels: Mapping[str, str]) -> pd.DataFrame:
+    """A row a certificate that survives, in the scenarios `titles`: for whom it holds, its cost, its real epsilon."""
+    shown = surviving(table[table["scenario"].isin(list(titles))])
+    rows = [
+        {
+            "scenario": row["scenario"],
+            "method": labels.get(str(row["variant"]), str(row["variant"])),
+            "sigma": "its own" if pd.isna(row["sigma"]) else f"{row['sigma']:g}",
+            "holds for": _SURVIVES.get(str(row["promise"]), UNKNOWN),
+            "cost / scratch": _cost(row),
+            "claimed epsilon": f"{row['claimed_epsilon']:g}",
+            "epsilon, request": _number(row["epsilon"]),
+            "epsilon, one client": _number(row["epsilon_client"]),
+            "epsilon, all who left": _number(row["epsilon_everyone"]),
+            "epsilon, measured": _number(row["epsilon_measured"]),
+        }
+        for row in shown.to_dict("records")
+    ]
+    return pd.DataFrame(rows, columns=_PEOPLE)
+
+
+_PEOPLE = [
+    *("scenario", "method", "sigma", "holds for", "cost / scratch", "claimed epsilon"),
+    *("epsilon, request", "epsilon, one client", "epsilon, all who left", "epsilon, measured"),
+]
+
+
+def _cost(row: Mapping[Any, Any]) -> str:
+    if 2 * row["compared"] < row["seeds"] or pd.isna(row["cost"]):
+        return f"target met in {row['compared']} of {row['seeds']} seeds"
+    interval = "" if pd.isna(row["cost_low"]) else f" [{row['cost_low']:.2f}, {row['cost_high']:.2f}]"
+    return f"{row['cost']:.2f}{interval}"
+
+
+def _number(value: float) -> str:
+    return "-" if pd.isna(value) else f"{value:.3g}"

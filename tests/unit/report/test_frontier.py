@@ -1,0 +1,178 @@
+"""The honest frontier: which certificates survive, what they cost, and their real epsilon."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+
+from sifu.certificate.gaussian import epsilon_at, largest_ratio
+from sifu.docs.honest_saving import honest_saving
+from sifu.plan.report_plan import ReportPlan
+from sifu.replication.published import Published
+from sifu.report.figures import frontier as figure
+from sifu.report.frontier import frontier, frontier_for_people, worth
+from sifu.report.results import Results
+from tests.claimed import PLAIN, Outcome, World
+
+LIMIT = largest_ratio(10.0, 0.01, "analytic")  # the largest Psi that sigma = 1 hides
+CLAIM = {"claimed_epsilon": 10.0, "claimed_delta": 0.01, "sigma": 1.0}
+NUMBERS = ("strict_psi", "single_psi", "everyone_psi", "alpha", "spent_epsilon", "group_epsilon")
+EMPTY = pd.DataFrame(columns=["scenario", "variant", "sigma", "seed", "request", "status"])
+
+
+def cells(variant: str, steps: tuple[int, ...], status: str = "done", **numbers: float) -> pd.DataFrame:
+    """Two requests of each seed, which take `steps` client steps in all."""
+    promised = CLAIM | dict.fromkeys(NUMBERS, math.nan) | numbers
+    rows = [
+        {"scenario": "s", "variant": variant, "stop": "target", "seed": seed, "request": request, "status": status}
+        | {"client_steps": total / 2}
+        | promised
+        for seed, total in enumerate(steps)
+        for request in (1, 2)
+    ]
+    return pd.DataFrame(rows)
+
+
+SCRATCH = cells("scratch", (100, 200), claimed_epsilon=0.0, claimed_delta=0.0, sigma=0.0)
+
+
+def psi(request: float, client: float, alpha: float = math.nan) -> dict[str, float]:
+    return {"strict_psi": request, "single_psi": client, "everyone_psi": request, "alpha": alpha}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "promise"),
+    [
+        (psi(LIMIT, 1.0), "request"),
+        (psi(1.001 * LIMIT, 1.0), "client"),
+        (psi(1.001 * LIMIT, 1.001 * LIMIT), "none"),
+        (psi(1.0, 1.0, alpha=0.5), "request"),
+        (psi(1.0, 1.0, alpha=1.001 * LIMIT), "client"),  # Psi was no bound: the measured distance is not hidden
+        ({"strict_psi": 1.0}, "unknown"),  # rows from before seats were refilled
+        ({"spent_epsilon": 9.1, "group_epsilon": 40.0, "strict_psi": 99.0}, "client"),
+        ({"spent_epsilon": 2.0, "group_epsilon": 9.0}, "request"),
+        ({"spent_epsilon": 12.0, "group_epsilon": 90.0}, "none"),
+        ({"claimed_epsilon": 0.0, "claimed_delta": 0.0, "sigma": 0.0}, "request"),  # exact
+    ],
+)
+def test_for_whom_a_certificate_holds(numbers: dict[str, float], promise: str) -> None:
+    assert worth(cells("x", (1,), **numbers)).promise == promise
+
+
+def test_one_broken_request_of_one_seed_breaks_a_certificate() -> None:
+    rows = cells("x", (1, 1), **psi(1.0, 1.0))
+    rows.loc[3, ["strict_psi", "single_psi"]] = 100.0
+    assert worth(rows).promise == "none"
+
+
+def test_the_real_epsilon_is_that_of_the_worst_seed() -> None:
+    rows = cells("x", (1, 1), **psi(1.0, 0.5))
+    rows.loc[2, "strict_psi"] = 2.0
+    worst = worth(rows)
+    expected = epsilon_at(0.01, torch.tensor([2.0, 0.5], dtype=torch.float64)).tolist()
+    assert [worst.epsilon, worst.epsilon_client] == pytest.approx(expected)
+    assert math.isnan(worst.epsilon_measured)
+
+
+def test_costs_are_paired_by_seed() -> None:
+    """50 of 100 and 50 of 200 client steps: (1/2 + 1/4) / 2; the t interval of two values is wide."""
+    table = frontier(pd.concat([SCRATCH, cells("sifu_strict", (50, 50), **psi(1.0, 1.0))]), EMPTY)
+    row = table.set_index("variant").loc["sifu_strict"]
+    assert row["cost"] == pytest.approx(0.375)
+    assert row["cost_high"] - 0.375 == pytest.approx(12.706 * 0.125, rel=1e-4)  # t of one degree of freedom
+    assert (row["seeds"], row["compared"]) == (2, 2)
+
+
+def test_a_seed_without_the_target_is_not_compared() -> None:
+    own = cells("sifu_strict", (50, 50), **psi(1.0, 1.0))
+    own.loc[0, "status"] = "not_reached"
+    row = frontier(pd.concat([SCRATCH, own]), EMPTY).set_index("variant").loc["sifu_strict"]
+    assert (row["cost"], row["compared"], row["promise"]) == (0.25, 1, "request")
+
+
+def test_a_sweep_counts_where_it_answered_all_requests() -> None:
+    swept = pd.concat([cells("sifu_strict", (20, 20), **psi(1.0, 1.0)).assign(sigma=value) for value in (1.0, 2.0)])
+    first = swept[(swept["sigma"] == 1.0) | (swept["request"] == 1)]
+    assert frontier(SCRATCH, swept)["sigma"].dropna().tolist() == [1.0, 2.0]
+    assert frontier(SCRATCH, first)["sigma"].dropna().tolist() == [1.0]
+
+
+def test_people_see_what_survives_cheapest_first() -> None:
+    parts = [
+        SCRATCH,
+        cells("dear", (90, 180), **psi(1.0, 1.0)),
+        cells("cheap", (50, 100), **psi(1.1 * LIMIT, 1.0)),
+        cells("broken", (1, 1), **psi(99.0, 99.0)),
+        cells("old", (1, 1)),
+        cells("none", (1, 1), claimed_epsilon=math.nan),
+    ]
+    shown = frontier_for_people(frontier(pd.concat(parts), EMPTY), {"s": "S"}, {"cheap": "Cheap"})
+    assert shown["method"].tolist() == ["Cheap", "dear", "scratch", "old"]
+    assert shown["holds for"].tolist() == [
+        "each client alone",
+        "all clients of a request",
+        "all clients of a request",
+        "not measured yet",
+    ]
+    assert shown["cost / scratch"].tolist()[:2] == ["0.50 [0.50, 0.50]", "0.90 [0.90, 0.90]"]
+
+
+def results(*parts: pd.DataFrame, sweep: pd.DataFrame = EMPTY) -> Results:
+    names = list(dict.fromkeys(name for part in parts for name in part["variant"]))
+    plan = ReportPlan(
+        "", titles={"s": "S"}, labels={name: name for name in names}, methods=dict.fromkeys(names, "sifu"), shown=names
+    )
+    source = Results(ReportPlan(**(vars(plan) | {"marks": {"s": "plain"}})))
+    source.__dict__.update(cells=pd.concat(parts), sweep=sweep)
+    return source
+
+
+def test_the_figure_draws_what_survives() -> None:
+    strict, single = cells("strict", (50, 100), **psi(2.0, 1.0)), cells("single", (25, 50), **psi(9.0, 1.0))
+    swept = cells("strict", (20, 40), **psi(1.0, 1.0)).assign(sigma=2.0)
+    (axis,) = figure.draw(results(SCRATCH, strict, single, sweep=swept)).axes
+    marks = {bar.get_label(): bar.lines[0] for bar in axis.containers}
+    assert {name: float(line.get_xdata()[0]) for name, line in marks.items()} == {
+        "scratch": 1.0,
+        "strict": 0.5,
+        "single": 0.25,
+    }
+    assert marks["single"].get_markerfacecolor() == "white"
+    assert "strict, other sigmas" in {line.get_label() for line in axis.lines}
+
+
+@pytest.mark.parametrize(("numbers", "words"), [({}, "not measured yet"), (psi(99.0, 99.0), "no certificate survives")])
+def test_the_figure_says_why_it_is_empty(numbers: dict[str, float], words: str) -> None:
+    (axis,) = figure.draw(results(cells("x", (1, 1), **numbers))).axes
+    assert [text.get_text() for text in axis.texts] == [words]
+
+
+def saving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *parts: Any) -> str:
+    tables = World(("mnist",), {}, marks=PLAIN).tables()
+    rows = pd.concat(parts).assign(scenario="mnist")
+    changed = replace(tables, cells=rows)
+    monkeypatch.setattr("sifu.docs.honest_saving.read_tables", lambda folder: changed)
+    World(("mnist",), {}, marks=PLAIN).write(tmp_path)
+    return honest_saving(tmp_path, Published(tmp_path, tmp_path, tmp_path))
+
+
+def test_the_readme_says_what_an_honest_certificate_saves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Strict SIFU takes half of scratch's steps; what is cheaper promises nothing to a whole request."""
+    strict, single = cells("sifu_strict", (50, 100), **psi(2.0, 1.0)), cells("sifu", (25, 50), **psi(9.0, 1.0))
+    again = cells("scratch_again", (1, 2), claimed_epsilon=0.0, claimed_delta=0.0)
+    text = saving(tmp_path, monkeypatch, SCRATCH, strict, single, again)
+    assert text.endswith("MNIST: 50% of scratch's client steps (SIFU, strict, epsilon 6).")
+    dear = cells("sifu_strict", (110, 220), **psi(2.0, 1.0))
+    text = saving(tmp_path, monkeypatch, SCRATCH, dear, single)
+    assert text.endswith("MNIST: nothing (SIFU, strict, epsilon 6, takes 110% of scratch's client steps).")
+
+
+def test_the_readme_says_that_nothing_was_measured(tmp_path: Path) -> None:
+    folder = World(("mnist",), {("mnist", "sifu"): Outcome(40, delta=0.005)}, marks=PLAIN).write(tmp_path)
+    assert honest_saving(tmp_path, Published(folder, folder, folder)).endswith("saves today: not measured yet.")
