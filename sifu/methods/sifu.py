@@ -41,7 +41,7 @@ class Sifu(CertifiedMethod):
         return kept_for(rules_of(self.certificate)) | {Kept.MODELS}
 
     def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
-        from sifu.certificate.noise import add_noise, psi_star
+        from sifu.certificate.noise import add_noise, needed_sigma, psi_star
 
         certificate, rules = self.certificate, rules_of(self.certificate)
         limit, factor = psi_star(certificate, history.num_clients), server.round_factor(certificate)
@@ -57,6 +57,7 @@ class Sifu(CertifiedMethod):
             return Unlearned(segment, node, self.promise(history, request, certificate.sigma, psi_at_cut, limit))
         segment = server.recover(cut, keys)
         psi_at_end = psi_at_cut * factor ** segment.rounds.double()  # recovery adds nothing, and scales distances
-        promise = self.promise(history, request, certificate.sigma, psi_at_end, limit)
-        published = add_noise(segment.final.to(cut.device), certificate.sigma, keys)
+        sigma = needed_sigma(certificate, history.num_clients, psi_at_end).clamp(min=certificate.sigma)  # more if B > 1
+        promise = self.promise(history, request, sigma, psi_at_end, psi_at_end.clamp(min=limit))
+        published = add_noise(segment.final.to(cut.device), sigma, keys)
         return Unlearned(segment, node, replace(promise, noise="end"), published)

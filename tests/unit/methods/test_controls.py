@@ -73,10 +73,10 @@ def test_sifu_that_goes_back_to_the_start_is_blurred_scratch() -> None:
 
 def test_blurred_scratch_is_exact_whatever_the_noise() -> None:
     for answer in answers("blurred_scratch"):
-        assert answer.actual is not None
+        assert answer.worth is not None
         assert answer.unlearned.promise is not None
         assert answer.unlearned.promise.sigma.tolist() == [0.02, 0.02]
-        assert [values.tolist() for values in answer.actual] == [[0.0, 0.0], [0.0, 0.0]]
+        assert [values.tolist() for values in answer.worth.actual] == [[0.0, 0.0], [0.0, 0.0]]
 
 
 def test_noise_at_the_end_leaves_the_branch_secret() -> None:
@@ -96,7 +96,7 @@ def test_recovery_scales_the_distance_that_noise_at_the_end_hides(contraction: f
     early, late = answers("sifu", scenario)[0], answers("sifu", scenario, noise="end")[0]
     for before, after in (
         (early.unlearned.promise.psi, late.unlearned.promise.psi),  # type: ignore[union-attr]
-        (early.strict_psi, late.strict_psi),
+        (early.worth.psi, late.worth.psi),  # type: ignore[union-attr]
     ):
         assert before is not None
         assert after is not None
