@@ -29,7 +29,7 @@ def bounds_that_hold(alpha: pd.DataFrame, changes: dict[str, str]) -> pd.DataFra
 
 
 def _seeds_held(alpha: pd.DataFrame, rule: str) -> str:
-    """In how many seeds Psi is a bound at every point, with the exact interval: points of a seed are not independent."""
+    """In how many seeds Psi is a bound at every point, with the exact interval: its points are not independent."""
     seeds = [share_held(points, rule) == 1 for _, points in alpha.groupby("seed")]
     low, high = clopper_pearson(sum(seeds), len(seeds))
     return f"{sum(seeds)} of {len(seeds)} [{low:.0%}, {high:.0%}]"
