@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sifu.replication.claims import rounds, trade_off
-from sifu.replication.claims.catalog import CLAIMS
 from sifu.replication.claims.claim import Line, judged, on_every_dataset, p_on_every_dataset
 from sifu.replication.claims.correction import LIMIT, holm, judgements
 from sifu.replication.claims.forgetting import POOR, SLIGHTLY, noted
@@ -112,15 +111,18 @@ def test_a_claim_about_every_dataset_has_the_largest_p() -> None:
 
 
 def test_what_holds_only_without_the_correction_is_undecided() -> None:
-    """Fine-tuning knows 0.6 more in every world: p = 0. SIFU saves 72 to 32%: alone that would be enough."""
-    world = World(changes={("*", "sifu_released"): Outcome(28, 0.02, gap=0.1, delta=0.005, spread=20)}, marks=PLAIN)
-    lines = {claim.name: claim.measure(world.tables()) for claim in CLAIMS}
-    found = judgements(CLAIMS, lines)
+    """SIFU as released saves 72 to 32%: alone that would be enough. SIFU as described saves less, so that p is the
+    second of three, and doubled. Fine-tuning knows 0.6 more in every seed: p = 0.
+    """
+    saves = {("*", "sifu_released"): Outcome(28, 0.02, spread=20), ("*", "sifu"): Outcome(33, 0.02, spread=20)}
+    world, described = World(changes=saves, marks=PLAIN), "SIFU, as the text describes it, takes"
+    claims = tuple(claim(name) for name in ("SIFU takes", described, "Fine-tuning", "alpha"))
+    lines = {one.name: one.measure(world.tables()) for one in claims}
+    found = judgements(claims, lines)
     name = claim("SIFU takes").name
     assert claim("SIFU takes").judge(lines[name]) is HOLDS
     assert found[name].p == pytest.approx(0.0230, abs=1e-4)
-    assert found[name].adjusted is not None
-    assert found[name].adjusted > LIMIT
+    assert found[name].adjusted == pytest.approx(2 * 0.0230, abs=1e-4)
     assert found[name].verdict is UNDECIDED
     assert found[claim("Fine-tuning").name] == (HOLDS, 0.0, 0.0)
     assert found[claim("alpha").name] == (HOLDS, None, None), "no test, no correction"
