@@ -11,11 +11,11 @@ LEVEL = 0.95
 @cache
 def clopper_pearson(successes: int, trials: int, confidence: float = LEVEL) -> tuple[float, float]:
     """The exact two-sided confidence interval of a probability."""
-    from scipy.stats import beta  # not at the top: most readers of tables need none of it
+    from scipy.special import betaincinv  # not at the top: most readers of tables need none of it
 
     tail = (1 - confidence) / 2
-    low = 0.0 if successes == 0 else float(beta.ppf(tail, successes, trials - successes + 1))
-    high = 1.0 if successes == trials else float(beta.ppf(1 - tail, successes + 1, trials - successes))
+    low = 0.0 if successes == 0 else float(betaincinv(successes, trials - successes + 1, tail))
+    high = 1.0 if successes == trials else float(betaincinv(successes + 1, trials - successes, 1 - tail))
     return low, high
 
 
@@ -29,9 +29,9 @@ def student(mean: float, error: float, count: int, confidence: float = LEVEL) ->
 
 @cache
 def _student_quantile(freedom: int, rank: float) -> float:
-    from scipy.stats import t
+    from scipy.special import stdtrit  # scipy.stats would take a second to load
 
-    return float(t.ppf(rank, freedom))
+    return float(stdtrit(freedom, rank))
 
 
 def student_tail(distance: float, error: float, count: int) -> float:
@@ -43,6 +43,6 @@ def student_tail(distance: float, error: float, count: int) -> float:
         return 1.0
     if error == 0:
         return 0.0 if distance > 0 else 1.0
-    from scipy.stats import t
+    from scipy.special import stdtr
 
-    return float(t.sf(distance / error, count - 1))
+    return float(stdtr(count - 1, -distance / error))

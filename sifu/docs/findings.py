@@ -128,7 +128,7 @@ def costs(root: Path, run: Published) -> str:
     found = {(row["scenario"], row["variant"]): row for row in totals}
     ran = [name for name in (*DATASETS, *SHOWN_ONLY) if (name, "scratch") in found]
     rows = [[variants[variant].label, *(_cell(found.get((name, variant))) for name in ran)] for variant in _ROWS]
-    titles = [scenarios[name].label for name in ran]
+    titles = [f"{scenarios[name].label}{_floor(found[name, 'scratch'])}" for name in ran]
     return markdown(pd.DataFrame(rows, columns=["method", *titles]), "").strip()
 
 
@@ -140,6 +140,11 @@ def _cell(row: dict[Hashable, Any] | None) -> str:
         return f"{row['compared']} of {row['seeds']} seeds"
     gap = "-" if pd.isna(row["gap"]) else f"{row['gap']:+.2f}".replace("-0.00", "+0.00")
     return f"{row['cost']:.0%}, {gap}"
+
+
+def _floor(row: dict[Hashable, Any]) -> str:
+    """The floor of a dataset's gaps, where scratch was run again."""
+    return "" if pd.isna(row["floor"]) else f" (floor {row['floor']:.3f})"
 
 
 def _of_datasets(tables: StoredTables) -> pd.DataFrame:

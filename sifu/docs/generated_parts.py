@@ -18,7 +18,7 @@ from sifu.errors import SifuError
 from sifu.federation.stop import EVALUATION_INTERVALS
 from sifu.plan.load import read_yaml
 from sifu.replication.published import COMMAND, NOT_RUN, Published, described, quoted, read_csv, read_manifest
-from sifu.report import statistics
+from sifu.report import deletion_test, statistics
 from sifu.report.tables import markdown
 
 _MARKS = re.compile(r"(<!-- docs: (?P<name>\w+)(?P<arguments>( [\w./]+)*) -->)(?P<text>.*?)(<!-- end -->)", re.DOTALL)
@@ -150,6 +150,16 @@ def resamples(root: Path) -> str:
     return f"{statistics._RESAMPLES:,}"
 
 
+def student(root: Path) -> str:
+    """Up to how many seeds Student's interval stands next to the bootstrap's."""
+    return str(statistics.WITH_STUDENT)
+
+
+def enough_power(root: Path) -> str:
+    """From which power on silence of the deletion test means something."""
+    return f"{deletion_test.ENOUGH_POWER:.0%}"
+
+
 def pythons(root: Path) -> str:
     """The first and the last version of Python that the package allows."""
     with (root / "pyproject.toml").open("rb") as file:
@@ -179,6 +189,8 @@ PARTS: dict[str, Callable[..., str]] = {
     "evaluations": evaluations,
     "level": level,
     "resamples": resamples,
+    "student": student,
+    "enough_power": enough_power,
     "pythons": pythons,
     "cite": cite,
     "measured": performance.measured,

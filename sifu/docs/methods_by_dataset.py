@@ -10,6 +10,7 @@ from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.rounds import share_of_scratch
 from sifu.replication.claims.stored_tables import DATASETS, REFERENCE, SHOWN_ONLY, StoredTables, read_tables
 from sifu.replication.published import CONFIG, NOT_RUN, REPLICATION, described, is_published
+from sifu.report.floor import AGAIN, floor_text
 
 _NO_CELLS = "-"
 
@@ -25,7 +26,14 @@ def methods_by_dataset(root: Path) -> str:
         for name, variant in plan["variants"].items()
         if name != "original"  # has no recovery, so no cost
     ]
-    return table_text(rows, "method", *(plan["scenarios"][name]["label"] for name in scenarios)).strip()
+    titles = [f"{plan['scenarios'][name]['label']}{_floor(tables, name)}" for name in scenarios]
+    return table_text(rows, "method", *titles).strip()
+
+
+def _floor(tables: StoredTables, scenario: str) -> str:
+    """The floor of a dataset's gaps, where scratch was run again."""
+    again = beyond_scratch(tables, scenario, AGAIN).abs()
+    return f" ({floor_text(float(again.mean()))})" if len(again) else ""
 
 
 def _cell(tables: StoredTables, scenario: str, variant: str) -> str:

@@ -8,14 +8,16 @@ from sifu.docs.settings import NOTE
 from sifu.docs.two_partitions import two_partitions
 from sifu.replication.claims.catalog import OPEN_QUESTIONS, PAPER
 from sifu.replication.claims.claim import Claim, Line
+from sifu.replication.claims.correction import LIMIT
 from sifu.replication.claims.stored_tables import DATASETS, SHOWN_ONLY
 from sifu.replication.published import REPLICATION
+from sifu.report.statistics import WITH_STUDENT
 
-_INTRODUCTION = """\
+_INTRODUCTION = f"""\
 Numbers are means over seeds with their 95% bootstrap intervals (percentiles) and, as these are too narrow with few
-seeds, Student's after `t` for up to 10 seeds. Shares of seeds have exact intervals (Clopper and Pearson). Rounds are
-those of all requests of a seed, each to the target accuracy, compared with scratch's in the same seed. `(7 of 10)`:
-only 7 of the 10 seeds that were run have a value.
+seeds, Student's after `t` for up to {WITH_STUDENT} seeds. Shares of seeds have exact intervals (Clopper and
+Pearson). Rounds are those of all requests of a seed, each to the target accuracy, compared with scratch's in the same
+seed. `(7 of 10)`: only 7 of the 10 seeds that were run have a value.
 
 How a verdict follows:
 - On a dataset a claim **holds**, **does not hold** or, between the two, **holds in part**, by the rule of the claim
@@ -27,7 +29,7 @@ How a verdict follows:
 - A claim about an average follows from its interval. It holds in part at best where a dataset or a seed is missing.
 - Where a rule asks whether an interval lies beyond a threshold, it is a test. Its p-value is that of a one-sided t test
   over seeds; of a claim about every dataset, the largest of its datasets. All p-values of this page are adjusted
-  together (Holm). A claim that is shown only without the adjustment is undecided: beyond 0.025, a side of a 95%
+  together (Holm). A claim that is shown only without the adjustment is undecided: beyond {LIMIT:.3f}, a side of a 95%
   interval. A dash: judged by a rule that is no test, such as a share of seeds.
 - MNIST by writer, a natural partition that everybody can download, is shown and never judged.
 

@@ -10,6 +10,7 @@ from sifu.replication.claims.forgetting import beyond_scratch
 from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.rounds import share_of_scratch
 from sifu.replication.claims.stored_tables import REFERENCE, StoredTables
+from sifu.report.floor import AGAIN
 
 SHARED, DISJOINT = "cifar10", "cifar10_disjoint"
 _NAMES = {"sifu_released": "SIFU as released", "sifu": "SIFU as described", "fine_tuning": "fine-tuning"}
@@ -28,6 +29,8 @@ def two_partitions(run: MeasuredRun) -> str:
         return f"{_WORDS}\nNot run.\n"
     columns = [_numbers(run.tables, name) for name in (SHARED, DISJOINT)]
     rows = [[what, *(_cell(column[what], unit) for column in columns)] for what, unit in _units().items()]
+    again = [beyond_scratch(run.tables.first_request, name, AGAIN).abs() for name in (SHARED, DISJOINT)]
+    rows.append(["floor: absolute gap of scratch, run again", *(_cell(values, "number") for values in again)])
     return f"{_WORDS}\n{table_text(rows, 'number', 'shared images', 'disjoint clients')}"
 
 

@@ -7,8 +7,9 @@ table says which of the counts the promise is about: that of one client where it
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -100,7 +101,7 @@ def for_people(table: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
     return pd.DataFrame([_words(row, labels) for row in rows.to_dict("records")], columns=columns)
 
 
-def _words(row: dict[str, object], labels: dict[str, str]) -> list[object]:
+def _words(row: dict[Hashable, Any], labels: dict[str, str]) -> list[object]:
     claim = [f"{row['claimed_epsilon']:.3g}", f"{row['claimed_delta']:.3g}"]
     numbers = [_median_and_worst(row, name) for name in ("ratio", *POINT_COLUMNS.values())]
     count = f"{row['count']} (what is claimed)" if row["own"] else row["count"]
@@ -109,21 +110,20 @@ def _words(row: dict[str, object], labels: dict[str, str]) -> list[object]:
     return [row["scenario"], labels[str(row["variant"])], row["request"], *claim, count, *numbers, kept, spent]
 
 
-def _median_and_worst(row: dict[str, object], name: str) -> str:
+def _median_and_worst(row: dict[Hashable, Any], name: str) -> str:
     median, worst = (_number(row[f"{which}_{name}"]) for which in ("median", "worst"))
     return median if median == worst else f"{median} (worst {worst})"
 
 
-def _kept(row: dict[str, object]) -> str:
+def _kept(row: dict[Hashable, Any]) -> str:
     if pd.isna(row["kept"]):
         return "-"
-    seeds = int(str(row["seeds"]))
+    seeds = row["seeds"]
     ends = f"[{row['kept_low']:.0%}, {row['kept_high']:.0%}]"
-    return f"{round(float(str(row['kept'])) * seeds)} of {seeds} {ends}"
+    return f"{round(row['kept'] * seeds)} of {seeds} {ends}"
 
 
-def _number(value: object) -> str:
-    number = float(str(value))
-    if math.isnan(number):
+def _number(value: float) -> str:
+    if math.isnan(value):
         return "-"
-    return f"{number:,.0f}" if 1000 <= number < math.inf else f"{number:.3g}"
+    return f"{value:,.0f}" if 1000 <= value < math.inf else f"{value:.3g}"

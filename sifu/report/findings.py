@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import pandas as pd
 
-from sifu.report.deletion_test import verdicts
+from sifu.plan.report_plan import ReportPlan
+from sifu.report.deletion_test import CANNOT_TELL, ENOUGH_POWER, powers, verdicts
 from sifu.report.results import Results
 from sifu.report.statistics import to_target
 from sifu.report.tables import not_chosen
@@ -65,12 +67,23 @@ def _forgets(gap: float) -> str:
 
 
 def _certificates(source: Results, part: pd.DataFrame) -> str | None:
-    """The methods whose actual delta is larger than the claimed one."""
+    """The methods whose actual delta, for a request, is larger than the claimed one, and those that promise it to one
+    client and keep that.
+    """
     broken = [
-        f"{label} (claimed {claimed:.2g}, actual {actual:.2g})"
+        f"{label} (claimed {claimed:.2g}, actual {actual:.2g}{kept_for_one(source.plan, part, label)})"
         for label, claimed, actual in _above_claim(source, part, "claimed_delta", "actual_delta")
     ]
     return f"the actual delta is above the claimed one for {', '.join(broken)}." if broken else None
+
+
+def kept_for_one(plan: ReportPlan, part: pd.DataFrame, label: str) -> str:
+    """That a promise to single clients is kept, by an accountant; nothing where there is none, or it is broken."""
+    variant = next(name for name, title in plan.labels.items() if title == label)
+    claimed, spent = (_value(part, variant, name) for name in ("claimed_epsilon", "spent_epsilon"))
+    if claimed is None or spent is None or spent["mean"] > claimed["mean"]:
+        return ""
+    return f"; kept for one client: epsilon {spent['mean']:.3g} of {claimed['mean']:g}"
 
 
 def _spent(source: Results, part: pd.DataFrame) -> str | None:
@@ -94,7 +107,8 @@ def _above_claim(source: Results, part: pd.DataFrame, claim: str, fact: str) -> 
 def _verified(source: Results, scenario: str) -> str | None:
     """The methods that the clients' own test accuses."""
     checks = source.verification
-    part = verdicts(checks[(checks["scenario"] == scenario) & (checks["request"] == 1)])
+    part = verdicts(checks[checks["scenario"] == scenario])
+    part = part[part["request"] == 1]
     if not len(part):
         return None
     words = []
@@ -102,7 +116,11 @@ def _verified(source: Results, scenario: str) -> str | None:
         own = part[part["variant"] == variant]
         if len(own):
             words.append(f"{label} in {own['together'].sum()} of {len(own)} seeds")
-    return f"the clients of the first request, together, say that their data were not deleted by {', '.join(words)}."
+    _, power = powers(part).get((scenario, 1), (math.nan, math.nan))
+    weak = f" Elsewhere the test {CANNOT_TELL}: its power is {power:.0%}." if power < ENOUGH_POWER else ""
+    return (
+        f"the clients of the first request, together, say that their data were not deleted by {', '.join(words)}.{weak}"
+    )
 
 
 def _searched(source: Results, scenario: str) -> str | None:

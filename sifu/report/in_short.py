@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from sifu.report.deletion_test import verdicts
+from sifu.report.deletion_test import CANNOT_TELL, ENOUGH_POWER, powers, verdicts
+from sifu.report.floor import AGAIN
 from sifu.report.results import Results
 from sifu.report.statistics import REFERENCE, to_target
 
@@ -64,6 +65,8 @@ class Methods:
         others = [f"{label} {gap:+.2f}" for label, gap in gaps.items() if abs(gap) > _CLOSE]
         words = [f"as by scratch: {'; '.join(close) or 'no method'}."]
         words += [f"Off scratch's accuracy on forgotten clients: {'; '.join(others)}."] if others else []
+        floor = self.mean(AGAIN, "gap_to_scratch", "forgotten", request=self.last)
+        words += [f"Scratch, run again: {floor:.2f} (the floor)."] if floor is not None else []
         return f"Forgotten after {self.last} requests {' '.join(words)}"
 
     def kept(self) -> str | None:
@@ -90,22 +93,29 @@ class Methods:
         for name, label in self.labels.items():
             claimed, actual = (self.mean(name, f"{kind}_delta") for kind in ("claimed", "actual"))
             if claimed and actual is not None:
-                words.append(f"{label} {claimed:.2g} and {actual:.1g}")
+                words.append(f"{label} {claimed:.2g} and {actual:.1g}{self._kept_for_one(name)}")
         start = "Certificates, delta claimed, and actual for all forgotten clients together"
         return f"{start}: {'; '.join(words)}." if words else None
+
+    def _kept_for_one(self, variant: str) -> str:
+        """That a promise to single clients is kept, by an accountant."""
+        claimed, spent = (self.mean(variant, f"{kind}_epsilon") for kind in ("claimed", "spent"))
+        return " (kept for one client)" if claimed is not None and spent is not None and spent <= claimed else ""
 
 
 def _accused(source: Results) -> str | None:
     """The methods that clients with triggers accuse of not having deleted their data."""
     found = verdicts(source.verification)
     found = found[found["request"] == 1]
+    weak = any(together < ENOUGH_POWER for _, together in powers(found).values())
+    note = f" The test {CANNOT_TELL} where it accuses nobody: it seldom accuses the original model." if weak else ""
     words = []
     for variant, label in source.plan.labels.items():
         own = found[found["variant"] == variant]
         if len(own):
             words.append(f"{label} {own['together'].sum()} of {len(own)}")
     return (
-        f"Seeds in which clients find by their trigger that they were not deleted: {'; '.join(words)}."
+        f"Seeds in which clients find by their trigger that they were not deleted: {'; '.join(words)}.{note}"
         if words
         else None
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from sifu.report.floor import AGAIN
 from sifu.report.statistics import REFERENCE
 
 _SEED = ["scenario", "variant", "seed"]
@@ -15,7 +16,8 @@ def request_totals(cells: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
     `seeds`: how many were run; `recovered`: those that reached the target after every request; `refused`: whether the
     method refused the scenario; `compared`: recovered seeds in which scratch recovered, too. Over these: `cost`, the
     client steps of all requests over scratch's, seed by seed, then averaged; `gap`, the accuracy on all forgotten
-    clients minus scratch's, averaged over requests and seeds. `gap_of_all`: the same gap over all seeds.
+    clients minus scratch's, averaged over requests and seeds. `gap_of_all`: the same gap over all seeds. `floor`: the
+    mean absolute gap of scratch, run again, in the same scenario; nan where it was not.
     """
     seeds = _by_seed(cells[cells["stop"] == "target"]).merge(_accuracy(metrics), how="left", on=_SEED)
     scratch = seeds.loc[seeds["variant"] == REFERENCE, ["scenario", "seed", "steps", "recovered", "accuracy"]]
@@ -24,7 +26,7 @@ def request_totals(cells: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
     gap = seeds["accuracy"] - seeds["accuracy_scratch"]
     cost = seeds["steps"] / seeds["steps_scratch"]
     found = seeds.assign(compared=both, cost=cost.where(both), gap=gap.where(both), gap_of_all=gap)
-    return found.groupby(["scenario", "variant"], as_index=False).agg(
+    totals = found.groupby(["scenario", "variant"], as_index=False).agg(
         seeds=("seed", "size"),
         recovered=("recovered", "sum"),
         refused=("refused", "all"),
@@ -33,6 +35,9 @@ def request_totals(cells: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
         gap=("gap", "mean"),
         gap_of_all=("gap_of_all", "mean"),
     )
+    again = found[found["variant"] == AGAIN]
+    floor = again["gap"].abs().groupby(again["scenario"]).mean()
+    return totals.assign(floor=totals["scenario"].map(floor).astype(float))
 
 
 def _by_seed(cells: pd.DataFrame) -> pd.DataFrame:

@@ -21,28 +21,28 @@ from sifu.store.report_schemas import BOUNDS, CERTIFICATES, FRONTIER, STATISTICS
 
 CAPTIONS = {
     "headline": "After each request, recovered to the target accuracy: mean over seeds and its 95% bootstrap interval; "
-    "of numbers compared with scratch's, for up to 10 seeds, also Student's after `t`. `cost / scratch`: client steps, calibration included, over "
-    "scratch's; `speed-up`: scratch's over these, seed by seed. `forget gap`: absolute difference to scratch's "
-    "accuracy on the clients of this request; `floor`: the same of scratch, run again with other cohorts and batches, "
-    "and whether the gap's intervals lie within it. Where a seed did not meet the target, rounds are a lower bound "
-    "(>=: those it was stopped at count), and no ratio of costs is shown; nor where scratch did not. "
-    "`claimed delta` is what the method promises at its own epsilon; `actual delta` counts all clients of this "
-    "request together, with the weights that the aggregation used, and the noise exactly; it holds if the contraction "
-    "B does (table `bounds`). `spent epsilon`: what noise in every round spends for one client by this request, by a "
-    "privacy accountant at the claimed delta (what is claimed: table `certificates`).",
+    "of numbers compared with scratch's, for up to 10 seeds, also Student's after `t`. `cost / scratch`: client steps, "
+    "calibration included, over scratch's; `speed-up`: scratch's over these, seed by seed. `forget gap`: absolute "
+    "difference to scratch's accuracy on the clients of this request; `floor`: the same of scratch, run again with "
+    "other cohorts and batches, and whether the gap's intervals lie within it. Where a seed did not meet the target, "
+    "rounds are a lower bound (>=: those it was stopped at count), and no ratio of costs is shown; nor where scratch "
+    "did not. `claimed delta` is what the method promises at its own epsilon; `actual delta` counts all clients of "
+    "this request together, with the weights that the aggregation used, and the noise exactly; it holds if the "
+    "contraction B does (table `bounds`). `spent epsilon`: what noise in every round spends for one client by this "
+    "request, by a privacy accountant at the claimed delta (what is claimed: table `certificates`).",
     "budgets": "Absolute gaps of accuracy to scratch (run to its own target) when recovery may take a share of the "
     "training's client steps: mean over seeds and its 95% bootstrap interval; for up to 10 seeds also Student's after "
     "`t`. `floor`: the gap of scratch, run again to its target with other cohorts and batches, and whether a gap's "
     "intervals lie within it.",
     "certificates": "What is promised and what holds, after each request to the target: medians over seeds, with the "
     "worst seed. A row a count: the promise itself (`claimed`, as the largest ratio that keeps it), the worst client "
-    "of the request alone, all clients of the request together, everyone who left so far, and as measured by a training "
-    "without the request's clients (alpha). `ratio`: sensitivity over noise, from which epsilon and delta follow "
-    "exactly. Counts hold if the contraction B does, the measured one without that, for noise in every round without "
-    "any assumption on the loss, conditional on who was sampled. `promise kept`: in how many seeds the count is within "
-    "the promise, with the exact 95% interval; `(what is claimed)` marks the count that the promise is about. `spent "
-    "epsilon`: by a privacy accountant over all rounds, with the sampling that was used, at the claimed delta; it "
-    "decides whether a promise to one client is kept.",
+    "of the request alone, all clients of the request together, everyone who left so far, and as measured by a "
+    "training without the request's clients (alpha). `ratio`: sensitivity over noise, from which epsilon and delta "
+    "follow exactly. Counts hold if the contraction B does, the measured one without that, for noise in every round "
+    "without any assumption on the loss, conditional on who was sampled. `promise kept`: in how many seeds the count "
+    "is within the promise, with the exact 95% interval; `(what is claimed)` marks the count that the promise is "
+    "about. `spent epsilon`: by a privacy accountant over all rounds, with the sampling that was used, at the claimed "
+    "delta; it decides whether a promise to one client is kept.",
     "frontier": "Certificates that survive, cheapest first. `holds for`: all clients of a request together, or each "
     "client alone, in every seed and request, by the exact noise formula, with the seats of forgotten clients taken by "
     "the next in line; where a distance was measured, it is hidden, too. `cost / scratch`: client steps of all "
@@ -64,9 +64,9 @@ CAPTIONS = {
     "scratch in the same seed, as clients differ in how often they get their label by chance. `clients that accuse`: "
     "each alone. Scratch is compared with its model of another request: its row says how often an honest server is "
     "accused in fact. `together`: all of them with one count, in how many seeds, with the exact 95% interval. `power`: "
-    "how often they accuse the original model, which forgot nobody. A method that is not accused by a test with a power "
-    "below 50% is not unnoticed: the test cannot tell. `type II`: the chance that a server whose model answers at the "
-    "rate seen is believed. Means over seeds, after each request to the target.",
+    "how often they accuse the original model, which forgot nobody. A method that is not accused by a test with a "
+    "power below 50% is not unnoticed: the test cannot tell. `type II`: the chance that a server whose model answers "
+    "at the rate seen is believed. Means over seeds, after each request to the target.",
     "settings": "The settings of every scenario that matter most, from the config (as in the paper's Table 2).",
     "bounds": "Is Psi a bound? The share of measured points (round, client, seed) where alpha(n, c) <= Psi(n, c) with "
     "the scenario's B, in how many seeds it does so at every point (with the exact 95% interval: points of a seed are "

@@ -88,6 +88,8 @@ def _checks(tables: StoredTables, scenario: str, *variants: str) -> pd.DataFrame
 def _accused(tables: StoredTables, variant: str, scenario: str) -> pd.Series:
     """1 where all forgotten clients together accuse a model after the last request, else 0, by seed."""
     rows = _checks(tables, scenario, variant, REFERENCE)
+    if rows.empty:
+        return pd.Series(dtype=float)
     found = verdicts(rows)
     last = found[(found["variant"] == variant) & (found["request"] == rows["request"].max())]
     return last.set_index("seed")["together"].astype(float)

@@ -55,7 +55,7 @@ class Claim:
 
     def p_values(self, lines: list[Line]) -> PValues:
         """The p-values of the claim as a whole."""
-        return (self.test or tested_on_every_dataset)(lines)
+        return (self.test or p_on_every_dataset)(lines)
 
 
 def on_first_request(measure: Measure) -> Measure:
@@ -164,7 +164,7 @@ def on_every_dataset(lines: list[Line]) -> Verdict:
     return Verdict.HOLDS if verdicts == {Verdict.HOLDS} else Verdict.IN_PART
 
 
-def tested_on_every_dataset(lines: list[Line]) -> PValues:
+def p_on_every_dataset(lines: list[Line]) -> PValues:
     """All datasets that could be judged have to show it, so the largest p counts; none where one has no p."""
     counted = [line for line in lines if line.counts and _usable(line)]
     return PValues(_largest([line.p.holds for line in counted]), _largest([line.p.fails for line in counted]))
@@ -195,7 +195,7 @@ def on_average(rule: Rule) -> Combine:
     return judge_lines
 
 
-def tested_on_average(rule: Rule) -> Callable[[list[Line]], PValues]:
+def p_on_average(rule: Rule) -> Callable[[list[Line]], PValues]:
     """The p-values of the average over datasets."""
 
     def test(lines: list[Line]) -> PValues:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 
 from sifu.replication.claims.claim import (
@@ -20,6 +22,7 @@ from sifu.replication.claims.commands import rerun_cell
 from sifu.replication.claims.measured import Measured, above, at_most
 from sifu.replication.claims.stored_tables import REFERENCE, StoredTables
 from sifu.replication.claims.verdict import Rule, Verdict
+from sifu.report.floor import AGAIN, floor_text, within
 
 BEYOND = 0.1  # accuracy above scratch's: up to here slightly, from here on poorly forgotten
 OVERLAPS = "fashionmnist"  # the one dataset where the paper sees no difference
@@ -49,6 +52,22 @@ def beyond_scratch(tables: StoredTables, scenario: str, variant: str, subset: st
     return difference[difference.index.isin(tables.finished(scenario, variant, REFERENCE))]
 
 
+def with_floor(tables: StoredTables, line: Line, mark: str = "", subset: str = "forgotten") -> Line:
+    """A line of accuracy minus scratch's, with its floor: the mean absolute gap of scratch, run again."""
+    again = beyond_scratch(tables, f"{line.scenario}{mark}", AGAIN, subset).abs()
+    return noted(line, float(again.mean()) if len(again) else None)
+
+
+def noted(line: Line, floor: float | None) -> Line:
+    """The line with its floor, and whether its intervals lie within it."""
+    value = line.value
+    if value is None:
+        return line
+    ends = [end for of in (value, value.student) if of is not None for end in (of.low, of.high)]
+    inside = floor is not None and within(floor, *ends)
+    return replace(line, note=", ".join(part for part in (line.note, floor_text(floor, inside=inside)) if part))
+
+
 def poor(value: Measured) -> Verdict:
     if value.low > BEYOND:
         return Verdict.HOLDS
@@ -72,14 +91,16 @@ def _unfinished(tables: StoredTables, variant: str, what: str) -> list[Line]:
         own, scratch = (tables.values(scenario, name, "accuracy", "forgotten") for name in (variant, REFERENCE))
         return (own - scratch).dropna()
 
-    return shown(f"{what}, also of models short of the target", values, "number")
+    lines = shown(f"{what}, also of models short of the target", values, "number")
+    return [with_floor(tables, line) for line in lines]
 
 
 def _lines(tables: StoredTables, variant: str, what: str, rule: Rule) -> list[Line]:
     def values(scenario: str) -> pd.Series:
         return beyond_scratch(tables, scenario, variant)
 
-    return each_dataset(what, values, rule, "number", lambda name: tables.ran(name, variant))
+    lines = each_dataset(what, values, rule, "number", lambda name: tables.ran(name, variant))
+    return [with_floor(tables, line) for line in lines]
 
 
 def slightly(value: Measured) -> Verdict:
@@ -109,7 +130,7 @@ def slightly_above(tables: StoredTables) -> list[Line]:
         "number",
     )
     judged = [with_verdict(line, OVERLAPPING) if line.scenario == OVERLAPS else line for line in lines]
-    return [*judged, *unjudged(described), *test]
+    return [*judged, *unjudged(described), *(with_floor(tables, line, subset="test") for line in test)]
 
 
 FINE_TUNING_FORGETS_POORLY = Claim(

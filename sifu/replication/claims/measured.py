@@ -11,6 +11,8 @@ import pandas as pd
 from sifu.core.intervals import clopper_pearson, student, student_tail
 from sifu.report.statistics import WITH_STUDENT, bootstrap_intervals, standard_error
 
+_ROUNDING = 1e-12  # of sums of equal numbers
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -60,9 +62,11 @@ class Side(NamedTuple):
         if value.error is None:
             return None
         distance = (value.mean - self.threshold) if self.above else (self.threshold - value.mean)
-        if value.error == 0 and distance == 0:
-            return float(self.above)  # exactly at the threshold: not above it
-        return student_tail(distance, value.error, value.seeds)
+        if value.error > _ROUNDING:
+            return student_tail(distance, value.error, value.seeds)
+        if abs(distance) <= _ROUNDING:
+            return float(self.above)  # all seeds at the threshold: not above it
+        return student_tail(distance, 0.0, value.seeds)
 
 
 def above(threshold: float) -> Side:

@@ -16,9 +16,9 @@ from sifu.replication.claims.claim import (
     each_dataset,
     on_average,
     on_every_dataset,
+    p_on_average,
     shown,
     something_missing,
-    tested_on_average,
     unjudged,
 )
 from sifu.replication.claims.commands import rerun_cell
@@ -205,7 +205,7 @@ SIFU_SAVES = Claim(
     FEWER_RULE,
     on_average(SAVES_AS_CLAIMED),
     rerun_cell("mnist", "sifu_released"),
-    tested_on_average(SAVES_AS_CLAIMED),
+    p_on_average(SAVES_AS_CLAIMED),
 )
 FED_ERASER_TAKES_MORE = Claim(
     "FedEraser takes 12% more rounds than scratch",
@@ -217,7 +217,7 @@ FED_ERASER_TAKES_MORE = Claim(
     MORE_RULE,
     on_average(TAKES_AS_CLAIMED),
     rerun_cell("mnist", "fed_eraser_released"),
-    tested_on_average(TAKES_AS_CLAIMED),
+    p_on_average(TAKES_AS_CLAIMED),
 )
 DESCRIBED_SIFU_SAVES = Claim(
     "SIFU, as the text describes it, takes as few rounds",
@@ -228,7 +228,7 @@ DESCRIBED_SIFU_SAVES = Claim(
     _FEWER,
     on_average(SAVES_AS_CLAIMED),
     rerun_cell("mnist", "sifu"),
-    tested_on_average(SAVES_AS_CLAIMED),
+    p_on_average(SAVES_AS_CLAIMED),
 )
 DESCRIBED_SAVES_AS_RELEASED = Claim(
     "SIFU, as the text describes it, saves what its released code saves",
@@ -249,7 +249,7 @@ STRICT_SIFU_SAVES = Claim(
     SURVIVES_RULE,
     survives,
     rerun_cell("mnist", "sifu_strict"),
-    tested_on_average(ABOVE_ZERO),
+    p_on_average(ABOVE_ZERO),
 )
 CORRECTED_FED_ERASER_TAKES_MORE = Claim(
     "FedEraser, corrected, still costs more than scratch",
@@ -260,5 +260,5 @@ CORRECTED_FED_ERASER_TAKES_MORE = Claim(
     STILL_MORE_RULE,
     on_average(ABOVE_ZERO),
     rerun_cell("mnist", "fed_eraser_searched"),
-    tested_on_average(ABOVE_ZERO),
+    p_on_average(ABOVE_ZERO),
 )

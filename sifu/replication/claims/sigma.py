@@ -12,6 +12,7 @@ from sifu.replication.claims.claim import (
     with_verdict,
 )
 from sifu.replication.claims.commands import rerun_stage
+from sifu.replication.claims.forgetting import with_floor
 from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.stored_tables import DATASETS, REFERENCE, SHOWN_ONLY, StoredTables, total_rounds
 from sifu.replication.claims.verdict import Rule, Verdict
@@ -51,12 +52,7 @@ def _lines(tables: StoredTables, scenario: str) -> list[Line]:
         return [Line(scenario, "speed-up at the best sigma", None, nothing, "times", seeds)]
     sigma = max(usable, key=lambda value: float(usable[value].mean()))
     value, note = Measured.of(usable[sigma]), f"sigma = {sigma:g}"
-    forgot = Line(
-        scenario,
-        "accuracy on forgotten clients minus scratch's, at the best sigma",
-        Measured.of(_beyond_scratch(tables, scenario, swept[sigma])),
-        unit="number",
-    )
+    forgot = with_floor(tables, _forgot(tables, scenario, swept[sigma]))
     first = Line(scenario, "speed-up at the best sigma", value, None, "times", seeds, note)
     return [with_verdict(first, BETWEEN) if scenario in DATASETS else first, forgot]
 
@@ -66,6 +62,11 @@ def _speed_up(tables: StoredTables, scenario: str, rows: pd.DataFrame) -> pd.Ser
     if not (rows["status"] == "done").all():
         return pd.Series(dtype=float)
     return (tables.totals(scenario, REFERENCE) / total_rounds(rows)).dropna()
+
+
+def _forgot(tables: StoredTables, scenario: str, rows: pd.DataFrame) -> Line:
+    what = "accuracy on forgotten clients minus scratch's, at the best sigma"
+    return Line(scenario, what, Measured.of(_beyond_scratch(tables, scenario, rows)), unit="number")
 
 
 def _beyond_scratch(tables: StoredTables, scenario: str, rows: pd.DataFrame) -> pd.Series:

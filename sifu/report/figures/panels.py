@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sifu.report.figures.board import Board
 from sifu.report.figures.style import legend, lines, whole_range
+from sifu.report.floor import floors
 from sifu.report.results import Results
 
+_FLOOR = "band: gap of scratch, run again"
 Row = tuple[str, str, str]  # quantity, subset, title of the axis
 
 
@@ -23,6 +26,7 @@ def panels(source: Results, rows: tuple[Row, ...], part: pd.DataFrame, x: str, x
             axis, own = board.at(i, name), chosen[chosen["scenario"] == name]
             lost = _lost(part[part["scenario"] == name], own, x) if quantity == "rounds" else None
             lines(axis, source, own, x, lost)
+            _shade(axis, source, name, quantity, subset)
             places = set(own[x]) | set(lost[x] if lost is not None else ())
             if places:
                 axis.set_xticks(sorted(places))
@@ -31,6 +35,15 @@ def panels(source: Results, rows: tuple[Row, ...], part: pd.DataFrame, x: str, x
             board.dress(source, i, name, x=x_title, y=title)
     legend(board.figure)
     return board.figure
+
+
+def _shade(axis: Axes, source: Results, scenario: str, quantity: str, subset: str) -> None:
+    """A band up to the floor of a gap, where scratch was run again; of the first request."""
+    known = floors(source.statistics)
+    known = known[(known["scenario"] == scenario) & (known["quantity"] == quantity) & (known["subset"] == subset)]
+    known = known[known["request"] == 1]
+    if len(known):
+        axis.axhspan(0.0, known["floor"].iloc[0], color="#b0bec5", alpha=0.4, linewidth=0, label=_FLOOR)
 
 
 def _lost(part: pd.DataFrame, own: pd.DataFrame, x: str) -> pd.DataFrame:

@@ -73,6 +73,7 @@ KEPT = (
     "report/tables/headline.md",
     "report/tables/statistics.parquet",
     "report/tables/bounds.parquet",
+    "report/tables/certificates.parquet",
     "train/mnist/s000-009/cells.parquet",
     "train/mnist/dp_released/s000-009/cells.parquet",
     "train/mnist/s000-009/time.json",

@@ -7,9 +7,10 @@ import pytest
 
 from sifu.report.bounds import bounds_by_seed, psi_limits
 from sifu.report.statistics import long_form, over_seeds
-from sifu.report.tables import headline, latex, markdown, scenario_searches, searches
+from sifu.report.tables import budgets, headline, latex, markdown, scenario_searches, searches
 from sifu.store.schemas import CELLS, METRICS
 
+CELL = {"scenario": "s", "stop": "target", "request": 1}
 LABELS = {"scratch": "Scratch", "fast": "Fast", "lucky": "Lucky", "original": "Original"}
 STEPS = {"scratch": (100, 200), "fast": (50, 50), "lucky": (0, 40), "original": (0, 0)}
 ACCURACY = {"scratch": (0.0, 0.1), "fast": (0.2, 0.0), "lucky": (0.0, 0.1), "original": (1.0, 1.0)}
@@ -34,12 +35,12 @@ def table(**status: tuple[str, str]) -> pd.DataFrame:
 def test_a_speed_up_is_paired_and_never_infinite() -> None:
     """100 / 50 and 200 / 50: 2 and 4, 3 in the mean; the interval of two values are these. 0 steps are no ratio."""
     assert table()["speed-up"].to_dict() == {
-        "Scratch": "1.00 [1.00, 1.00]",
-        "Fast": "3.00 [2.00, 4.00]",
+        "Scratch": "1.00 [1.00, 1.00; t 1.00, 1.00]",
+        "Fast": "3.00 [2.00, 4.00; t -9.71, 15.71]",  # 3 -+ 12.706 * 1
         "Lucky": "no cost in 1 of 2",
         "Original": "no cost",
     }
-    assert table().loc["Fast", "cost / scratch"] == "0.375 [0.250, 0.500]"
+    assert table().loc["Fast", "cost / scratch"] == "0.375 [0.250, 0.500; t -1.213, 1.963]"
 
 
 COSTS = ["target met", "rounds", "cost / scratch", "speed-up"]
@@ -85,15 +86,15 @@ def test_a_trial_that_was_stopped_does_not_look_cheap() -> None:
 
 def test_a_gap_is_that_of_the_seed() -> None:
     """|0.2 - 0| and |0 - 0.1|: 0.15 in the mean, though the means of the accuracies differ by 0.05."""
-    assert table().loc["Fast", "forget gap"] == "0.150 [0.100, 0.200]"
+    assert table().loc["Fast", "forget gap"] == "0.150 [0.100, 0.200; t -0.485, 0.785]"
     assert table().loc["Fast", "forget accuracy"] == "0.100 [0.000, 0.200]"
 
 
 def test_in_every_format() -> None:
     rows = table().reset_index()
-    assert "| Fast | s | 1 | 2 of 2 | 50 [50, 50] | 0.375 [0.250, 0.500] | 3.00 [2.00, 4.00] |" in markdown(rows, "")
+    assert "| Fast | s | 1 | 2 of 2 | 50 [50, 50] | 0.375 [0.250, 0.500; t -1.213, 1.963] |" in markdown(rows, "")
     assert r"no cost in 1 of 2 &" in latex(rows, "")
-    assert '"3.00 [2.00, 4.00]"' in rows.to_csv(index=False)
+    assert '"3.00 [2.00, 4.00; t -9.71, 15.71]"' in rows.to_csv(index=False)
 
 
 def test_what_is_spent_is_said_for_each_scenario_and_request() -> None:
@@ -168,3 +169,45 @@ def test_noise_hides_less_than_the_classical_formula_says() -> None:
     assert set(found) == {("s", "published"), ("s", "strict")}
     assert found["s", "published"] == (0.161, pytest.approx(0.05 * 2.856, rel=1e-3))
     assert found["s", "strict"] == (0.143, pytest.approx(0.05 * 2.856, rel=1e-3))
+
+
+def test_statistics_say_which_interval_they_have() -> None:
+    """0 of 3 seeds are done: up to 1 - 0.025^(1/3) = 71%. Rounds have both intervals, of one seed the range alone."""
+    cells = [
+        CELL | {"variant": name, "seed": seed, "status": "not_reached", "rounds": seed, "client_steps": 1}
+        for name, count in (("three", 3), ("one", 1))
+        for seed in range(count)
+    ]
+    frame = pd.DataFrame(cells, columns=[column.name for column in CELLS.columns])
+    numbers = over_seeds(long_form(frame, pd.DataFrame(columns=[column.name for column in METRICS.columns])))
+    found = numbers.set_index(["variant", "quantity"])
+    done, rounds, one = (found.loc[key] for key in (("three", "done"), ("three", "rounds"), ("one", "rounds")))
+    assert (done["interval"], done["low"], done["high"]) == (
+        "clopper_pearson",
+        0.0,
+        pytest.approx(1 - 0.025 ** (1 / 3)),
+    )
+    assert (rounds["interval"], rounds["t_high"]) == ("bootstrap", pytest.approx(1 + 4.3027 / 3**0.5, rel=1e-4))
+    assert (one["interval"], one["low"]) == ("range", 0.0)
+    assert pd.isna(done["t_low"])
+    assert pd.isna(one["t_low"])
+
+
+def test_a_gap_stands_next_to_its_floor() -> None:
+    """Scratch again is 0.02 and 0.04 off: a floor of 0.03. Gaps of 0.01 lie within it, 0.5 do not; t has no floor."""
+    gaps = {("s", "scratch_again"): (0.02, 0.04), ("s", "near"): (0.01, 0.01), ("s", "far"): (0.5, 0.5)}
+    gaps |= {("t", "near"): (0.01, 0.01)}
+    rows = [
+        CELL
+        | {"scenario": scenario, "variant": variant, "seed": seed, "metric": "gap_to_scratch", "subset": "forget"}
+        | {"value": value}
+        for (scenario, variant), values in gaps.items()
+        for seed, value in enumerate(values)
+    ]
+    metrics = pd.concat([pd.DataFrame(rows), pd.DataFrame(rows).assign(stop="budget_25")])
+    numbers = over_seeds(long_form(pd.DataFrame(columns=[column.name for column in CELLS.columns]), metrics))
+    labels = {"near": "Near", "far": "Far"}
+    found = headline(numbers, labels).set_index(["scenario", "method"])["floor"]
+    assert found.to_dict() == {("s", "Near"): "0.030, within", ("s", "Far"): "0.030", ("t", "Near"): "-"}
+    limited = budgets(numbers, labels).set_index(["scenario", "method"])["floor on forget"]
+    assert limited.to_dict() == found.to_dict(), "the floor is that of scratch at its own target"

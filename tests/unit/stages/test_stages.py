@@ -39,7 +39,7 @@ from sifu.stages.train import run_train
 from sifu.stages.unlearn import run_unlearn
 from sifu.stages.verify import run_verify
 from sifu.store.parquet import read_stamp, read_table
-from sifu.store.report_schemas import STATISTICS
+from sifu.store.report_schemas import CERTIFICATES, STATISTICS
 from sifu.store.schemas import ALPHA, CELLS, CURVES, METRICS
 from sifu.store.tensors import read_weights
 from sifu.unlearning.lineage import Lineage
@@ -216,7 +216,8 @@ def test_the_report_shows_every_method_and_says_what_is_missing(results: Ran) ->
     assert "| smoke | Dummy | 1 |" in headline
     assert "| smoke | Refusing | 1 | refused | - | - | - | - | - | - | - | - |" in headline
     assert "| smoke | its own | published |" in (report / "tables" / "bounds.md").read_text()
-    assert "| smoke | SIFU | 1 | 10 | 0.01 | 1 | 0.05 |" in (report / "tables" / "certificates.md").read_text()
+    assert "| smoke | SIFU | 1 | 10 | 0.01 | claimed | 2.86 |" in (report / "tables" / "certificates.md").read_text()
+    assert set(read_table(report / "tables" / "certificates.parquet", CERTIFICATES)["variant"]) <= set(LABELS)
     assert "| `fed_eraser` |" in (report / "tables" / "methods.md").read_text()
     assert "fed\\_eraser & " in (report / "tables" / "methods.tex").read_text()
     assert "`fed_eraser`" in pd.read_csv(report / "tables" / "methods.csv")["method"].tolist()

@@ -1,0 +1,98 @@
+"""What promises are worth, from cells whose numbers are on paper."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from sifu.report.certificates import certificates, for_people
+from sifu.report.privacy_points import POINTS, claimed_ratio, psi_over_sigma
+from sifu.store.parquet import read_table, write_table
+from sifu.store.provenance import provenance
+from sifu.store.report_schemas import CERTIFICATES
+from sifu.store.schemas import CELLS
+
+NEW = ("single_psi", "everyone_psi", "alpha")
+
+
+def cells(**columns: Any) -> pd.DataFrame:
+    """Two seeds of one request; sigma 1, epsilon 10, delta 0.01, a promise to each client alone."""
+    names = dict.fromkeys([*(column.name for column in CELLS.columns), *NEW])
+    rows = pd.DataFrame([{"seed": seed} for seed in range(2)], columns=list(names))
+    plain = {"scenario": "s", "variant": "v", "stop": "target", "request": 1, "status": "done", "covers": 1, "group": 3}
+    return rows.assign(**plain, claimed_epsilon=10.0, claimed_delta=0.01, sigma=1.0).assign(**columns)
+
+
+def test_a_ratio_at_readable_points() -> None:
+    """Ratio 1: delta at epsilon 1 is Phi(-0.5) - e Phi(-1.5) = 0.1269; a claim of (10, 0.01) has 2.856."""
+    found = {text: float(point.of(pd.Series([1.0]).to_numpy())[0]) for text, point in POINTS.items()}
+    assert found["delta at epsilon = 1"] == pytest.approx(0.12694, rel=1e-3)
+    assert found["epsilon at delta = 1e-2"] < found["epsilon at delta = 1e-5"]
+    assert POINTS["epsilon at delta = 1e-5"].of(pd.Series([0.0, math.inf, math.nan]).to_numpy())[:2].tolist() == [
+        0.0,
+        math.inf,
+    ]
+    assert claimed_ratio(10.0, 0.01) == pytest.approx(2.856, rel=1e-3)
+    assert claimed_ratio(0.0, 0.0) == 0
+
+
+def test_no_noise_hides_nothing_and_nothing_needs_no_noise() -> None:
+    ratio = psi_over_sigma(pd.Series([2.0, 0.0, 1.0, None]), pd.Series([4.0, 0.0, 0.0, 1.0]))
+    assert ratio[:3].tolist() == [0.5, 0.0, math.inf]
+    assert math.isnan(ratio[3])
+
+
+def test_each_count_has_its_own_row_and_the_promise_is_about_one() -> None:
+    """One client 2 and 2.5 of 2.856: kept twice. The request 2.8 and 5: once. Everyone is unknown, alpha is 1 and 1."""
+    table = certificates(cells(single_psi=[2.0, 2.5], strict_psi=[2.8, 5.0], alpha=1.0))
+    found = table.set_index("count")
+    assert list(found.index) == ["claimed", "one client", "request", "measured"]
+    assert found["own"].to_dict() == {"claimed": False, "one client": True, "request": False, "measured": False}
+    assert found["kept"].tolist()[1:] == [1.0, 0.5, 1.0]
+    assert found.loc["request", ["median_ratio", "worst_ratio"]].tolist() == [3.9, 5.0]
+    assert found.loc["request", "kept_low"] == pytest.approx(1 - 0.975**0.5), "1 of 2"
+    assert found.loc["claimed", "median_delta_10"] == pytest.approx(0.01, rel=1e-6)
+    words = for_people(table, {"v": "V"}).set_index("count")
+    assert words.loc["request", "promise kept"] == "1 of 2 [1%, 99%]"
+    assert words.loc["request", "ratio"] == "3.9 (worst 5)"
+    assert words.loc["claimed", "promise kept"] == "-"
+    assert "one client (what is claimed)" in words.index
+
+
+def test_an_accountant_decides_on_one_client() -> None:
+    """9.1 of 10 is spent: kept for one client, though the ratio of the request is far beyond the promise."""
+    table = certificates(cells(spent_epsilon=9.1, strict_psi=50.0)).set_index("count")
+    assert table["kept"].to_dict() == {
+        "claimed": pytest.approx(math.nan, nan_ok=True),
+        "one client": 1.0,
+        "request": 0.0,
+    }
+    assert table.loc["one client", "spent_epsilon"] == 9.1
+    over = certificates(cells(spent_epsilon=[9.1, 12.0])).set_index("count")
+    assert over.loc["one client", ["kept", "spent_epsilon", "seeds"]].tolist() == [0.5, 12.0, 2]
+    assert for_people(over.reset_index(), {"v": "V"})["ratio"].tolist() == ["2.86", "-"]
+
+
+@pytest.mark.parametrize(
+    ("covers", "group", "request_", "wanted"),
+    [(1, 3, 1, "one client"), (3, 3, 1, "request"), (3, 6, 2, "request"), (6, 6, 2, "everyone")],
+)
+def test_which_count_a_promise_is_about(covers: int, group: int, request_: int, wanted: str) -> None:
+    psi = dict.fromkeys(("single_psi", "strict_psi", "everyone_psi"), 1.0)
+    table = certificates(cells(covers=covers, group=group, request=request_, **psi))
+    assert table.loc[table["own"], "count"].tolist() == [wanted]
+
+
+def test_older_cells_and_methods_without_a_promise(tmp_path: Any) -> None:
+    """Without the new columns only the request is counted; what promises nothing, or diverged, has no row."""
+    rows = cells(strict_psi=1.0).drop(columns=list(NEW))
+    assert certificates(rows)["count"].tolist() == ["claimed", "request"]
+    assert not len(certificates(rows.assign(claimed_epsilon=None)))
+    assert not len(certificates(rows.assign(status="diverged")))
+    for part in (rows, rows.assign(status="diverged")):
+        path = tmp_path / "certificates.parquet"
+        write_table(path, CERTIFICATES, certificates(part), provenance("test", {}, "0", "cpu"))
+        assert len(read_table(path, CERTIFICATES)) == len(certificates(part))
