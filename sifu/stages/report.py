@@ -9,6 +9,7 @@ import pandas as pd
 from sifu.plan.code_hash import code_hash
 from sifu.plan.report_plan import ReportPlan
 from sifu.report import bounds, tables
+from sifu.report.audits import CAPTION, audit_table
 from sifu.report.deletion_test import verification
 from sifu.report.methods import methods_csv, methods_latex, methods_page
 from sifu.report.missing import missing_names, missing_words
@@ -19,6 +20,7 @@ from sifu.store.provenance import provenance
 from sifu.store.report_schemas import BOUNDS, STATISTICS
 
 CAPTIONS = {
+    "audit": CAPTION,
     "headline": "After each request, recovered to the target accuracy: mean over seeds and its 95% bootstrap interval "
     "(with few seeds such intervals are too narrow). `cost / scratch`: client steps, calibration included, over "
     "scratch's; `speed-up`: scratch's over these, seed by seed. `forget gap`: absolute difference to scratch's "
@@ -75,6 +77,7 @@ def run_report(plan: ReportPlan, folder: Path) -> None:
         "scenario_search": tables.scenario_searches(source.scenario_trials),
         "verification": verification(source.verification, labels),
         "bounds": bounds.bounds_that_hold(source.alpha, plan.changes),
+        "audit": audit_table(source.audit, labels),
         "settings": tables.hyper_parameters(plan.titles, plan.settings),
     }
     for name, table in shown.items():
