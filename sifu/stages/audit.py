@@ -23,6 +23,7 @@ from sifu.core.keys import Keys
 from sifu.errors import ConfigError
 from sifu.federation.progress import show_progress
 from sifu.federation.shared_data import SharedEngine
+from sifu.federation.training import Progress
 from sifu.stages.audit_counts import Count, StoredCounts
 from sifu.stages.block import Block
 from sifu.stages.call import StageCall, refuse_below_one
@@ -138,6 +139,14 @@ class Claim(NamedTuple):
     delta: float
 
 
+class Models(NamedTuple):
+    """Models of both worlds for a row, and the seconds that they took."""
+
+    claim: Claim
+    sample: Sample
+    seconds: float
+
+
 @dataclass
 class AuditedGroup:
     """Variants that are asked after the same trainings."""
@@ -209,28 +218,35 @@ class AuditedGroup:
         numbers = [(key, a.statistic, float(a.vector.double().sum()), a.threshold) for key, a in attacks.items()]
         return f"{settings} {numbers}"
 
-    def _worlds(self, purpose: str, numbers: range, wanted: set[Key] | None) -> dict[Key, tuple[Claim, Sample, float]]:
-        """Models of both worlds for each row that is `wanted` (None: all), and the seconds that they took."""
+    def _worlds(self, purpose: str, numbers: range, wanted: set[Key] | None) -> dict[Key, Models]:
+        """Models of both worlds for each row that is `wanted` (None: all)."""
         label = f"audit {self.block.name} {', '.join(self.names)}: {purpose} {numbers.start}-{numbers.stop - 1}"
         begin = time.monotonic()
         with show_progress(label, self.scenario.stop.max_rounds) as progress:
             lineage = self._trained(purpose, numbers, progress)
-            training, found = time.monotonic() - begin, {}
-            for name in self.names:
-                asker = Asker(self.plan.methods[name], self.scenario, self._keys(purpose, numbers), progress)
-                for target in self.plan.targets:
-                    after = [u for u in target.requests if wanted is None or Key(name, target.who, u) in wanted]
-                    if not after:
-                        continue
-                    begin = time.monotonic()
-                    for worlds in both_worlds(asker, lineage, target.forget, after, clear=purpose == "choose"):
-                        claim = self._claim(worlds.promise, worlds.num_forgotten)
-                        seconds, begin = time.monotonic() - begin, time.monotonic()
-                        found[Key(name, target.who, worlds.request)] = (claim, worlds.sample, seconds)
+        training, found = time.monotonic() - begin, dict[Key, Models]()
+        for name in self.names:
+            asker = Asker(self.plan.methods[name], self.scenario, self._keys(purpose, numbers))
+            for target in self.plan.targets:
+                keys = [Key(name, target.who, number) for number in target.requests]
+                after = [key.request for key in keys if wanted is None or key in wanted]
+                if after:
+                    found |= self._answered(asker, lineage, name, target, after, clear=purpose == "choose")
         share = training / max(1, len(found))
-        return {key: (claim, sample, seconds + share) for key, (claim, sample, seconds) in found.items()}
+        return {key: models._replace(seconds=models.seconds + share) for key, models in found.items()}
 
-    def _trained(self, purpose: str, numbers: range, progress: Any) -> Lineage:
+    def _answered(
+        self, asker: Asker, lineage: Lineage, name: str, target: Target, after: list[int], *, clear: bool
+    ) -> dict[Key, Models]:
+        """The models of one variant after the requests `after`."""
+        found, begin = {}, time.monotonic()
+        for worlds in both_worlds(asker, lineage, target.forget, after, clear=clear):
+            claim, seconds = self._claim(worlds.promise, worlds.num_forgotten), time.monotonic() - begin
+            found[Key(name, target.who, worlds.request)] = Models(claim, worlds.sample, seconds)
+            begin = time.monotonic()
+        return found
+
+    def _trained(self, purpose: str, numbers: range, progress: Progress | None) -> Lineage:
         engine = self.engine.sized(len(numbers))
         return train_models(engine, self.scenario, self.start, self._keys(purpose, numbers), progress)
 

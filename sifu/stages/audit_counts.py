@@ -41,6 +41,11 @@ class StoredCounts:
         path = self.folder / f"{digest}.json"
         if path.exists():
             return {key: Count(*values) for key, values in json.loads(path.read_text()).items()}
+        return self._made(path, make)
+
+    @staticmethod
+    def _made(path: Path, make: Callable[[], dict[str, Count]]) -> dict[str, Count]:
+        """New counts, stored in `path`."""
         counts = make()
         write_text(path, json.dumps(counts))
         return counts
