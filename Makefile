@@ -5,11 +5,12 @@ BIN := $(VENV)/bin
 CORES ?= 4
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 CONFIG ?= config/config.yaml
+MODELS ?= 100
 
 # Start-up of every job is dominated by imports: let Python keep its compiled files.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run report search unlock test test-all test-cluster test-cluster-whole test-faults test-protections test-load lint format docs bench smoke mnist paper verify-paper clean help
+.PHONY: run report search unlock test test-all test-cluster test-cluster-whole test-faults test-protections test-load lint format docs bench smoke audit mnist paper verify-paper clean help
 
 ##@ Everyday
 
@@ -29,6 +30,9 @@ test: $(VENV)/.ok  ## set up, then run the tests, some minutes; test-all runs th
 
 help:  ## this list
 	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+audit: $(VENV)/.ok  ## do the certificates hold? counts trainings with and without clients, two minutes or so (MODELS=...)
+	$(BIN)/python -m sifu audit --variant sifu sifu_strict last dp_default_accounted --models $(MODELS)
 
 ##@ Configs and the replication
 
@@ -99,7 +103,7 @@ unlock: $(VENV)/.ok  ## after a run that was killed: remove Snakemake's lock (CO
 	$(BIN)/snakemake --unlock --cores 1 --configfile $(CONFIG)
 
 clean:  ## remove results and caches, keep the environment
-	rm -rf results/sweep results/request_sets results/partition results/train results/unlearn results/verify results/alpha results/alpha_sweep results/report results/smoke results/whole \
+	rm -rf results/sweep results/request_sets results/partition results/train results/unlearn results/verify results/alpha results/alpha_sweep results/audit results/report results/smoke results/whole \
 	  results/search results/scenario_search results/default_search results/null_space results/mnist .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/.ok: pyproject.toml constraints.txt

@@ -1,4 +1,4 @@
-"""The commands about certificates: what one is worth, and an attack on it."""
+"""The command that says what a certificate is worth."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from sifu.errors import ConfigError
 
 def add_certificates(commands: Commands) -> None:
     _add_certify(commands)
-    _add_audit(commands)
 
 
 def _add_certify(commands: Commands) -> None:
@@ -25,15 +24,6 @@ def _add_certify(commands: Commands) -> None:
     parser.add_argument("--client-lr", type=float, default=0.01, help="step size of the clients (default: %(default)s)")
 
 
-def _add_audit(commands: Commands) -> None:
-    text = "Attack a certificate with many noise draws: the epsilon that the draws themselves prove."
-    parser = commands.add(CERTIFICATES, "audit", text, _audit)
-    parser.add_argument("--epsilon", type=float, default=1.0, help="default: %(default)s")
-    parser.add_argument("--delta", type=float, default=0.01, help="default: %(default)s")
-    parser.add_argument("--noise", type=float, default=1.0, help="share of the noise that is really added (default: 1)")
-    parser.add_argument("--draws", type=int, default=100_000, help="default: %(default)s")
-
-
 def _certify(parsed: argparse.Namespace) -> None:
     from sifu.certificate.table import print_certificates, print_contraction
 
@@ -42,9 +32,3 @@ def _certify(parsed: argparse.Namespace) -> None:
     print_certificates(parsed.epsilon, parsed.delta, parsed.sigma, parsed.num_clients)
     if parsed.beta is not None:
         print_contraction(parsed.beta, parsed.mu, parsed.client_lr)
-
-
-def _audit(parsed: argparse.Namespace) -> None:
-    from sifu.certificate.audit import print_audit
-
-    print_audit(parsed.epsilon, parsed.delta, parsed.noise, parsed.draws)

@@ -21,7 +21,7 @@ def add_stages(commands: Commands) -> None:
 
 def _add_stage(commands: Commands, spec: StageSpec) -> None:
     names = {"null_space": ["null-space"]}.get(spec.name, [])  # the older spelling
-    parser = commands.add(STAGE, spec.name, spec.does, partial(_run, spec.name), aliases=names)
+    parser = commands.add(STAGE, spec.command or spec.name, spec.does, partial(_run, spec.name), aliases=names)
     parser.add_argument("--results", default="results", help="folder of all results (default: %(default)s)")
     if spec.jobs != "once":
         _add_block(parser)

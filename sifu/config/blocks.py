@@ -17,8 +17,10 @@ from sifu.config.scenario import Scenario
 from sifu.errors import ConfigError
 
 _MAX_USEFUL = {"cuda": 50, "cpu": 10}  # with more seeds a round's time grows in proportion (docs/performance.md)
+_MAX_MODELS = {"cuda": 1000, "cpu": 100}  # the same for models that share their data
 _MEMORY_SHARE = 0.5  # the rest is for loading the data, other programs, and errors of this estimate
 _ACTIVATIONS = 64  # floats that a network keeps per pixel of a batch, at most
+_LINEAR = 4  # the same of a model without hidden layers
 _LARGEST = 4  # size of the largest client of a natural partition over the smallest, roughly
 _CONTAINER = Path("/sys/fs/cgroup/memory.max")
 _UNKNOWN = 8 * 10**9  # bytes, if the machine does not tell
@@ -52,13 +54,28 @@ def chosen_block_size(scenarios: Iterable[Scenario], device: str) -> int:
 
 def seed_bytes(scenario: Scenario) -> int:
     """Bytes per seed: its clients' data, their Gram matrices, and the activations of a cohort's batches."""
-    partition, federation = scenario.partition, scenario.federation
+    partition = scenario.partition
     pixels = math.prod(DATASETS[scenario.dataset.name].shape)
     examples = partition.examples * (_LARGEST if partition.kind == "natural" else 1)
     data = 2 * partition.num_clients * examples * pixels  # twice: some are copied to be contiguous
     gram = partition.num_clients * examples**2
-    activations = federation.clients_per_round * min(federation.batch_size, examples) * pixels * _ACTIVATIONS
-    return 4 * (data + gram + activations)
+    return 4 * (data + gram) + _activation_bytes(scenario)
+
+
+def _activation_bytes(scenario: Scenario) -> int:
+    """Bytes of the activations of a cohort's batches."""
+    partition, federation = scenario.partition, scenario.federation
+    pixels = math.prod(DATASETS[scenario.dataset.name].shape)
+    examples = partition.examples * (_LARGEST if partition.kind == "natural" else 1)
+    floats = _LINEAR if scenario.model == "logistic" else _ACTIVATIONS
+    return 4 * federation.clients_per_round * min(federation.batch_size, examples) * pixels * floats
+
+
+def batch_of_models(scenario: Scenario, device: str) -> int:
+    """How many models of one federation are trained at once: they share its data, so that far more fit."""
+    kind = "cuda" if uses_gpu(device) else "cpu"
+    room = _MEMORY_SHARE * (gpu_memory() if kind == "cuda" else main_memory())
+    return max(1, min(_MAX_MODELS[kind], int(room // _activation_bytes(scenario))))
 
 
 def gpu_memory() -> int:

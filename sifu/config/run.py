@@ -76,6 +76,39 @@ class AlphaSweep:
 
 
 @settings
+class Audits:
+    """Many models with and without the forgotten clients: the epsilon that counting proves, for the first seed."""
+
+    scenarios: tuple[str, ...] = setting("which of the run's scenarios")
+    variants: tuple[str, ...] = setting("some of the run's variants")
+    models: int = setting(
+        "models of each world that are counted; half as many more, at most 1,000, choose the attack",
+        at_least(20),
+        default=5000,
+    )
+    more_models: int | None = setting(
+        "how many are counted where `models` are told apart without an error and still prove too little; null: no more",
+        at_least(20),
+        default=None,
+    )
+    requests: tuple[int, ...] = setting(
+        "after which of the scenario's requests the two worlds are compared", at_least(1), default=(1,)
+    )
+    who: tuple[str, ...] = setting(
+        "who is forgotten: all clients of the `request`, or one `client` alone, the first of the first request",
+        one_of(("request", "client")),
+        default=("request",),
+    )
+
+    def refuse(self) -> None:
+        for key in ("requests", "who", "variants"):
+            if not getattr(self, key):
+                raise ConfigError(key, [], "at least one")
+        if self.more_models is not None and self.more_models <= self.models:
+            raise ConfigError("more_models", self.more_models, f"more than models ({self.models}), or null")
+
+
+@settings
 class Run:
     """What to run, and where. Nothing here changes a seed's result, except for the rounding of another device."""
 
@@ -97,6 +130,7 @@ class Run:
     alpha_sweep: AlphaSweep | None = setting(
         "alpha and Psi with other hyper-parameters; null: only the scenario's", default=None
     )
+    audits: Audits | None = setting("certificates audited by counting models; null: none", default=None)
     scenario_searches: tuple[ScenarioSearch, ...] = setting(
         "values of scenarios' settings to compare on seeds that are not reported; the run always uses the scenario's "
         "own values",

@@ -119,6 +119,7 @@ def _refuse_parts(run: Run, scenarios: Mapping[str, Any], variants: Mapping[str,
         *(("sigma_sweep", sweep) for sweep in run.sigma_sweeps),
         ("request_sets", run.request_sets),
         ("alpha_sweep", run.alpha_sweep),
+        ("audits", run.audits),
     ):
         for name in sweep.scenarios if sweep else ():
             _look_up(scenarios, name, f"{key}.scenarios")
@@ -128,6 +129,8 @@ def _refuse_parts(run: Run, scenarios: Mapping[str, Any], variants: Mapping[str,
         _look_up(variants, name, "sigma_sweep.variant")
     for name in run.request_sets.variants if run.request_sets else ():
         _look_up(variants, name, "request_sets.variants")
+    for name in run.audits.variants if run.audits else ():
+        _look_up(variants, name, "audits.variants")
 
 
 def _refuse_changes(sweep: AlphaSweep, scenarios: Mapping[str, Any]) -> None:

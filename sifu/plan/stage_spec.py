@@ -43,6 +43,7 @@ class StageSpec:
     in_tables: bool = True  # they are in the report's tables; otherwise only in figures or on the page
     trains: bool = True  # takes a device: a GPU if there is one
     folder: str = ""  # of its results, where that is not its name
+    command: str = ""  # where that is not its name
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -183,6 +184,23 @@ _ALL = (
         reported=("alpha",),
     ),
     StageSpec(
+        name="audit",
+        does="Count models with and without forgotten clients: the epsilon that they prove.",
+        jobs="audits",
+        tables=_schemas(audit="AUDIT"),
+        reads=("partition", "audit_searches", "data"),
+        settings=(*_TRAIN, "requests"),
+        options=(
+            option("--variants", "names in variants.yaml", nargs="+", required=True),
+            option("--models", "models of each world that are counted (default: %(default)s)", type=int, default=5000),
+            option("--more-models", "the same where they are told apart without an error", type=int),
+            option("--requests", "after which requests (default: 1)", nargs="+", type=int, default=[1]),
+            option("--who", "who is forgotten", nargs="+", choices=("request", "client"), default=["request"]),
+        ),
+        reported=("audit",),
+        command="audit_block",
+    ),
+    StageSpec(
         name="null_space",
         does="The paper's appendix A: fine-tuning an under-determined linear regression never forgets.",
         jobs="once",
@@ -206,6 +224,7 @@ PEOPLE_TABLES = (
     "budgets",
     "certificates",
     "frontier",
+    "audit",
     "bounds",
     "search",
     "scenario_search",

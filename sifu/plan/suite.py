@@ -10,7 +10,7 @@ from pathlib import Path
 from sifu.config.blocks import block_name, block_seeds, chosen_block_size
 from sifu.config.changed_scenario import Change, changed_scenario
 from sifu.config.fields import to_plain
-from sifu.config.run import AlphaSweep, RequestSets, Run, SigmaSweep
+from sifu.config.run import AlphaSweep, Audits, RequestSets, Run, SigmaSweep
 from sifu.config.scenario import Scenario
 from sifu.config.search import ScenarioSearch
 from sifu.config.variant import Variant
@@ -72,6 +72,12 @@ class Suite:
         sets = self.run.request_sets
         return [name for name in (sets.variants if sets else ()) if name in self.variants]
 
+    @property
+    def audit_variants(self) -> list[str]:
+        """The variants that are audited, of those of the run."""
+        audits = self.run.audits
+        return [name for name in (audits.variants if audits else ()) if name in self.variants]
+
     def seeds_end(self, sweep: SigmaSweep | RequestSets | None) -> int:
         """The first seed that a sweep leaves out."""
         count = sweep.num_seeds if sweep and sweep.num_seeds else self.run.num_seeds
@@ -127,10 +133,11 @@ class Suite:
                 for job in self._swept(sweep, self.seeds_end(sweep))
             ],
             "request_sets": self._swept(run.request_sets, self.seeds_end(run.request_sets)),
+            "audits": self._swept(run.audits, run.first_seed + 1) if self.audit_variants else [],
             "alpha_sweep": [job._replace(part=change) for job in swept for change in self.changes],
         }
 
-    def _swept(self, sweep: SigmaSweep | RequestSets | AlphaSweep | None, seeds_end: int) -> list[Job]:
+    def _swept(self, sweep: SigmaSweep | RequestSets | AlphaSweep | Audits | None, seeds_end: int) -> list[Job]:
         """The scenarios and blocks of a sweep."""
         blocks = [block for block in self.blocks if block_seeds(block).start < seeds_end]
         names = [name for name in (sweep.scenarios if sweep else ()) if name in self.scenarios]

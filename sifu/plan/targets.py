@@ -132,7 +132,14 @@ class Targets:
         return [self.path("train", "history.safetensors", job._replace(part=name)) for name in ["", *own]]
 
     def _set_searches(self, job: Job) -> list[str]:
-        found = [self._search(job._replace(part=name)) for name in self.suite.set_variants]
+        return self._searches(job, self.suite.set_variants)
+
+    def _audit_searches(self, job: Job) -> list[str]:
+        return self._searches(job, self.suite.audit_variants)
+
+    def _searches(self, job: Job, variants: list[str]) -> list[str]:
+        """What the searches of some variants found."""
+        found = [self._search(job._replace(part=name)) for name in variants]
         return [path for path in found if isinstance(path, str)]
 
     # what makes a job stale
@@ -150,7 +157,7 @@ class Targets:
         elif job.part:
             method = self.suite.method(job.scenario, job.part)
         settings = freshness.relevant_settings(stage, scenario, method)
-        if stage == "request_sets":  # several variants in one job
+        if stage in ("request_sets", "audit"):  # several variants in one job
             methods = {name: self.suite.method(job.scenario, name) for name in self._variants(stage, job)}
             settings["methods"] = {name: to_plain(method) for name, method in methods.items()}
         if stage == "search":  # another grid searches again
@@ -178,6 +185,8 @@ class Targets:
         """The variants whose methods a job runs."""
         if stage == "request_sets":
             return self.suite.set_variants
+        if stage == "audit":
+            return self.suite.audit_variants
         if stage == "scenario_search":
             return [self._scenario_search(job).variant]
         return [job.part] if job.part and stage != "alpha_sweep" else []
@@ -208,6 +217,7 @@ class Targets:
             "sweep": self._sweep_options,
             "request_sets": self._set_options,
             "alpha_sweep": self._change_options,
+            "audit": self._audit_options,
         }
         return makers[stage](job) if stage in makers else []
 
@@ -223,6 +233,14 @@ class Targets:
             return []
         count = ["--count", str(sets.count), "--seeds-end", str(self.suite.seeds_end(sets))]
         return ["--variants", *self.suite.set_variants, *count]
+
+    def _audit_options(self, job: Job) -> list[str]:
+        audits = self.run.audits
+        if audits is None:
+            return []
+        counts = ["--models", str(audits.models), *_count_option("--more-models", audits.more_models)]
+        after = ["--requests", *map(str, audits.requests), "--who", *audits.who]
+        return ["--variants", *self.suite.audit_variants, *counts, *after]
 
     def _change_options(self, job: Job) -> list[str]:
         sweep, change = self.run.alpha_sweep, self.suite.changes[job.part].change

@@ -94,6 +94,10 @@ class Results:
         return self.table("request_sets/request_sets")
 
     @cached_property
+    def audit(self) -> pd.DataFrame:
+        return self.table("audit/audit")
+
+    @cached_property
     def null_space(self) -> pd.DataFrame:
         return self.table("null_space/null_space")
 

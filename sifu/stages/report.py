@@ -9,6 +9,7 @@ import pandas as pd
 from sifu.plan.code_hash import code_hash
 from sifu.plan.report_plan import ReportPlan
 from sifu.report import bounds, certificates, tables
+from sifu.report.audits import CAPTION, audit_table
 from sifu.report.deletion_test import verification
 from sifu.report.frontier import frontier, frontier_for_people
 from sifu.report.methods import methods_csv, methods_latex, methods_page
@@ -20,6 +21,7 @@ from sifu.store.provenance import provenance
 from sifu.store.report_schemas import BOUNDS, CERTIFICATES, FRONTIER, STATISTICS
 
 CAPTIONS = {
+    "audit": CAPTION,
     "headline": "After each request, recovered to the target accuracy: mean over seeds and its 95% bootstrap interval; "
     "of numbers compared with scratch's, for up to 10 seeds, also Student's after `t`. `cost / scratch`: client steps, "
     "calibration included, over scratch's; `speed-up`: scratch's over these, seed by seed. `forget gap`: absolute "
@@ -98,6 +100,7 @@ def run_report(plan: ReportPlan, folder: Path) -> None:
         "scenario_search": tables.scenario_searches(source.scenario_trials),
         "verification": verification(source.verification, labels),
         "bounds": bounds.bounds_that_hold(source.alpha, plan.changes),
+        "audit": audit_table(source.audit, labels),
         "settings": tables.hyper_parameters(plan.titles, plan.settings),
     }
     for name, table in shown.items():

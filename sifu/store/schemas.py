@@ -287,6 +287,32 @@ ALPHA = Table(
     ),
 )
 
+AUDIT = Table(
+    "audit",
+    "certificates against many trainings with and without the forgotten clients: the epsilon that counting proves",
+    ("scenario", "variant", "who", "seed", "request"),
+    (
+        *CELL[:2],
+        Column("who", _TEXT, "who is forgotten: `request` (all of its clients), or one client, such as `client 3`"),
+        SEED,
+        CELL[4],
+        Column("clients", _INT, "clients forgotten so far, together: what the two worlds differ in"),
+        Column("covers", _INT, "clients that the promise covers together; 1: each client alone", nullable=True),
+        Column("claimed_epsilon", _REAL, "promised epsilon; null: nothing is promised", nullable=True),
+        Column("delta", _REAL, "the promised delta, at which everything here is proved"),
+        Column("strict_epsilon", _REAL, "epsilon at this delta, strictly counted; a median", nullable=True),
+        Column("measured_epsilon", _REAL, "the same with the measured alpha in place of Psi", nullable=True),
+        Column("models", _INT, "models of each world that were counted"),
+        Column("statistic", _TEXT, "number of a model that the attack looks at, chosen on other models"),
+        Column("hits", _INT, "models that the attack accepts in the world where it should"),
+        Column("alarms", _INT, "models that it accepts in the other world"),
+        Column("proved_epsilon", _REAL, "lower bound on epsilon, with 95% confidence (Clopper and Pearson)"),
+        Column("most_provable", _REAL, "the epsilon that so many models can prove at most"),
+        Column("verdict", _TEXT, "refuted | not refuted | cannot tell (too few models) | nothing is promised"),
+        Column("device_seconds", _REAL, "seconds of training and answering; a shared training counts in equal parts"),
+    ),
+)
+
 NULL_SPACE = Table(
     "null_space",
     "the paper's appendix A: an under-determined linear regression, fine-tuned without an example and retrained",
@@ -313,5 +339,6 @@ STAGE_TABLES = (
     EXAMPLES,
     VERIFICATION,
     ALPHA,
+    AUDIT,
     NULL_SPACE,
 )

@@ -11,18 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sifu.certificate import contraction
-from sifu.certificate.alpha import measure_alpha
-from sifu.certificate.audit import audit_models, clopper_pearson, most_provable
 from sifu.certificate.gaussian import delta_at, epsilon_at, largest_ratio
 from sifu.certificate.noise import actual_guarantee, needed_sigma, psi_star
-from sifu.certificate.refilled import refilled_increments
 from sifu.certificate.rules import PRESETS, Rules, delta_of, rules_of
-from sifu.certificate.sensitivity import accumulate
 from sifu.config.certificate import Certificate
-from sifu.core.keys import Keys
 from sifu.errors import ConfigError
-from sifu.federation.stop import Stop
-from tests.conftest import tiny_clients, tiny_engine
 
 # --- noise: what it hides, by the textbook formula and exactly
 
@@ -119,50 +112,3 @@ def test_contraction_of_the_three_kinds_of_losses() -> None:
     for refused in (lambda: contraction.convex(2.0, 1.1), lambda: contraction.strongly_convex(2.0, 0.5, 0.9)):
         with pytest.raises(ConfigError, match="client_lr"):
             refused()
-
-
-# --- the audit
-
-
-@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.01), (3.0, 0.05)])
-def test_the_audit_never_exceeds_a_true_claim_and_detects_a_false_one(epsilon: float, delta: float) -> None:
-    theta, phi = torch.zeros(3, dtype=torch.float64), torch.tensor([0.6, 0.0, 0.8], dtype=torch.float64)
-    sigma = 1 / largest_ratio(epsilon, delta, "analytic")
-    key = Keys.of([5]).rows(0)
-    honest = audit_models(theta, phi, sigma, delta, 40_000, key)
-    halved = audit_models(theta, phi, sigma / 2, delta, 40_000, key)
-    assert 0.3 * epsilon < honest <= epsilon
-    assert halved > epsilon
-
-
-def test_the_audit_of_a_trained_pair_stays_below_its_strict_claim() -> None:
-    """Gaussian noise is the same in all directions: only the distance of the two models matters to the attack."""
-    engine, keys = tiny_engine(clients=tiny_clients(seeds=1)), Keys.of([0])
-    everyone = torch.ones(1, 4, dtype=torch.bool)
-    segment = engine.run(engine.model.init(keys), everyone, keys, Stop(None, 0, torch.tensor([5])))
-    first = torch.tensor([[True, False, False, False]])
-    alpha = float(measure_alpha(engine, segment, torch.tensor([0]), first)[0, -1])
-    psi = float(accumulate(refilled_increments(engine, segment, [first]), 1.0)[0, -1, 0])
-    certificate = Certificate(epsilon=2.0, delta=0.02, sigma=1.0, preset="strict")
-    sigma = float(needed_sigma(certificate, 4, torch.tensor([psi], dtype=torch.float64)))
-    theta, phi = torch.zeros(2, dtype=torch.float64), torch.tensor([alpha, 0.0], dtype=torch.float64)
-    assert audit_models(theta, phi, sigma, 0.02, 20_000, Keys.of([1]).rows(0)) <= 2.0
-
-
-def test_the_audit_knows_what_it_cannot_prove() -> None:
-    """100,000 draws, half of them judged, none of 50,000 alarms: at most about ln(50,000 / 5.2) = 9.1."""
-    assert 8.5 < most_provable(100_000, 0.01) < 9.5
-    theta, phi = torch.zeros(1, dtype=torch.float64), torch.full((1,), 50.0, dtype=torch.float64)
-    assert audit_models(phi, theta, 1.0, 0.01, 100_000, Keys.of([0]).rows(0)) > 8
-
-
-def test_clopper_pearson_by_hand() -> None:
-    """0 of 10: the upper end is 1 - 0.025^(1/10); 10 of 10 mirrors it."""
-    end = 1 - 0.025**0.1
-    assert clopper_pearson(0, 10) == (0.0, pytest.approx(end))
-    assert clopper_pearson(10, 10) == (pytest.approx(1 - end), 1.0)
-
-
-def test_identical_worlds_prove_nothing() -> None:
-    theta = torch.zeros(2, dtype=torch.float64)
-    assert audit_models(theta, theta, 1.0, 0.01, 2_000, Keys.of([0]).rows(0)) == 0.0

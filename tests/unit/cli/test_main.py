@@ -136,10 +136,18 @@ def test_partition_that_had_to_move_examples_says_so(tmp_path: Path, capsys: pyt
             ["certify", "--epsilon", "1", "--delta", "0.1", "--sigma", "1", "--num-clients", "9", "--beta", "0"],
             "--beta",
         ),
-        (["audit", "--delta", "0"], "delta: 0.0 is refused"),
-        (["audit", "--epsilon", "-1"], "epsilon: -1.0 is refused"),
-        (["audit", "--draws", "1"], "at least 100 draws"),
-        (["audit", "--noise", "nan"], "sigma: nan is refused"),
+        (["audit-noise", "--delta", "0"], "delta: 0.0 is refused"),
+        (["audit-noise", "--epsilon", "-1"], "epsilon: -1.0 is refused"),
+        (["audit-noise", "--draws", "1"], "at least 100 draws"),
+        (["audit-noise", "--noise", "nan"], "sigma: nan is refused"),
+        (["audit", "--models", "5"], "--models: 5 is refused; allowed: 20 or more"),
+        (["audit", "--variant", "sfu", "--config", str(REPO / "config" / "smoke.yaml")], "--variant: 'sfu' is refused"),
+        (["audit", "--scenario", "smok", "--config", str(REPO / "config" / "smoke.yaml")], "(did you mean smoke?)"),
+        (
+            ["audit", "--request", "9", "--config", str(REPO / "config" / "smoke.yaml")],
+            "requests: [9] is refused; allowed: numbers from 1 to",
+        ),
+        (["audit", "--client", "99", "--config", str(REPO / "config" / "smoke.yaml")], "client 99 does not exist"),
         (["report", "--plan", "none.json"], "No such file or directory: none.json"),
         (["bench", "--scenarios", "nothing"], "--scenarios: 'nothing' is refused; allowed: one of mnist_embedded"),
         (["bench", "--seeds", "0"], "--seeds: 0 is refused; allowed: 1 or more"),
@@ -280,13 +288,11 @@ def test_methods_are_listed_with_their_assumptions(capsys: pytest.CaptureFixture
     assert "exact_rollback" in capsys.readouterr().out
 
 
-def test_audit_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["audit", "--draws", "20000"]) == 0
-    assert "no contradiction" in capsys.readouterr().out
-    assert main(["audit", "--draws", "20000", "--noise", "0.5"]) == 0
-    assert "the certificate is broken" in capsys.readouterr().out
-    assert main(["audit", "--draws", "2000", "--epsilon", "10"]) == 0
-    assert "cannot tell: 2000 draws prove at most" in capsys.readouterr().out
+def test_the_noise_audit_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit-noise", "--draws", "1000", "--epsilon", "10"]) == 0
+    assert "(not refuted)" in capsys.readouterr().out
+    assert main(["audit-noise", "--draws", "1000", "--epsilon", "10", "--noise", "0.5"]) == 0
+    assert "(refuted)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

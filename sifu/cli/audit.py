@@ -1,0 +1,144 @@
+"""`python -m sifu audit`: certificates of one scenario against many trainings; `audit-noise`: the noise alone."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sifu.cli.commands import CERTIFICATES, Commands
+from sifu.config.shipped import config_file
+from sifu.errors import ConfigError, SifuError
+
+if TYPE_CHECKING:
+    from sifu.plan.suite import Suite
+    from sifu.stages.audit import AuditPlan
+    from sifu.stages.block import Block
+    from sifu.unlearning.method import Method
+
+
+def add_audit(commands: Commands) -> None:
+    _add_worlds(commands)
+    _add_noise(commands)
+
+
+def _add_worlds(commands: Commands) -> None:
+    text = "Attack certificates: claimed, strict, measured, and proved by counting models with and without clients."
+    parser = commands.add(CERTIFICATES, "audit", text, _audit)
+    parser.add_argument("--config", type=Path, default=config_file("config.yaml"), help="default: %(default)s")
+    parser.add_argument("--scenario", help="one of the config's (default: its first)")
+    parser.add_argument("--variant", nargs="+", default=["sifu"], help="names in variants.yaml (default: sifu)")
+    parser.add_argument("--models", type=int, default=100, help="counted in each world (default: %(default)s)")
+    parser.add_argument("--request", nargs="+", type=int, default=[1], help="after which requests (default: 1)")
+    parser.add_argument("--client", type=int, help="this client alone is forgotten, not those of a request")
+    parser.add_argument("--seed", type=int, default=0, help="whose partition and initial model (default: %(default)s)")
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), help="default: the config's")
+
+
+def _add_noise(commands: Commands) -> None:
+    text = "Audit the noise alone: the epsilon that follows from draws of two noised models."
+    parser = commands.add(CERTIFICATES, "audit-noise", text, _audit_noise)
+    parser.add_argument("--epsilon", type=float, default=1.0, help="default: %(default)s")
+    parser.add_argument("--delta", type=float, default=0.01, help="default: %(default)s")
+    parser.add_argument("--noise", type=float, default=1.0, help="share of the noise that is really added (default: 1)")
+    parser.add_argument("--draws", type=int, default=10_000, help="default: %(default)s")
+
+
+def _audit_noise(parsed: argparse.Namespace) -> None:
+    from sifu.certificate.noise_audit import print_noise_audit
+
+    print_noise_audit(parsed.epsilon, parsed.delta, parsed.noise, parsed.draws)
+
+
+def _audit(parsed: argparse.Namespace) -> None:
+    from sifu.plan.load import load_suite, read_yaml
+
+    _refuse(parsed)
+    raw = read_yaml(parsed.config)
+    name = parsed.scenario or next(iter(raw.get("scenarios") or [""]))
+    suite = load_suite(raw | {"scenarios": [name], "missing_data": "refuse"} | _nothing_else(), parsed.config.parent)
+    from sifu.stages.audit import audit_rows
+    from sifu.stages.audit_counts import StoredCounts
+
+    methods = {variant: _method(suite, name, variant) for variant in parsed.variant}
+    with tempfile.TemporaryDirectory() as folder:
+        block = _block(suite, name, parsed, Path(folder))
+        _print_rows(audit_rows(block, _plan(block, methods, parsed), StoredCounts(None)))
+
+
+def _nothing_else() -> dict[str, Any]:
+    """Parts of a config that name scenarios, left out."""
+    return {"only": [], "shown": None, "scenario_searches": []} | dict.fromkeys(
+        ("sigma_sweep", "request_sets", "alpha_sweep", "audits")
+    )
+
+
+def _refuse(parsed: argparse.Namespace) -> None:
+    if parsed.models < 20:
+        raise ConfigError("--models", parsed.models, "20 or more")
+    if parsed.seed < 0:
+        raise ConfigError("--seed", parsed.seed, "0 or more")
+    if len(set(parsed.variant)) < len(parsed.variant):
+        raise ConfigError("--variant", parsed.variant, "each variant once")
+
+
+def _method(suite: Suite, scenario: str, variant: str) -> Method:
+    """The variant's method, with what its search has found in the config's results."""
+    from sifu.plan.variants import method_of
+    from sifu.stages.choice import chosen_values
+    from sifu.store.paths import stage_folder
+
+    if variant not in suite.all_variants:
+        raise ConfigError("--variant", variant, f"one of {', '.join(suite.all_variants)}")
+    found, chosen = suite.all_variants[variant], suite.scenarios[scenario]
+    if found.search is None:
+        return method_of(variant, found, chosen)
+    folder = stage_folder(suite.run.results, "search", suite.searched_as(scenario), found.search.block, variant)
+    if not (folder / "search.parquet").exists():
+        raise SifuError(f"{variant} has a search that has not been run: {folder / 'search.parquet'} does not exist")
+    return method_of(variant, found, chosen, chosen_values(folder / "search.parquet", found.search))
+
+
+def _block(suite: Suite, name: str, parsed: argparse.Namespace, folder: Path) -> Block:
+    """The seed's block, with a partition of its own in `folder`."""
+    from sifu.plan.load import default_data_root
+    from sifu.stages.block import Block
+    from sifu.stages.partition import run_partition
+
+    run, scenario, seeds = suite.run, suite.scenarios[name], range(parsed.seed, parsed.seed + 1)
+    root = default_data_root(run)
+    run_partition(name, scenario, seeds, folder, data_root=root)
+    block = Block(name, scenario, seeds, folder / "partition.parquet", root)
+    return replace(block, device=parsed.device or run.device, threads=run.threads, precision=run.precision)
+
+
+def _plan(block: Block, methods: dict[str, Method], parsed: argparse.Namespace) -> AuditPlan:
+    from sifu.stages.audit import AuditPlan, Target
+
+    if parsed.client is None:
+        target = Target.of(block.scenario, parsed.seed, "request", parsed.request)
+    else:
+        target = Target.single(block.scenario, parsed.client)
+    return AuditPlan(methods, [target], parsed.models)
+
+
+def _print_rows(rows: list[dict[str, Any]]) -> None:
+    """A line a variant and request."""
+    from rich.console import Console
+    from rich.table import Table
+
+    heads = ("variant", "request", "forgotten", "promise to", "claimed", "strict", "measured", "proved", "at most")
+    table = Table(*heads, "models", "verdict", title=f"epsilon at delta {rows[0]['delta']:g}")
+    for row in rows:
+        covers = "-" if row["covers"] is None else "each alone" if row["covers"] == 1 else f"{row['covers']} together"
+        numbers = ("claimed_epsilon", "strict_epsilon", "measured_epsilon", "proved_epsilon", "most_provable")
+        words = ("-" if row[number] is None else f"{row[number]:.3g}" for number in numbers)
+        told = f"{row['models']} a world"
+        table.add_row(row["variant"], str(row["request"]), str(row["clients"]), covers, *words, told, row["verdict"])
+    Console(width=max(130, Console().width)).print(table)
+    print(
+        "strict: by Psi, counted strictly; measured: by alpha; proved: a lower bound with 95% confidence, by counting;"
+    )
+    print("at most: what so many models can prove. A promise to each alone is tested by one client (--client).")

@@ -1,0 +1,325 @@
+"""audit: a partition and methods -> many models with and without the forgotten clients, and the epsilon they prove."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from sifu.certificate.attack import Attack, Loss, Sample, choose_attack
+from sifu.certificate.audit import most_provable, proved_epsilon, verdict
+from sifu.certificate.gaussian import epsilon_at
+from sifu.config.blocks import batch_of_models
+from sifu.config.scenario import Scenario
+from sifu.core.keys import Keys
+from sifu.errors import ConfigError
+from sifu.federation.progress import show_progress
+from sifu.federation.shared_data import SharedEngine
+from sifu.federation.training import Progress
+from sifu.stages.audit_counts import Count, StoredCounts
+from sifu.stages.block import Block
+from sifu.stages.call import StageCall, refuse_below_one
+from sifu.stages.rows import frame
+from sifu.store.parquet import write_table
+from sifu.store.paths import UNFINISHED
+from sifu.store.schemas import AUDIT
+from sifu.unlearning.answer_numbers import certificate_numbers
+from sifu.unlearning.lineage import Lineage
+from sifu.unlearning.method import Method, OwnTraining, Promise
+from sifu.unlearning.request import client_mask, draw_requests
+from sifu.unlearning.sequence import answer_requests, target_rule
+from sifu.unlearning.worlds import Asker, both_worlds, train_models
+
+_MOST_CHOOSING = 1000  # models that choose the attack, at most; else half as many as are counted
+_FEWEST = 20  # the same, at least
+_STRICT = 5  # models whose strict epsilon is counted and whose alpha is measured
+_EXAMPLES = 500  # of the forgotten clients, whose loss an attack may look at
+Rows = list[dict[str, Any]]
+
+
+def command(call: StageCall) -> None:
+    """`python -m sifu audit_block`."""
+    options = call.options
+    refuse_below_one("--models", options.models, options.more_models)
+    methods = {name: call.method(name) for name in options.variants}
+    block = replace(call.block, seeds=call.block.seeds[:1])
+    targets = [Target.of(block.scenario, block.seeds[0], who, options.requests) for who in options.who]
+    with call.at_work(block) as (working, folder):
+        plan = AuditPlan(methods, targets, options.models, options.more_models)
+        run_audit(working, plan, folder)
+
+
+class Target(NamedTuple):
+    """Who is forgotten, and after which requests the two worlds are compared."""
+
+    who: str
+    forget: list[Tensor]  # [C] bool: the clients of each request
+    requests: tuple[int, ...]
+
+    @staticmethod
+    def of(scenario: Scenario, seed: int, who: str, requests: list[int]) -> Target:
+        """`request`: the scenario's own requests; `client`: the first client of the first one, alone."""
+        forget = [mask[0] for mask in draw_requests(scenario, Keys.of([seed]))]
+        if who == "client":
+            return Target.single(scenario, int(forget[0].nonzero()[0]))
+        if not all(1 <= number <= len(forget) for number in requests):
+            raise ConfigError("requests", list(requests), f"numbers from 1 to {len(forget)}")
+        return Target("request", forget, tuple(requests))
+
+    @staticmethod
+    def single(scenario: Scenario, client: int) -> Target:
+        return Target(f"client {client}", [client_mask([client], scenario.partition.num_clients)], (1,))
+
+
+@dataclass(frozen=True)
+class AuditPlan:
+    """What is audited: methods by their variants' names, for whom, with how many models a world."""
+
+    methods: Mapping[str, Method]
+    targets: list[Target]
+    models: int  # counted in each world
+    more_models: int | None = None  # counted where `models` are told apart without an error, and prove too little
+
+    @property
+    def choosing(self) -> int:
+        """Further models of each world, which the attack is chosen with."""
+        return max(_FEWEST, min(self.models // 2, _MOST_CHOOSING))
+
+    def groups(self) -> Iterator[list[str]]:
+        """Variants that start from the same training; a method with a training of its own is alone."""
+        own = [name for name, method in self.methods.items() if isinstance(method, OwnTraining)]
+        shared = [name for name in self.methods if name not in own]
+        yield from [shared] if shared else []
+        yield from ([name] for name in own)
+
+
+def run_audit(block: Block, plan: AuditPlan, folder: Path) -> None:
+    """Writes `folder`/audit.parquet, of the block's first seed. Batches that were counted are not counted again."""
+    made_by = replace(block.stamp("audit"), commit="", notes="")
+    rows = audit_rows(block, plan, StoredCounts(folder / UNFINISHED, f"{made_by} {block.precision}"))
+    write_table(folder / "audit.parquet", AUDIT, frame(AUDIT, rows), block.stamp("audit"))
+
+
+def audit_rows(block: Block, plan: AuditPlan, stored: StoredCounts) -> Rows:
+    """A row for each variant, for whom, and request."""
+    engine = replace(block.engine(), checkpoints=None)  # batches are short; their counts are stored
+    rows: Rows = []
+    for names in plan.groups():
+        first = plan.methods[names[0]]
+        scenario = first.training(block.scenario) if isinstance(first, OwnTraining) else block.scenario
+        shared = SharedEngine.of(replace(engine, federation=scenario.federation), 1)
+        batch = batch_of_models(scenario, block.device)
+        rows += AuditedGroup(block, plan, tuple(names), scenario, shared, batch, stored).rows()
+    order = list(plan.methods)
+    return sorted(rows, key=lambda row: (order.index(row["variant"]), row["who"], row["request"]))
+
+
+class Key(NamedTuple):
+    """One row of the table."""
+
+    variant: str
+    who: str
+    request: int
+
+
+class Claim(NamedTuple):
+    """What is claimed for a row, with the noise that is added last."""
+
+    promise: Promise | None
+    num_forgotten: int
+    sigma: float
+    delta: float
+
+
+class Models(NamedTuple):
+    """Models of both worlds for a row, and the seconds that they took."""
+
+    claim: Claim
+    sample: Sample
+    seconds: float
+
+
+@dataclass
+class AuditedGroup:
+    """Variants that are asked after the same trainings."""
+
+    block: Block
+    plan: AuditPlan
+    names: tuple[str, ...]
+    scenario: Scenario
+    engine: SharedEngine
+    batch: int  # models trained at once
+    stored: StoredCounts
+
+    @cached_property
+    def start(self) -> Tensor:
+        """The initial model of the seed. [P]"""
+        return self.engine.model.init(Keys.of(self.block.seeds[:1], self.engine.clients.images.device))[0]
+
+    def rows(self) -> Rows:
+        claims, attacks = self._choose()
+        counts = self._count(attacks, range(self.plan.models))
+        open_cases = {key: attacks[key] for key in attacks if self._goes_on(claims[key], counts[key])}
+        if open_cases and self.plan.more_models:
+            more = self._count(open_cases, range(self.plan.models, self.plan.more_models))
+            counts |= {key: counts[key].joined(more[key]) for key in open_cases}
+        truths = {key: truth for name in self.names for key, truth in self._truths(name, claims).items()}
+        return [self._row(key, claims[key], attacks[key].statistic, counts[key], truths[key]) for key in attacks]
+
+    def _goes_on(self, claim: Claim, count: Count) -> bool:
+        """Whether the worlds were told apart without an error, but too few models were counted to refute the claim."""
+        if claim.promise is None or count.hits < count.models or count.alarms:
+            return False
+        return most_provable(count.models, claim.delta) <= claim.promise.epsilon
+
+    def _choose(self) -> tuple[dict[Key, Claim], dict[Key, Attack]]:
+        """What is claimed, and the attack on it, from models that are not counted."""
+        parts: dict[Key, list[Sample]] = {}
+        claims: dict[Key, Claim] = {}
+        for numbers in _batches(range(self.plan.choosing), self.batch):
+            for key, (claim, sample, _) in self._worlds("choose", numbers, None).items():
+                parts.setdefault(key, []).append(sample)
+                claims.setdefault(key, claim)
+        attacks = {}
+        for key, samples in parts.items():
+            sample, claim = Sample(*(torch.cat(models) for models in zip(*samples, strict=True))), claims[key]
+            loss = self._loss(key)
+            attacks[key] = choose_attack(sample, claim.sigma, loss, self.plan.models, claim.delta)
+        return claims, attacks
+
+    def _count(self, attacks: dict[Key, Attack], models: range) -> dict[Key, Count]:
+        """Hits and false alarms of each attack among new models."""
+        counts = {key: Count(0, 0, 0, 0.0) for key in attacks}
+        for numbers in _batches(models, self.batch):
+
+            def make(numbers: range = numbers) -> dict[str, Count]:
+                found = {}
+                for key, (_, sample, seconds) in self._worlds("count", numbers, set(attacks)).items():
+                    hits, alarms = attacks[key].count(sample.joined, sample.never, self._loss(key))
+                    found[str(key)] = Count(len(numbers), hits, alarms, seconds)
+                return found
+
+            name = f"{numbers.start} {numbers.stop} {self.block.seeds[0]} {self._identity(attacks)}"
+            found = self.stored.get(name, make)
+            counts = {key: count.joined(found[str(key)]) for key, count in counts.items()}
+        return counts
+
+    def _identity(self, attacks: dict[Key, Attack]) -> str:
+        """The attacks in words: counts of others are not used again."""
+        settings = [repr(self.plan.methods[name]) for name in self.names]
+        numbers = [(key, a.statistic, float(a.vector.double().sum()), a.threshold) for key, a in attacks.items()]
+        return f"{settings} {numbers}"
+
+    def _worlds(self, purpose: str, numbers: range, wanted: set[Key] | None) -> dict[Key, Models]:
+        """Models of both worlds for each row that is `wanted` (None: all)."""
+        label = f"audit {self.block.name} {', '.join(self.names)}: {purpose} {numbers.start}-{numbers.stop - 1}"
+        begin = time.monotonic()
+        with show_progress(label, self.scenario.stop.max_rounds) as progress:
+            lineage = self._trained(purpose, numbers, progress)
+        training, found = time.monotonic() - begin, dict[Key, Models]()
+        for name in self.names:
+            asker = Asker(self.plan.methods[name], self.scenario, self._keys(purpose, numbers))
+            for target in self.plan.targets:
+                keys = [Key(name, target.who, number) for number in target.requests]
+                after = [key.request for key in keys if wanted is None or key in wanted]
+                if after:
+                    found |= self._answered(asker, lineage, name, target, after, clear=purpose == "choose")
+        share = training / max(1, len(found))
+        return {key: models._replace(seconds=models.seconds + share) for key, models in found.items()}
+
+    def _answered(
+        self, asker: Asker, lineage: Lineage, name: str, target: Target, after: list[int], *, clear: bool
+    ) -> dict[Key, Models]:
+        """The models of one variant after the requests `after`."""
+        found, begin = {}, time.monotonic()
+        for worlds in both_worlds(asker, lineage, target.forget, after, clear=clear):
+            claim, seconds = self._claim(worlds.promise, worlds.num_forgotten), time.monotonic() - begin
+            found[Key(name, target.who, worlds.request)] = Models(claim, worlds.sample, seconds)
+            begin = time.monotonic()
+        return found
+
+    def _trained(self, purpose: str, numbers: range, progress: Progress | None) -> Lineage:
+        engine = self.engine.sized(len(numbers))
+        return train_models(engine, self.scenario, self.start, self._keys(purpose, numbers), progress)
+
+    def _keys(self, purpose: str, numbers: range) -> Keys:
+        """A key for each model: all but the partition and the initial model depends on it."""
+        device = self.engine.clients.images.device
+        seed = Keys.of([self.block.seeds[0]] * len(numbers), device)
+        return seed.fold("audit", purpose, torch.arange(numbers.start, numbers.stop, device=device))
+
+    def _claim(self, promise: Promise | None, num_forgotten: int) -> Claim:
+        certificate = self.scenario.certificate
+        if promise is None:
+            return Claim(None, num_forgotten, 0.0, certificate.delta)
+        sigma = 0.0 if promise.noise == "rounds" else float(promise.sigma.double().mean())
+        return Claim(promise, num_forgotten, sigma, promise.delta)
+
+    def _loss(self, key: Key) -> Loss:
+        """The loss of models on the data of the clients that a row is about."""
+        target = next(target for target in self.plan.targets if target.who == key.who)
+        forgotten = torch.stack(target.forget[: key.request]).any(0)  # [C]
+        clients = self.engine.single.clients
+        which = clients.real()[0] & forgotten.to(clients.size.device)[:, None]  # [C, n]
+        images, labels = clients.images[0][which][:_EXAMPLES], clients.labels[0][which][:_EXAMPLES]
+
+        def loss(models: Tensor) -> Tensor:
+            logits = (self.engine.model.logits(model.to(images.device), images) for model in models)
+            return torch.stack([cross_entropy(one, labels).cpu() for one in logits])
+
+        return loss
+
+    def _truths(self, name: str, claims: dict[Key, Claim]) -> dict[Key, tuple[float | None, float | None]]:
+        """Epsilon strictly counted, and with alpha as it was measured: medians over some models."""
+        found: dict[Key, tuple[float | None, float | None]] = {}
+        numbers = range(min(_STRICT, self.plan.choosing))
+        lineage, keys = self._trained("choose", numbers, None), self._keys("choose", numbers).fold("unlearn")
+        for target in self.plan.targets:
+            forget = [mask.expand(len(numbers), -1) for mask in target.forget[: max(target.requests)]]
+            rule = target_rule(self.scenario)
+            answers = answer_requests(self.plan.methods[name], lineage, forget, self.scenario, rule, keys)
+            for request in target.requests:
+                key = Key(name, target.who, request)
+                found[key] = _truth(certificate_numbers(answers[request - 1]), claims[key].delta)
+        return found
+
+    def _row(
+        self, key: Key, claim: Claim, statistic: str, count: Count, truth: tuple[float | None, float | None]
+    ) -> dict[str, Any]:
+        promise, (models, hits, alarms, seconds) = claim.promise, count
+        claimed = None if promise is None else promise.epsilon
+        proved, limit = proved_epsilon(hits, alarms, models, claim.delta), most_provable(models, claim.delta)
+        covers = None if promise is None or promise.covers is None else int(promise.covers.max())
+        told = {"models": models, "statistic": statistic, "hits": hits, "alarms": alarms, "proved_epsilon": proved}
+        return (
+            {"scenario": self.block.name, "seed": self.block.seeds[0], **key._asdict()}
+            | {"clients": claim.num_forgotten, "claimed_epsilon": claimed, "delta": claim.delta}
+            | {"covers": covers or (claim.num_forgotten if promise is not None else None)}
+            | {"strict_epsilon": truth[0], "measured_epsilon": truth[1]}
+            | told
+            | {"most_provable": limit, "verdict": verdict(claimed, proved, limit), "device_seconds": seconds}
+        )
+
+
+def _truth(numbers: dict[str, Tensor], delta: float) -> tuple[float | None, float | None]:
+    """The medians of the strict epsilon, and of that of alpha where it was measured."""
+    strict = numbers.get("actual_epsilon")
+    alpha, sigma = numbers.get("alpha"), numbers.get("sigma")
+    measured = None
+    if alpha is not None and sigma is not None and delta > 0:
+        ratio = torch.where(alpha == 0, 0.0, alpha / sigma)
+        measured = statistics.median(epsilon_at(delta, ratio).tolist())
+    return None if strict is None else statistics.median(strict.tolist()), measured
+
+
+def _batches(models: range, size: int) -> Iterator[range]:
+    for start in range(models.start, models.stop, size):
+        yield range(start, min(start + size, models.stop))

@@ -1,0 +1,197 @@
+"""The audit by counting trainings finds what is planted, and nothing where a method keeps its promise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from sifu.catalog.datasets import DATASETS
+from sifu.certificate.audit import most_provable
+from sifu.certificate.noise import add_noise, needed_sigma
+from sifu.certificate.rules import rules_of
+from sifu.cli.main import main
+from sifu.config.fields import build, to_plain
+from sifu.config.scenario import Scenario
+from sifu.contract.world import SCENARIO
+from sifu.core.keys import Keys
+from sifu.core.types import Clients
+from sifu.errors import ConfigError
+from sifu.federation.engine import Engine
+from sifu.federation.shared_data import SharedEngine
+from sifu.federation.stop import Stop
+from sifu.hardware.workers import Workers
+from sifu.methods.last import Last
+from sifu.methods.scratch import Scratch
+from sifu.models.flat import build_model
+from sifu.stages.audit import AuditedGroup, AuditPlan, Target
+from sifu.stages.audit_counts import Count, StoredCounts
+from sifu.stages.block import Block
+from sifu.store.parquet import read_table
+from sifu.store.schemas import AUDIT
+from sifu.unlearning.kept import Kept
+from sifu.unlearning.method import Method, Unlearned
+from sifu.unlearning.method_types import History, Request, Server
+from tests.conftest import REPO, tiny_clients, tiny_engine
+
+MODELS = 600
+BED: Scenario = build(
+    Scenario,
+    to_plain(SCENARIO)
+    | {
+        "stop": {"accuracy": 0.99, "min_rounds": 2, "max_rounds": 2},
+        "federation": {
+            "clients_per_round": 6,
+            "local_steps": 2,
+            "batch_size": 4,
+            "client_lr": 0.05,
+            "momentum": 0.0,
+        },
+        "partition": {"kind": "iid", "num_clients": 6, "examples": 4},
+        "requests": {"kind": "listed", "clients": [[0], [1]]},
+        "certificate": {"sigma": 1.0, "epsilon": 1.0, "delta": 0.01, "preset": "strict"},
+    },
+    "bed",
+)
+"""Convex, full batches, everybody in every round: Psi is almost exactly alpha, and only the noise is random."""
+
+
+def planted(noise: float = 1.0, psi: float = 1.0) -> Method:
+    """Last, of whose noise only a share is added, and whose Psi is only a share of the right one."""
+
+    class Planted(Last):
+        name = "planted"
+
+        @property
+        def keeps(self) -> frozenset[Kept]:
+            return frozenset({Kept.SCALARS, Kept.UPDATES})
+
+        def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
+            certificate = self.certificate
+            values = history.sensitivity(request.forget, rules_of(certificate), server.round_factor(certificate))
+            counted = psi * history.value_at(values, history.end)
+            sigma = needed_sigma(certificate, history.num_clients, counted)
+            segment = server.recover(add_noise(history.current, noise * sigma, keys), keys)
+            return Unlearned(segment, history.end, self.promise(history, request, sigma, counted, counted))
+
+    return Planted(certificate=BED.certificate)
+
+
+def bed_engine() -> Engine:
+    """Six clients with four random images of 4 x 4 pixels; the first one's are larger."""
+    generator = torch.Generator().manual_seed(3)
+    images = torch.randn(1, 6, 4, 1, 4, 4, generator=generator)
+    images[:, 0] *= 3
+    labels = torch.randint(3, (1, 6, 4), generator=generator)
+    model = build_model("logistic", replace(DATASETS["mnist"], shape=(1, 4, 4), num_classes=3))
+    return Engine(model, Clients(images, labels, torch.full((1, 6), 4)), BED.federation, Workers(2))
+
+
+@cache
+def audited() -> dict[str, dict[str, Any]]:
+    """The rows of an honest method and of three that are not."""
+    methods = {
+        "honest": planted(),
+        "half": planted(noise=0.5),
+        "small_psi": planted(psi=1 / 3),
+        "no_noise": planted(noise=0.0),
+        "scratch": Scratch(),
+    }
+    group = bed_group(AuditPlan(methods, [Target.single(BED, 0)], MODELS), StoredCounts(None))
+    return {row["variant"]: row for row in group.rows()}
+
+
+def bed_group(plan: AuditPlan, stored: StoredCounts) -> AuditedGroup:
+    block = Block("bed", BED, range(1), Path("none"), Path("none"))
+    return AuditedGroup(block, plan, tuple(plan.methods), BED, SharedEngine.of(bed_engine(), 1), 300, stored)
+
+
+@pytest.mark.parametrize("planted_fault", ["half", "small_psi", "no_noise"])
+def test_a_planted_violation_is_found(planted_fault: str) -> None:
+    """Claimed are epsilon 1 and delta 0.01, which allow mu = 0.5. A Psi too small by 3 gives mu = 1.5, hence about
+    ln(0.48 / 0.08) = 1.8 from 600 models; half the noise changes the spread; without noise all models are told apart.
+    """
+    row = audited()[planted_fault]
+    assert row["verdict"] == "refuted"
+    assert row["proved_epsilon"] > row["claimed_epsilon"] == 1.0
+    assert row["proved_epsilon"] <= row["most_provable"]
+
+
+@pytest.mark.parametrize("kept_promise", ["honest", "scratch"])
+def test_a_kept_promise_is_not_refuted(kept_promise: str) -> None:
+    row = audited()[kept_promise]
+    assert row["verdict"] == "not refuted"
+    assert row["most_provable"] == most_provable(MODELS, row["delta"]) > 5
+    assert (row["clients"], row["covers"], row["who"], row["models"]) == (1, 1, "client 0", MODELS)
+
+
+def test_an_interrupted_audit_counts_no_batch_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = AuditPlan({"honest": planted()}, [Target.single(BED, 0)], 40)
+    whole = replace(bed_group(plan, StoredCounts(tmp_path)), batch=20)
+    rows = whole.rows()
+    monkeypatch.setattr(StoredCounts, "_made", lambda *_: pytest.fail("a stored batch was counted again"))
+    again = replace(bed_group(plan, StoredCounts(tmp_path)), batch=20).rows()
+    assert again == rows
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_more_models_are_counted_where_fewer_prove_too_little() -> None:
+    """A claim of epsilon 3, which 40 models cannot refute: they prove at most ln((0.912 - 0.01) / 0.088) = 2.3."""
+    claim = replace(BED.certificate, epsilon=3.0)
+    methods = {
+        "almost_none": replace(planted(psi=1e-3), certificate=claim),  # type: ignore[type-var]
+        "honest": replace(planted(), certificate=claim),  # type: ignore[type-var]
+    }
+    plan = AuditPlan(methods, [Target.single(BED, 0)], models=40, more_models=120)
+    rows = {row["variant"]: row for row in bed_group(plan, StoredCounts(None)).rows()}
+    assert (rows["almost_none"]["models"], rows["almost_none"]["verdict"]) == (120, "refuted")
+    assert (rows["honest"]["models"], rows["honest"]["verdict"]) == (40, "cannot tell")
+
+
+def test_models_that_share_data_train_as_with_copies_of_it() -> None:
+    clients, keys = tiny_clients(seeds=1), Keys.of([0, 1, 2])
+    single = tiny_engine(clients=clients)
+    parts = (clients.images, clients.labels, clients.size)
+    copies = tiny_engine(clients=Clients(*(part.repeat(3, *[1] * (part.dim() - 1)) for part in parts)))
+    start, everyone = single.model.init(keys), torch.ones(3, 4, dtype=torch.bool)
+    stop = Stop(0.9, 0, torch.full((3,), 25))
+    shared, apart = (engine.run(start, everyone, keys, stop) for engine in (SharedEngine.of(single, 3), copies))
+    assert torch.equal(shared.rounds, apart.rounds)
+    assert shared.evaluations == apart.evaluations
+    torch.testing.assert_close(shared.final, apart.final, rtol=1e-4, atol=1e-5)
+    replayed = SharedEngine.of(single, 3).replay(shared, shared.rounds - 1)
+    torch.testing.assert_close(replayed, copies.replay(apart, apart.rounds - 1), rtol=1e-4, atol=1e-5)
+
+
+def test_counts_add_up() -> None:
+    assert Count(1, 2, 3, 0.5).joined(Count(10, 20, 30, 1.0)) == Count(11, 22, 33, 1.5)
+
+
+def test_a_request_that_there_is_not() -> None:
+    with pytest.raises(ConfigError, match="numbers from 1 to 2"):
+        Target.of(BED, 0, "request", [3])
+    assert Target.of(BED, 0, "client", [1]).who == "client 0"
+
+
+def test_the_stage_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--scenario", "smoke", "--block", "s000-001", "--results", str(tmp_path)]
+    assert main(["partition", *options]) == 0
+    more = ["--models", "20", "--requests", "2", "--who", "request", "client", "--device", "cpu"]
+    assert main(["audit_block", *options, "--variants", "sifu", *more]) == 0
+    rows = read_table(tmp_path / "audit" / "smoke" / "s000-001" / "audit.parquet", AUDIT)
+    assert rows[["who", "request", "clients"]].to_numpy().tolist() == [["client 0", 1, 1], ["request", 2, 4]]
+    assert set(rows["seed"]) == {0}
+    assert set(rows["verdict"]) <= {"refuted", "not refuted", "cannot tell"}
+    assert not (tmp_path / "audit" / "smoke" / "s000-001" / ".unfinished").exists()
+
+
+def test_one_table_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    config = str(REPO / "config" / "smoke.yaml")
+    assert main(["audit", "--config", config, "--variant", "sifu", "--models", "20", "--client", "3"]) == 0
+    shown = capsys.readouterr().out
+    for word in ("claimed", "strict", "measured", "proved", "each alone", "20 a world", "cannot tell"):
+        assert word in shown
