@@ -87,8 +87,8 @@ def test_an_attack_on_equal_worlds_proves_nothing() -> None:
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.01), (10.0, 0.01), (3.0, 0.05)])
 def test_the_noise_audit_refutes_half_the_noise_and_not_the_right_one(epsilon: float, delta: float) -> None:
-    """At epsilon 10 and delta 0.01 the noise allows mu = 2.72; half of it has 5.44, which 1,000 draws a side know to
-    about 2.24 (sqrt(2 / 1000) + 5.44 / sqrt(2 * 2000)) = 0.3: the lower end is far above 2.72.
+    """At epsilon 10 and delta 0.01 the noise allows mu = 2.86; half of it has 5.71, which 1,000 draws a side know to
+    about 2.24 (sqrt(2 / 1000) + 5.71 / sqrt(2 * 2000)) = 0.3: the lower end is far above 2.86.
     """
     theta, phi = torch.zeros(3, dtype=torch.float64), torch.tensor([0.6, 0.0, 0.8], dtype=torch.float64)
     sigma = 1 / largest_ratio(epsilon, delta, "analytic")
