@@ -178,6 +178,7 @@ def test_a_request_that_there_is_not() -> None:
     assert Target.of(BED, 0, "client", [1]).who == "client 0"
 
 
+@pytest.mark.long  # the smoke run has the stage, too
 def test_the_stage_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--scenario", "smoke", "--block", "s000-001", "--results", str(tmp_path)]
     assert main(["partition", *options]) == 0
