@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 CORES ?= 4
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 CONFIG ?= config/config.yaml
-MODELS ?= 100
+MODELS ?= 60
 
 # Start-up of every job is dominated by imports: let Python keep its compiled files.
 unexport PYTHONDONTWRITEBYTECODE

@@ -18,7 +18,7 @@ ONCE = {"all": 1, "null_space": 1, "report": 1, "figure": 10, "page": 1}
 # training; a setting of the scenario is searched with the same seed that is not reported
 SMOKE = (
     ONCE
-    | dict.fromkeys(("train", "train_variant", "verify", "alpha", "sweep", "request_sets", "alpha_sweep"), 1)
+    | dict.fromkeys(("train", "train_variant", "verify", "alpha", "sweep", "request_sets", "alpha_sweep", "audit"), 1)
     | {"partition": 2, "unlearn": 3, "search": 1, "scenario_search": 1}
 )
 PARTS = ("Snakefile", "workflow", "config", "profiles", "sifu")

@@ -15,7 +15,7 @@ from sifu.plan.stage_spec import REPORT_FILES, STAGES
 from sifu.stages.choice import chosen_values
 from sifu.store.parquet import read_stamp, read_table
 from sifu.store.paths import FIGURE_KINDS
-from sifu.store.schemas import ALPHA, CELLS, METRICS, REQUEST_SETS, SCENARIO_SEARCH, SWEEP
+from sifu.store.schemas import ALPHA, AUDIT, CELLS, METRICS, REQUEST_SETS, SCENARIO_SEARCH, SWEEP
 from tests.workflow.conftest import ONCE, SMOKE, Checkout, parse_plan
 
 CONFIG = ("--configfile", "config/smoke.yaml")
@@ -60,6 +60,8 @@ def test_every_side_experiment_has_its_rows(results: Path) -> None:
     assert sorted(set(swept["sigma"])) == [0.001, 0.1]
     sets = read_table(results / "request_sets" / "smoke" / BLOCK / "request_sets.parquet", REQUEST_SETS)
     assert set(zip(sets["variant"], sets["set"], strict=True)) == {(v, n) for v in ("scratch", "sifu") for n in (0, 1)}
+    audited = read_table(results / "audit" / "smoke" / BLOCK / "audit.parquet", AUDIT)
+    assert audited[["variant", "models", "clients"]].to_numpy().tolist() == [["sifu", 20, 2]]
     changed = read_table(results / "alpha_sweep" / "smoke" / "no_momentum" / BLOCK / "alpha.parquet", ALPHA)
     assert set(changed["change"]) == {"no_momentum"}
 

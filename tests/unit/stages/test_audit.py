@@ -112,8 +112,9 @@ def bed_group(plan: AuditPlan, stored: StoredCounts) -> AuditedGroup:
 
 @pytest.mark.parametrize("planted_fault", ["half", "small_psi", "no_noise"])
 def test_a_planted_violation_is_found(planted_fault: str) -> None:
-    """Claimed are epsilon 1 and delta 0.01, which allow mu = 0.5. A Psi too small by 3 gives mu = 1.5, hence about
-    ln(0.48 / 0.08) = 1.8 from 600 models; half the noise changes the spread; without noise all models are told apart.
+    """Claimed are epsilon 1 and delta 0.01, which allow mu = 0.53. A Psi too small by 3 gives mu = 1.6: epsilon is 4.4.
+
+    The other world has the noise that is promised, so that less noise shows in the distance of models to their middle.
     """
     row = audited()[planted_fault]
     assert row["verdict"] == "refuted"
@@ -177,6 +178,7 @@ def test_a_request_that_there_is_not() -> None:
     assert Target.of(BED, 0, "client", [1]).who == "client 0"
 
 
+@pytest.mark.long  # the smoke run has the stage, too
 def test_the_stage_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--scenario", "smoke", "--block", "s000-001", "--results", str(tmp_path)]
     assert main(["partition", *options]) == 0
