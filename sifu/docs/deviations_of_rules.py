@@ -25,7 +25,7 @@ def _limits(run: MeasuredRun) -> str:
     limits = {run.titles[name]: scenarios[name]["stop"]["max_rounds"] for name in DATASETS}
     sweeps = side["sigma_sweep"] or []
     listed = sweeps if isinstance(sweeps, list) else [sweeps]
-    kinds = {f"sigma sweep of {sweep['variant']}": sweep for sweep in listed}
+    kinds = {"sigma sweep": sweep for sweep in listed if sweep["variant"] == SWEPT}  # others are not the paper's
     for title, sweep in (kinds | {"alpha under other settings": side["alpha_sweep"] or {}}).items():
         limits[title] = sweep.get("rounds") or _PAPERS_LIMIT
     fewer = [f"{title} {rounds:,}" for title, rounds in limits.items() if rounds < _PAPERS_LIMIT]
