@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sifu.docs.deviation import Deviation
 from sifu.docs.replication_run import MeasuredRun
 from sifu.replication.claims.sigma import SWEPT
@@ -25,8 +27,8 @@ def _limits(run: MeasuredRun) -> str:
     limits = {run.titles[name]: scenarios[name]["stop"]["max_rounds"] for name in DATASETS}
     sweeps = side["sigma_sweep"] or []
     listed = sweeps if isinstance(sweeps, list) else [sweeps]
-    kinds = {f"sigma sweep of {sweep['variant']}": sweep for sweep in listed}
-    for title, sweep in (kinds | {"alpha under other settings": side["alpha_sweep"] or {}}).items():
+    papers: dict[str, Any] = next((sweep for sweep in listed if sweep["variant"] == SWEPT), {})
+    for title, sweep in {"sigma sweep": papers, "alpha under other settings": side["alpha_sweep"] or {}}.items():
         limits[title] = sweep.get("rounds") or _PAPERS_LIMIT
     fewer = [f"{title} {rounds:,}" for title, rounds in limits.items() if rounds < _PAPERS_LIMIT]
     return f"The same, but: {', '.join(fewer)}" if fewer else "The same"

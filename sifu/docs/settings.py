@@ -52,7 +52,8 @@ def _sections(cls: type, path: str) -> list[str]:
 def _settings_inside(hint: Any) -> list[Any]:
     """The settings classes of a field, of a union's options or of a list's items."""
     if isinstance(hint, types.UnionType) or typing.get_origin(hint) is tuple:
-        return [inner for option in typing.get_args(hint) for inner in _settings_inside(option)]
+        inside = [inner for option in typing.get_args(hint) for inner in _settings_inside(option)]
+        return list(dict.fromkeys(inside))  # one mapping, or a list of them: the same class
     return [hint] if dataclasses.is_dataclass(hint) else []
 
 

@@ -102,7 +102,7 @@ def test_running_again_does_nothing(done: Checkout) -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new", "plan"),
     [
-        ("sifu/federation/engine.py", "", "\nEDITED = True\n", SMOKE | {"figure": 8}),
+        ("sifu/federation/engine.py", "", "\nEDITED = True\n", SMOKE | {"figure": 9}),
         ("config/scenarios.yaml", "label: Smoke\n", "label: Smoke again\n", ONCE),
     ],
     ids=["code", "setting"],
