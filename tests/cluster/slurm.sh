@@ -5,10 +5,10 @@
 #   slurm.sh down DIR    cancels its jobs, ends exactly what `up` started, removes DIR and the links in /etc/slurm
 #   slurm.sh clear       the same for the Slurm of a killed test; `up` does it, too
 # DIR must be named slurm-of-the-tests: by that name a link of ours is recognised even if it points nowhere.
-# Every daemon ends by itself after SLURM_LIMIT (900) seconds, whatever happens to the test.
+# Every daemon ends by itself after SLURM_LIMIT (5400) seconds, whatever happens to the test: more than every stage takes on a slow machine.
 set -euo pipefail
 nodes=${SLURM_NODES:-4}
-limit=${SLURM_LIMIT:-900}
+limit=${SLURM_LIMIT:-5400}
 etc=${SLURM_ETC:-/etc/slurm} # another folder only in tests of this script
 name=slurm-of-the-tests
 
