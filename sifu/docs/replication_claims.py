@@ -16,8 +16,9 @@ from sifu.report.statistics import WITH_STUDENT
 _INTRODUCTION = f"""\
 Numbers are means over seeds with their 95% bootstrap intervals (percentiles) and, as these are too narrow with few
 seeds, Student's after `t` for up to {WITH_STUDENT} seeds. Shares of seeds have exact intervals (Clopper and
-Pearson). Rounds are those of all requests of a seed, each to the target accuracy, compared with scratch's in the same
-seed. `(7 of 10)`: only 7 of the 10 seeds that were run have a value.
+Pearson); shares within a seed, of requests, clients or rounds that depend on each other, have the least and the largest
+of a seed in brackets. Rounds are those of all requests of a seed, each to the target accuracy, compared with scratch's
+in the same seed. `(7 of 10)`: only 7 of the 10 seeds that were run have a value.
 
 How a verdict follows:
 - On a dataset a claim **holds**, **does not hold** or, between the two, **holds in part**, by the rule of the claim

@@ -49,7 +49,9 @@ def _shares(scenario: str, rows: pd.DataFrame, psi: str) -> list[Line]:
         Line(scenario, _SEEDS.format(psi, name), Measured.share((_share(part) == 1).astype(float)))
         for name, part in parts.items()
     ]
-    points = [Line(scenario, _POINTS.format(psi, name), Measured.of(_share(part))) for name, part in parts.items()]
+    points = [
+        Line(scenario, _POINTS.format(psi, name), Measured.in_range(_share(part))) for name, part in parts.items()
+    ]
     return [*seeds, *points]
 
 

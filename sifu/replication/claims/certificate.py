@@ -61,12 +61,15 @@ def promise(variant: str, label: str, preset: str) -> Measure:
         def in_all(scenario: str) -> pd.Series:
             return (share(scenario) == 1).astype(float)
 
+        def alone(scenario: str) -> pd.Series:
+            return hidden(tables, scenario, preset)
+
         what = f"seeds in which {label} keeps its delta at every request"
-        ran, exact = (lambda name: tables.ran(name, variant)), Measured.share
+        ran, exact, spread = (lambda name: tables.ran(name, variant)), Measured.share, Measured.in_range
         return [
             *each_dataset(what, in_all, KEPT, "share", ran, exact),
-            *shown(f"requests where {label} keeps its delta", share),
-            *shown(f"single clients that {label} really hides", lambda name: hidden(tables, name, preset)),
+            *shown(f"requests where {label} keeps its delta", share, measure=spread),
+            *shown(f"single clients that {label} really hides", alone, measure=spread),
             *_worst(tables, variant, label),
         ]
 

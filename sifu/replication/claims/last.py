@@ -87,10 +87,14 @@ def to_the_target(variant: str, label: str) -> Measure:
         def recovered_once(scenario: str) -> pd.Series:
             return (ended("done")(scenario) > 0).astype(float)
 
+        def ran(scenario: str) -> int:
+            return tables.ran(scenario, variant)
+
         what = f"requests after which {label} recovers to the target"
-        lines = each_dataset(what, ended("done"), NEVER, ran=lambda name: tables.ran(name, variant))
+        lines = each_dataset(what, ended("done"), NEVER, "share", ran, Measured.in_range)
+        lost = shown(f"requests after which {label} diverges", ended("diverged"), measure=Measured.in_range)
         some = shown(f"seeds in which {label} recovers at least once", recovered_once, measure=Measured.share)
-        return [*lines, *some, *shown(f"requests after which {label} diverges", ended("diverged"))]
+        return [*lines, *some, *lost]
 
     return measure
 

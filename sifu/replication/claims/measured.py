@@ -42,6 +42,16 @@ class Measured:
             return None
         return Measured(float(numbers.mean()), *clopper_pearson(round(numbers.sum()), len(numbers)), len(numbers))
 
+    @staticmethod
+    def in_range(values: pd.Series) -> Measured | None:
+        """The mean with the least and the largest value: for shares within a seed, whose parts are not independent, so
+        that a mean of ones is not known to be one.
+        """
+        numbers = values.dropna().to_numpy(np.float64)
+        if not len(numbers):
+            return None
+        return Measured(float(numbers.mean()), float(numbers.min()), float(numbers.max()), len(numbers))
+
     @property
     def student(self) -> Measured | None:
         """The same with Student's interval; None over many seeds, where the bootstrap's is as good, and for shares."""
