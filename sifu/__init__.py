@@ -16,7 +16,7 @@ __all__ = ["RULES_VERSION", "Answer", "SifuError", "Training", "__version__", "t
 
 __version__ = "0.1.0"
 
-RULES_VERSION = "0.2"
+RULES_VERSION = "0.3"
 """Results made under the same major.minor are comparable; stamped in every table."""
 
 # imported when they are used: every job and the Snakefile import this file, and no stage depends on the library

@@ -60,7 +60,12 @@ def _row(
     low, high = _interval(costs)
     mean = float(costs.mean()) if len(costs) else math.nan
     return (
-        {"scenario": scenario, "variant": variant, "sigma": sigma}
+        {
+            "scenario": scenario,
+            "variant": variant,
+            "noise": "its own" if sigma is None else f"{sigma:g}",
+            "sigma": sigma,
+        }
         | {"claimed_epsilon": promised["claimed_epsilon"].max(), "claimed_delta": promised["claimed_delta"].max()}
         | worth(promised)._asdict()
         | {"cost": mean, "cost_low": low, "cost_high": high}
@@ -160,7 +165,7 @@ def frontier_for_people(table: pd.DataFrame, titles: Mapping[str, str], labels: 
         {
             "scenario": row["scenario"],
             "method": labels.get(str(row["variant"]), str(row["variant"])),
-            "sigma": "its own" if pd.isna(row["sigma"]) else f"{row['sigma']:g}",
+            "sigma": row["noise"],
             "holds for": _SURVIVES.get(str(row["promise"]), UNKNOWN),
             "cost / scratch": _cost(row),
             "claimed epsilon": f"{row['claimed_epsilon']:g}",

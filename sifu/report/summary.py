@@ -60,7 +60,7 @@ def _print_headline(report: Path) -> None:
     rows = pd.read_csv(path, dtype=str, keep_default_na=False)
     rows = rows.map(lambda text: text.split(" [")[0])  # the intervals are in the report
     for scenario, group in rows.groupby("scenario", sort=False):
-        shown = group.drop(columns="scenario")  # it is the title: as a column it would be cut off
+        shown = group.drop(columns=["scenario", "floor"])  # the title; and what only the report has room for
         heads = [name.replace(" ", "\n") for name in shown.columns]  # narrow columns leave the methods' names room
         table = Table(*heads, title=f"Unlearning in {scenario}, to the target accuracy: means")
         for row in shown.itertuples(index=False):

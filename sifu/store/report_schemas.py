@@ -108,11 +108,12 @@ CERTIFICATES = Table(
 FRONTIER = Table(
     "frontier",
     "what every certificate costs, and what it is worth: the worst seed and request of each variant",
-    ("scenario", "variant", "sigma"),
+    ("scenario", "variant", "noise"),
     (
         SCENARIO,
         CELL[1],
-        Column("sigma", _REAL, "noise of a sigma sweep; null: the variant with its own", nullable=True),
+        Column("noise", _TEXT, "sigma of a sweep as text; `its own`: the variant with its own"),
+        Column("sigma", _REAL, "the same as a number; null: the variant with its own", nullable=True),
         Column("claimed_epsilon", _REAL, "promised epsilon"),
         Column("claimed_delta", _REAL, "promised delta"),
         Column(

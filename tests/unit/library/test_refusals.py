@@ -137,7 +137,7 @@ def test_a_client_is_forgotten_once(training: sifu.Training) -> None:
     ("method", "settings", "sentence"),
     [
         ("sifi", {}, "method: 'sifi' is refused; allowed: original | scratch"),
-        ("sifu", {"sigmaa": 0.1}, "allowed: only the settings epsilon, delta, sigma"),
+        ("sifu", {"sigmaa": 0.1}, "allowed: only the settings noise, epsilon, delta, sigma"),
         ("sifu", {"sigmaa": 0.1}, "(did you mean sigma?)"),
         ("sifu", {"sigma": -1}, "sigma: -1.0 is refused; allowed: 0 or more"),
         ("scratch", {"sigma": 0.1}, "sigma: 0.1 is refused; allowed: nothing, as scratch has no settings"),

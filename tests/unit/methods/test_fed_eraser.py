@@ -131,7 +131,7 @@ def stored_updates(world: World, seed: int) -> list[reference.Update]:
     """What every client sent in every round of the training, from the trainer's own replay."""
     history = world.lineage
     found = []
-    for number, rows, result in history.engine.walk(history.segments[0]):
+    for number, rows, _, result in history.engine.walk(history.segments[0]):
         before = history.at(torch.full((3,), number))[rows]
         update = (result.local - before.unsqueeze(1))[seed]
         found.append({c: update[j] for j, c in enumerate(result.cohort[seed].tolist()) if c >= 0})

@@ -68,7 +68,7 @@ def planted(noise: float = 1.0, psi: float = 1.0) -> Method:
 
         @property
         def keeps(self) -> frozenset[Kept]:
-            return frozenset({Kept.SCALARS, Kept.UPDATES})
+            return frozenset({Kept.PRODUCTS})
 
         def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
             certificate = self.certificate

@@ -215,7 +215,7 @@ def test_the_report_shows_every_method_and_says_what_is_missing(results: Ran) ->
     headline = (report / "tables" / "headline.md").read_text()
     assert "| smoke | Dummy | 1 |" in headline
     assert "| smoke | Refusing | 1 | refused | - | - | - | - | - | - | - | - |" in headline
-    assert "| smoke | its own | published |" in (report / "tables" / "bounds.md").read_text()
+    assert "| smoke | its own | one client | published |" in (report / "tables" / "bounds.md").read_text()
     assert "| smoke | SIFU | 1 | 10 | 0.01 | claimed | 2.86 |" in (report / "tables" / "certificates.md").read_text()
     assert set(read_table(report / "tables" / "certificates.parquet", CERTIFICATES)["variant"]) <= set(LABELS)
     assert "| `fed_eraser` |" in (report / "tables" / "methods.md").read_text()

@@ -84,7 +84,7 @@ def test_a_server_offers_no_way_to_the_engine() -> None:
     World.make().answer(method_that(answers), rounds=1)
     trains = {"recover", "hold", "ask_again"}  # each of them counts
     reads = {"has_trained", "average", "layers", "layer_norms", "spread_layers", "round_factor", "scenario", "spent"}
-    reads |= {"counted_rounds"}
+    reads |= {"counted_rounds", "new_start", "has_drawn"}
     assert set(offered) == trains | reads
 
 
