@@ -12,6 +12,7 @@ import math
 from sifu.core.intervals import clopper_pearson
 
 REFUTED, NOT_REFUTED, CANNOT_TELL, NOTHING = "refuted", "not refuted", "cannot tell", "nothing is promised"
+BEYOND = "exceeded, but not promised"  # for so many clients together
 CONFIDENCE = 0.95
 
 
@@ -30,10 +31,13 @@ def most_provable(trials: int, delta: float, confidence: float = CONFIDENCE) -> 
     return proved_epsilon(trials, 0, trials, delta, confidence)
 
 
-def verdict(claimed: float | None, proved: float, limit: float) -> str:
-    """What a count says of a claimed epsilon; `limit`: what it could have proved at most. None: no claim."""
+def verdict(claimed: float | None, proved: float, limit: float, *, covered: bool = True) -> str:
+    """What a count says of a claimed epsilon; `limit`: what it could have proved at most. None: no claim.
+
+    `covered`: whether the claim is made to all clients that the worlds differ in, together.
+    """
     if claimed is None:
         return NOTHING
     if proved > claimed:
-        return REFUTED
+        return REFUTED if covered else BEYOND
     return NOT_REFUTED if limit > claimed else CANNOT_TELL

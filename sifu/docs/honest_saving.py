@@ -43,4 +43,5 @@ def _of_dataset(title: str, rows: pd.DataFrame, labels: dict[str, str]) -> str:
     method = f"{labels.get(best['variant'], best['variant'])}{sigma}, epsilon {best['epsilon']:.2g}"
     if not best["cost_high"] < 1:
         return f"{title}: nothing ({method}, takes {best['cost']:.0%} of scratch's client steps)."
-    return f"{title}: {1 - best['cost']:.0%} of scratch's client steps ({method})."
+    chosen = "" if pd.isna(best["sigma"]) else "; the best of the sigmas that were tried, on the same seeds"
+    return f"{title}: {1 - best['cost']:.0%} of scratch's client steps ({method}{chosen})."

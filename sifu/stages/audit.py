@@ -298,6 +298,7 @@ class AuditedGroup:
         claimed = None if promise is None else promise.epsilon
         proved, limit = proved_epsilon(hits, alarms, models, claim.delta), most_provable(models, claim.delta)
         covers = None if promise is None or promise.covers is None else int(promise.covers.max())
+        told_of = verdict(claimed, proved, limit, covered=covers is None or covers >= claim.num_forgotten)
         told = {"models": models, "statistic": statistic, "hits": hits, "alarms": alarms, "proved_epsilon": proved}
         return (
             {"scenario": self.block.name, "seed": self.block.seeds[0], **key._asdict()}
@@ -305,7 +306,7 @@ class AuditedGroup:
             | {"covers": covers or (claim.num_forgotten if promise is not None else None)}
             | {"strict_epsilon": truth[0], "measured_epsilon": truth[1]}
             | told
-            | {"most_provable": limit, "verdict": verdict(claimed, proved, limit), "device_seconds": seconds}
+            | {"most_provable": limit, "verdict": told_of, "device_seconds": seconds}
         )
 
 

@@ -308,7 +308,12 @@ AUDIT = Table(
         Column("alarms", _INT, "models that it accepts in the other world"),
         Column("proved_epsilon", _REAL, "lower bound on epsilon, with 95% confidence (Clopper and Pearson)"),
         Column("most_provable", _REAL, "the epsilon that so many models can prove at most"),
-        Column("verdict", _TEXT, "refuted | not refuted | cannot tell (too few models) | nothing is promised"),
+        Column(
+            "verdict",
+            _TEXT,
+            "refuted | not refuted | cannot tell (too few models) | exceeded, but not promised (to so many clients "
+            "together) | nothing is promised",
+        ),
         Column("device_seconds", _REAL, "seconds of training and answering; a shared training counts in equal parts"),
     ),
 )

@@ -33,6 +33,7 @@ def test_what_so_many_models_prove_at_most(models: int, epsilon: float) -> None:
 
 def test_verdicts() -> None:
     assert verdict(1.0, 1.1, 4.0) == "refuted"
+    assert verdict(1.0, 1.1, 4.0, covered=False) == "exceeded, but not promised"
     assert verdict(1.0, 0.9, 4.0) == "not refuted"
     assert verdict(10.0, 4.0, 4.0) == "cannot tell"
     assert verdict(None, 4.0, 4.0) == "nothing is promised"
