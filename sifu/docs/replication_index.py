@@ -15,6 +15,7 @@ from sifu.replication.claims.catalog import OPEN_QUESTIONS, PAPER
 from sifu.replication.claims.claim import Claim, Line, average_line
 from sifu.replication.claims.stored_tables import DATASETS, REFERENCE
 from sifu.replication.claims.verdict import Verdict
+from sifu.replication.manifest import CARRIED
 from sifu.replication.published import CONFIG, NOT_RUN, REPLICATION
 
 
@@ -142,7 +143,20 @@ def _provenance(manifest: dict[str, Any]) -> str:
     untimed = sum(block["seconds"] is None for block in blocks)
     note = f" {untimed} of {len(blocks)} jobs were not timed." if untimed else ""
     link = f"[manifest](../../{REPLICATION.as_posix()}/manifest.json)"
+    note += carried_note(blocks)
     return f"{made}. Wall time of all jobs: {'; '.join(times) or 'unknown'}.{note} Block by block: {link}.\n"
+
+
+def carried_note(blocks: list[dict[str, Any]]) -> str:
+    """Which scenarios have rows of older rules, whose certificates have to be counted again."""
+    older = {block["scenario"]: block[CARRIED] for block in blocks if CARRIED in block and block["scenario"]}
+    if not older:
+        return ""
+    names = ", ".join(f"{name} (rules {version})" for name, version in older.items())
+    return (
+        f" Made under older rules and carried over: {names}. Costs and accuracies mean the same there; what a "
+        "certificate is worth has to be counted again, and is empty."
+    )
 
 
 def _scenarios(run: MeasuredRun, manifest: dict[str, Any]) -> str:

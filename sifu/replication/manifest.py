@@ -23,6 +23,7 @@ from sifu.store.timing import JobTime, busy_seconds, read_job_time
 
 _JOINED = ("commit", "torch", "device")
 _OF_NO_SCENARIO = "null_space/*.parquet"
+CARRIED = "carried_from_rules"  # of tables that were made under older rules, and lack what has changed since
 
 
 def write_manifest(config: Path) -> Path:
@@ -99,6 +100,8 @@ def _entry(path: Path, folder: Path) -> dict[str, Any]:
     stamp = read_stamp(path)
     named = {"stage": stage, "scenario": scenario, "variant": "/".join(variant), "seeds": _seeds(path)}
     made = {key: stamp.get(key, "unknown") for key in (*_JOINED, "code_hash")}
+    if CARRIED in stamp:
+        made[CARRIED] = stamp[CARRIED]
     return named | made | {"settings": json.loads(stamp.get("settings", "{}"))} | read_job_time(path.parent)._asdict()
 
 

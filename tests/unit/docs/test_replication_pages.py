@@ -17,6 +17,7 @@ from sifu.cli.main import main
 from sifu.docs.deviations import DEVIATIONS
 from sifu.docs.generated_parts import filled
 from sifu.docs.measured_text import end_text, interval_text, number_text, seeds_text
+from sifu.docs.replication_index import carried_note
 from sifu.docs.replication_pages import replication_pages
 from sifu.errors import StoreError
 from sifu.replication.claims.catalog import CLAIMS
@@ -24,6 +25,7 @@ from sifu.replication.claims.claim import Line
 from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.stored_tables import DATASETS as DATASETS_OF_CLAIMS
 from sifu.replication.claims.stored_tables import read_tables
+from sifu.replication.manifest import CARRIED
 from sifu.replication.published import CONFIG, NOT_RUN, REPLICATION, described, read_manifest
 from sifu.report.tables import hyper_parameters
 from sifu.store.parquet import write_table
@@ -322,3 +324,10 @@ def test_docs_writes_the_pages(mnist: Made, tmp_path: Path, capsys: pytest.Captu
     assert "replication/index.md" in capsys.readouterr().out
     for name, text in mnist.pages.items():
         assert (tmp_path / "docs" / "replication" / name).read_text() == text
+
+
+def test_rows_of_older_rules_are_named() -> None:
+    """What their certificates are worth is empty: the page says whose."""
+    blocks = [{"scenario": "mnist"}, {"scenario": "cifar100", CARRIED: "0.2"}, {"scenario": "", CARRIED: "0.2"}]
+    assert "carried over: cifar100 (rules 0.2)." in carried_note(blocks)
+    assert carried_note(blocks[:1]) == ""
