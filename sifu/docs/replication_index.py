@@ -10,6 +10,7 @@ from sifu.docs.measured_text import interval_text, p_text, table_text, time_text
 from sifu.docs.replication_run import MeasuredRun, anchor
 from sifu.docs.settings import NOTE
 from sifu.docs.side_experiments import side_experiments_table
+from sifu.docs.two_counts import two_counts
 from sifu.replication.claims import bound, certificate, rounds, trade_off
 from sifu.replication.claims.catalog import OPEN_QUESTIONS, PAPER
 from sifu.replication.claims.claim import Claim, Line, average_line
@@ -35,6 +36,8 @@ def index_page(run: MeasuredRun) -> str:
         _verdicts(run, PAPER),
         "### What the paper leaves open\n",
         _verdicts(run, OPEN_QUESTIONS),
+        "## Certificates, counted before and now\n",
+        two_counts(run),
         "## How it was run\n",
         _how_it_was_run(run),
     ]

@@ -59,10 +59,9 @@ def _rows(group: pd.DataFrame) -> list[dict[str, object]]:
 
 def _own_count(group: pd.DataFrame) -> str:
     """Which count the promise is about: one client, the clients of the request, or all who left so far."""
-    covers, left = group["covers"].max(), group["group"].max()
-    if not covers > 1:  # also where it is unknown
-        return ONE
-    return EVERYONE if covers >= left and group["request"].iloc[0] > 1 else REQUEST
+    if "covers_everyone" in group and group["covers_everyone"].eq(True).any():
+        return EVERYONE
+    return REQUEST if group["covers"].max() > 1 else ONE  # one client also where it is unknown
 
 
 def _column(group: pd.DataFrame, name: str) -> pd.Series:

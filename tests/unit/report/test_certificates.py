@@ -77,12 +77,12 @@ def test_an_accountant_decides_on_one_client() -> None:
 
 
 @pytest.mark.parametrize(
-    ("covers", "group", "request_", "wanted"),
-    [(1, 3, 1, "one client"), (3, 3, 1, "request"), (3, 6, 2, "request"), (6, 6, 2, "everyone")],
+    ("covers", "everyone", "wanted"),
+    [(1, False, "one client"), (3, False, "request"), (6, True, "everyone")],
 )
-def test_which_count_a_promise_is_about(covers: int, group: int, request_: int, wanted: str) -> None:
+def test_which_count_a_promise_is_about(covers: int, everyone: bool, wanted: str) -> None:
     psi = dict.fromkeys(("single_psi", "strict_psi", "everyone_psi"), 1.0)
-    table = certificates(cells(covers=covers, group=group, request=request_, **psi))
+    table = certificates(cells(covers=covers, covers_everyone=everyone, group=6, request=2, **psi))
     assert table.loc[table["own"], "count"].tolist() == [wanted]
 
 
