@@ -7,6 +7,7 @@ methods that add noise which knows nothing of the clients; only these have a cer
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -55,7 +56,10 @@ def without(lineage: Lineage, clients: Tensor, progress: Progress | None = None)
         here = kept >= 0  # [S] the seeds whose lineage has this branch
         start = _start(lineage, segment, parent, phi)
         phi = torch.where(here.to(device)[:, None], start, phi)
-        phi = _rounds(lineage, segment, phi, kept, clients, progress)
+        again = partial(_rounds, lineage, segment, phi, kept, clients, progress)
+        # every stop rule begins with the training: that part is the same
+        which = ("without", kept.numpy().tobytes(), clients.numpy().tobytes())
+        phi = lineage.cache.total(segment, which, again).clone() if branch == 0 else again()
         parent = parent.moved(branch, kept, here)
     return phi
 
