@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -140,11 +139,10 @@ class Claim(NamedTuple):
 
 
 class Models(NamedTuple):
-    """Models of both worlds for a row, and the seconds that they took."""
+    """Models of both worlds for a row, and what is claimed of them."""
 
     claim: Claim
     sample: Sample
-    seconds: float
 
 
 @dataclass
@@ -185,7 +183,7 @@ class AuditedGroup:
         parts: dict[Key, list[Sample]] = {}
         claims: dict[Key, Claim] = {}
         for numbers in _batches(range(self.plan.choosing), self.batch):
-            for key, (claim, sample, _) in self._worlds("choose", numbers, None).items():
+            for key, (claim, sample) in self._worlds("choose", numbers, None).items():
                 parts.setdefault(key, []).append(sample)
                 claims.setdefault(key, claim)
         attacks = {}
@@ -197,14 +195,14 @@ class AuditedGroup:
 
     def _count(self, attacks: dict[Key, Attack], models: range) -> dict[Key, Count]:
         """Hits and false alarms of each attack among new models."""
-        counts = {key: Count(0, 0, 0, 0.0) for key in attacks}
+        counts = {key: Count(0, 0, 0) for key in attacks}
         for numbers in _batches(models, self.batch):
 
             def make(numbers: range = numbers) -> dict[str, Count]:
                 found = {}
-                for key, (_, sample, seconds) in self._worlds("count", numbers, set(attacks)).items():
+                for key, (_, sample) in self._worlds("count", numbers, set(attacks)).items():
                     hits, alarms = attacks[key].count(sample.joined, sample.never, self._loss(key))
-                    found[str(key)] = Count(len(numbers), hits, alarms, seconds)
+                    found[str(key)] = Count(len(numbers), hits, alarms)
                 return found
 
             name = f"{numbers.start} {numbers.stop} {self.block.seeds[0]} {self._identity(attacks)}"
@@ -221,10 +219,9 @@ class AuditedGroup:
     def _worlds(self, purpose: str, numbers: range, wanted: set[Key] | None) -> dict[Key, Models]:
         """Models of both worlds for each row that is `wanted` (None: all)."""
         label = f"audit {self.block.name} {', '.join(self.names)}: {purpose} {numbers.start}-{numbers.stop - 1}"
-        begin = time.monotonic()
+        found: dict[Key, Models] = {}
         with show_progress(label, self.scenario.stop.max_rounds) as progress:
             lineage = self._trained(purpose, numbers, progress)
-        training, found = time.monotonic() - begin, dict[Key, Models]()
         for name in self.names:
             asker = Asker(self.plan.methods[name], self.scenario, self._keys(purpose, numbers))
             for target in self.plan.targets:
@@ -232,18 +229,16 @@ class AuditedGroup:
                 after = [key.request for key in keys if wanted is None or key in wanted]
                 if after:
                     found |= self._answered(asker, lineage, name, target, after, clear=purpose == "choose")
-        share = training / max(1, len(found))
-        return {key: models._replace(seconds=models.seconds + share) for key, models in found.items()}
+        return found
 
     def _answered(
         self, asker: Asker, lineage: Lineage, name: str, target: Target, after: list[int], *, clear: bool
     ) -> dict[Key, Models]:
         """The models of one variant after the requests `after`."""
-        found, begin = {}, time.monotonic()
+        found = {}
         for worlds in both_worlds(asker, lineage, target.forget, after, clear=clear):
-            claim, seconds = self._claim(worlds.promise, worlds.num_forgotten), time.monotonic() - begin
-            found[Key(name, target.who, worlds.request)] = Models(claim, worlds.sample, seconds)
-            begin = time.monotonic()
+            claim = self._claim(worlds.promise, worlds.num_forgotten)
+            found[Key(name, target.who, worlds.request)] = Models(claim, worlds.sample)
         return found
 
     def _trained(self, purpose: str, numbers: range, progress: Progress | None) -> Lineage:
@@ -294,7 +289,7 @@ class AuditedGroup:
     def _row(
         self, key: Key, claim: Claim, statistic: str, count: Count, truth: tuple[float | None, float | None]
     ) -> dict[str, Any]:
-        promise, (models, hits, alarms, seconds) = claim.promise, count
+        promise, (models, hits, alarms) = claim.promise, count
         claimed = None if promise is None else promise.epsilon
         proved, limit = proved_epsilon(hits, alarms, models, claim.delta), most_provable(models, claim.delta)
         covers = None if promise is None or promise.covers is None else int(promise.covers.max())
@@ -306,7 +301,7 @@ class AuditedGroup:
             | {"covers": covers or (claim.num_forgotten if promise is not None else None)}
             | {"strict_epsilon": truth[0], "measured_epsilon": truth[1]}
             | told
-            | {"most_provable": limit, "verdict": told_of, "device_seconds": seconds}
+            | {"most_provable": limit, "verdict": told_of}
         )
 
 

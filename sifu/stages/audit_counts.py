@@ -18,12 +18,10 @@ class Count(NamedTuple):
     models: int  # of each world
     hits: int
     alarms: int
-    seconds: float
 
     def joined(self, other: Count) -> Count:
         """Both counts together."""
-        models, hits, alarms = self.models + other.models, self.hits + other.hits, self.alarms + other.alarms
-        return Count(models, hits, alarms, self.seconds + other.seconds)
+        return Count(self.models + other.models, self.hits + other.hits, self.alarms + other.alarms)
 
 
 @dataclass(frozen=True)

@@ -314,7 +314,6 @@ AUDIT = Table(
             "refuted | not refuted | cannot tell (too few models) | exceeded, but not promised (to so many clients "
             "together) | nothing is promised",
         ),
-        Column("device_seconds", _REAL, "seconds of training and answering; a shared training counts in equal parts"),
     ),
 )
 

@@ -169,7 +169,7 @@ def test_models_that_share_data_train_as_with_copies_of_it() -> None:
 
 
 def test_counts_add_up() -> None:
-    assert Count(1, 2, 3, 0.5).joined(Count(10, 20, 30, 1.0)) == Count(11, 22, 33, 1.5)
+    assert Count(1, 2, 3).joined(Count(10, 20, 30)) == Count(11, 22, 33)
 
 
 def test_a_request_that_there_is_not() -> None:
