@@ -52,8 +52,11 @@ class Certificate:
     )
 
     def refuse(self) -> None:
-        refilled = self.seats == "refilled" or (self.preset == "strict" and self.seats is None)
-        if refilled and self.sets == "bound":
+        refilled = (self.seats or {"strict": "refilled"}.get(self.preset)) == "refilled"
+        sets = self.sets or {"strict": "exact", "empty_seats": "bound"}.get(self.preset, "max")
+        if refilled and sets == "bound":
             raise ConfigError("sets", "bound", "max | exact (with refilled seats)")
-        if refilled and self.branches == "reset":
+        if refilled and (self.branches or {"released": "reset"}.get(self.preset)) == "reset":
             raise ConfigError("branches", "reset", "accumulate (with refilled seats)")
+        if self.covers == "everyone" and sets == "max":
+            raise ConfigError("covers", "everyone", "request (with sets: max, which counts clients one by one)")

@@ -56,7 +56,8 @@ class Sifu(CertifiedMethod):
             segment = server.recover(add_noise(cut, certificate.sigma, keys), keys)
             return Unlearned(segment, node, self.promise(history, request, certificate.sigma, psi_at_cut, limit))
         segment = server.recover(cut, keys)
-        psi_at_end = psi_at_cut * factor ** segment.rounds.double()  # recovery adds nothing, and scales distances
+        scaled = psi_at_cut * factor ** segment.rounds.double()  # recovery adds nothing, and scales distances
+        psi_at_end = scaled.where(psi_at_cut > 0, 0.0)  # 0 stays 0, also where the factor is infinite
         sigma = needed_sigma(certificate, history.num_clients, psi_at_end).clamp(min=certificate.sigma)  # more if B > 1
         promise = self.promise(history, request, sigma, psi_at_end, psi_at_end.clamp(min=limit))
         published = add_noise(segment.final.to(cut.device), sigma, keys)

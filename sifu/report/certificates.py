@@ -74,7 +74,7 @@ def _row(group: pd.DataFrame, count: str, ratio: pd.Series, kept: pd.Series | No
     ends = np.array([np.median(known), known.max()] if len(known) else [math.nan] * 2)
     named = {column: POINTS[text].of(ends) for text, column in POINT_COLUMNS.items()}
     numbers = {"ratio": ends} | named
-    row: dict[str, object] = {"count": count, "seeds": len(known) if kept is None else max(len(known), len(kept))}
+    row: dict[str, object] = {"count": count, "seeds": len(known) if kept is None else len(kept)}
     row |= {name: float(group[name].median()) for name in ("claimed_epsilon", "claimed_delta", "sigma")}
     row["spent_epsilon"] = float(_column(group, "spent_epsilon").max()) if count == ONE else math.nan
     row |= {

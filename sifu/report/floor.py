@@ -12,7 +12,6 @@ import pandas as pd
 
 AGAIN = "scratch_again"  # the variant that trains again from scratch
 _GAPS = ("gap_to_scratch", "gap_to_scratch_same_stop")
-_ENDS = ("low", "high", "t_low", "t_high")
 FLOOR = "gap_floor"  # the quantity, next to a gap
 
 
@@ -29,14 +28,20 @@ def with_floors(statistics: pd.DataFrame) -> pd.DataFrame:
     """
     gaps = statistics[statistics["quantity"] == _GAPS[0]]
     found = gaps.merge(floors(statistics), how="left", on=["scenario", "request", "quantity", "subset"])
-    inside = [within(row["floor"], *(row[end] for end in _ENDS)) for row in found.to_dict("records")]
+    inside = [
+        within(row["floor"], (row["low"], row["high"]), (row["t_low"], row["t_high"]))
+        for row in found.to_dict("records")
+    ]
     added = found.assign(quantity=FLOOR, mean=found["floor"], within=inside).drop(columns="floor")
     return pd.concat([statistics, added])
 
 
-def within(floor: float, *ends: float) -> bool:
-    """Whether all ends of the intervals of a gap lie inside plus and minus the floor; ends may be missing."""
-    return not math.isnan(floor) and all(abs(end) <= floor for end in ends if end is not None and not math.isnan(end))
+def within(floor: float, *intervals: tuple[float | None, float | None]) -> bool:
+    """Whether every interval of a gap reaches the region up to the floor: the gap is not told apart from what a perfect
+    method has, whose mean absolute gap is the floor itself. Intervals may be missing.
+    """
+    known = [(low, high) for low, high in intervals if low is not None and high is not None and not math.isnan(low)]
+    return not math.isnan(floor) and bool(known) and all(low <= floor and high >= -floor for low, high in known)
 
 
 def floor_text(floor: float | None, *, inside: bool = False) -> str:

@@ -75,13 +75,14 @@ def _row(
 
 def _costs(own: pd.DataFrame, scratch: pd.DataFrame) -> NDArray[np.float64]:
     """Client steps of all requests over scratch's, for each seed in which both reached every target."""
-    steps, reference = (_totals(rows) for rows in (own, scratch))
+    steps, reference = (_totals(rows) for rows in (own, scratch))  # with spare clients, in training and recovery
     return (steps / reference).dropna().to_numpy(float)
 
 
 def _totals(rows: pd.DataFrame) -> pd.Series:
     done = (rows["status"] == "done").groupby(rows["seed"]).all()
-    return rows.groupby("seed")["client_steps"].sum()[done].astype(float)
+    steps = rows["client_steps"] + _column(rows, "spare_steps").astype(float).fillna(0.0)
+    return steps.groupby(rows["seed"]).sum()[done].astype(float)
 
 
 def _interval(values: NDArray[np.float64]) -> tuple[float, float]:
@@ -94,14 +95,12 @@ def _interval(values: NDArray[np.float64]) -> tuple[float, float]:
 
 def worth(rows: pd.DataFrame) -> Worth:
     """What the certificates of a variant's answers are worth, the worst of them."""
-    if not (rows["claimed_epsilon"] > 0).any():  # exact: nothing of the forgotten clients is used
-        return Worth("request", 0.0, 0.0, 0.0, 0.0)
     if _column(rows, "spent_epsilon").notna().all():
         return _spent(rows)
     if _column(rows, "single_psi").isna().any():  # rows from before refilled seats were counted
         return Worth("unknown", math.nan, math.nan, math.nan, math.nan)
-    alpha = _column(rows, "alpha")
-    request = _hidden(rows, rows["strict_psi"]) and (bool(alpha.isna().any()) or _hidden(rows, alpha))
+    measured = rows[_column(rows, "alpha").notna()]
+    request = _hidden(rows, rows["strict_psi"]) and _hidden(measured, _column(measured, "alpha"))
     promise = "request" if request else "client" if _hidden(rows, rows["single_psi"]) else "none"
     columns = ("strict_psi", "single_psi", "everyone_psi", "alpha")
     return Worth(promise, *(_epsilon(rows, _column(rows, name)) for name in columns))

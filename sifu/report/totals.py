@@ -41,10 +41,11 @@ def request_totals(cells: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def _by_seed(cells: pd.DataFrame) -> pd.DataFrame:
-    """Client steps of all requests of a seed, whether each of them reached the target, whether each was refused."""
+    """Client steps of a seed, of its requests and of spare clients in its training; how its requests ended."""
     marked = cells.assign(recovered=cells["status"] == "done", refused=cells["status"] == "refused")
+    marked["paid"] = cells["client_steps"] + cells["spare_steps"].astype(float).fillna(0.0)
     return marked.groupby(_SEED, as_index=False).agg(
-        steps=("client_steps", "sum"), recovered=("recovered", "all"), refused=("refused", "all")
+        steps=("paid", "sum"), recovered=("recovered", "all"), refused=("refused", "all")
     )
 
 

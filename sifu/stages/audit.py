@@ -15,7 +15,7 @@ from torch.nn.functional import cross_entropy
 
 from sifu.certificate.attack import Attack, Loss, Sample, choose_attack
 from sifu.certificate.audit import most_provable, proved_epsilon, verdict
-from sifu.certificate.gaussian import epsilon_at
+from sifu.certificate.noise import actual_guarantee
 from sifu.config.blocks import batch_of_models
 from sifu.config.scenario import Scenario
 from sifu.core.keys import Keys
@@ -30,11 +30,11 @@ from sifu.stages.rows import frame
 from sifu.store.parquet import write_table
 from sifu.store.paths import UNFINISHED
 from sifu.store.schemas import AUDIT
-from sifu.unlearning.answer_numbers import certificate_numbers
+from sifu.unlearning.counterfactual import measured_at
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Method, OwnTraining, Promise
 from sifu.unlearning.request import client_mask, draw_requests
-from sifu.unlearning.sequence import answer_requests, target_rule
+from sifu.unlearning.sequence import Answer, answer_requests, target_rule
 from sifu.unlearning.worlds import Asker, both_worlds, train_models
 
 _MOST_CHOOSING = 1000  # models that choose the attack, at most; else half as many as are counted
@@ -283,8 +283,15 @@ class AuditedGroup:
             answers = answer_requests(self.plan.methods[name], lineage, forget, self.scenario, rule, keys)
             for request in target.requests:
                 key = Key(name, target.who, request)
-                found[key] = _truth(certificate_numbers(answers[request - 1]), claims[key].delta)
+                found[key] = _truth(answers[request - 1], claims[key].delta)
         return found
+
+    def _covered(self, key: Key, promise: Promise, num_forgotten: int) -> int:
+        """How many clients a promise covers together."""
+        if promise.everyone:
+            return num_forgotten
+        target = next(target for target in self.plan.targets if target.who == key.who)
+        return int(target.forget[key.request - 1].sum() if promise.covers is None else promise.covers.max())
 
     def _row(
         self, key: Key, claim: Claim, statistic: str, count: Count, truth: tuple[float | None, float | None]
@@ -292,28 +299,40 @@ class AuditedGroup:
         promise, (models, hits, alarms) = claim.promise, count
         claimed = None if promise is None else promise.epsilon
         proved, limit = proved_epsilon(hits, alarms, models, claim.delta), most_provable(models, claim.delta)
-        covers = None if promise is None or promise.covers is None else int(promise.covers.max())
-        told_of = verdict(claimed, proved, limit, covered=covers is None or covers >= claim.num_forgotten)
+        covers = None if promise is None else self._covered(key, promise, claim.num_forgotten)
+        words = verdict(claimed, proved, limit, covered=covers is None or covers >= claim.num_forgotten)
         told = {"models": models, "statistic": statistic, "hits": hits, "alarms": alarms, "proved_epsilon": proved}
         return (
             {"scenario": self.block.name, "seed": self.block.seeds[0], **key._asdict()}
             | {"clients": claim.num_forgotten, "claimed_epsilon": claimed, "delta": claim.delta}
-            | {"covers": covers or (claim.num_forgotten if promise is not None else None)}
+            | {"covers": covers}
             | {"strict_epsilon": truth[0], "measured_epsilon": truth[1]}
             | told
-            | {"most_provable": limit, "verdict": told_of}
+            | {"most_provable": limit, "verdict": words}
         )
 
 
-def _truth(numbers: dict[str, Tensor], delta: float) -> tuple[float | None, float | None]:
-    """The medians of the strict epsilon, and of that of alpha where it was measured."""
-    strict = numbers.get("actual_epsilon")
-    alpha, sigma = numbers.get("alpha"), numbers.get("sigma")
-    measured = None
-    if alpha is not None and sigma is not None and delta > 0:
-        ratio = torch.where(alpha == 0, 0.0, alpha / sigma)
-        measured = statistics.median(epsilon_at(delta, ratio).tolist())
-    return None if strict is None else statistics.median(strict.tolist()), measured
+def _truth(answer: Answer, delta: float) -> tuple[float | None, float | None]:
+    """Epsilon for all who have left so far, as the worlds differ in them: by strict Psi, and by alpha where it is
+    measured; medians over models.
+    """
+    promise, worth = answer.unlearned.promise, answer.worth
+    if promise is None or worth is None or delta <= 0:
+        return None, None
+    strict = _median_epsilon(worth.everyone_psi, promise.sigma, delta)
+    if worth.alpha is None:
+        return strict, None
+    lineage, node = answer.before, answer.unlearned.node
+    if promise.noise == "end":
+        lineage = lineage.grow(node, answer.unlearned.segment)
+        node = lineage.end
+    everyone = answer.before.segments[0].available & ~answer.request.remain
+    return strict, _median_epsilon(measured_at(lineage, node, everyone), promise.sigma, delta)
+
+
+def _median_epsilon(distance: Tensor, sigma: Tensor, delta: float) -> float:
+    epsilon, _ = actual_guarantee(1.0, delta, distance, sigma.double().cpu())
+    return statistics.median(epsilon.tolist())
 
 
 def _batches(models: range, size: int) -> Iterator[range]:

@@ -54,7 +54,14 @@ CELLS = Table(
             "spares",
             _INT,
             "clients a round that are trained for the method's certificate and not averaged; the cost includes those "
-            "of the recovery, not those of the training",
+            "of the recovery",
+            nullable=True,
+        ),
+        Column(
+            "spare_steps",
+            _INT,
+            "client steps of these clients in the training before the first request, on the row of that request; not "
+            "part of `client_steps`, but of costs over all requests",
             nullable=True,
         ),
         Column("cut_round", _INT, "round that the method went back to", nullable=True),

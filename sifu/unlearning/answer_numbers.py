@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from sifu.config.scenario import Scenario
+from sifu.federation.segment import count_work
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Footprint, Method
 from sifu.unlearning.sequence import Answer
@@ -16,7 +17,8 @@ def answer_numbers(answer: Answer, method: Method, trained: Lineage, scenario: S
     node = answer.unlearned.node
     stored = method.server_floats(_footprint(trained, scenario, answer.spares))
     spares = torch.full_like(node.round, answer.spares)
-    places = {"server_floats": stored, "spares": spares, "cut_round": node.round, "branch": node.branch}
+    paid = {"server_floats": stored, "spares": spares, "spare_steps": _spare_steps(answer, trained, scenario)}
+    places = paid | {"cut_round": node.round, "branch": node.branch}
     return {"counted_rounds": answer.counted_rounds} | places | certificate_numbers(answer)
 
 
@@ -46,6 +48,14 @@ def certificate_numbers(answer: Answer) -> dict[str, Tensor]:
     if worth.spent is not None:
         columns |= {"spent_epsilon": worth.spent.epsilon, "group_epsilon": worth.spent.group_epsilon}
     return {name: values for name, values in columns.items() if values is not None}
+
+
+def _spare_steps(answer: Answer, trained: Lineage, scenario: Scenario) -> Tensor:
+    """Client steps of spare clients in the training, which the first request's row shows. [S]"""
+    segment, steps = trained.segments[0], scenario.federation.local_steps
+    if answer.request.number > 1:
+        return torch.zeros_like(segment.rounds)
+    return count_work(segment, steps, answer.spares).client_steps - count_work(segment, steps).client_steps
 
 
 def _footprint(trained: Lineage, scenario: Scenario, spares: int) -> Footprint:

@@ -13,9 +13,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from sifu.certificate.alpha import one_round
 from sifu.certificate.refilled import single_sets
+from sifu.core.keys import Keys
+from sifu.core.types import Status
 from sifu.federation.segment import Segment
+from sifu.federation.stop import Stop
 from sifu.federation.training import Progress
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.node import Node
@@ -44,8 +46,8 @@ def measured_at(lineage: Lineage, node: Node, clients: Tensor, progress: Progres
     """alpha: the distance of the model of `node` from that of the same lineage without `clients` [S, C]. [S] float64"""
     theta = lineage.at(node.round, node.branch)
     phi = without(lineage.cut(node), clients, progress)
-    somewhere = (node.branch >= 0).to(theta.device)
-    return torch.where(somewhere, (theta - phi).double().norm(dim=1), 0.0).cpu()
+    distance = (theta - phi).double().norm(dim=1).nan_to_num(nan=torch.inf).cpu()  # a run that diverges is far away
+    return torch.where(node.branch >= 0, distance, 0.0)
 
 
 def without(lineage: Lineage, clients: Tensor, progress: Progress | None = None) -> Tensor:
@@ -70,7 +72,7 @@ def _start(lineage: Lineage, segment: Segment, parent: Node, phi: Tensor) -> Ten
     start, grown = segment.start.to(device), (parent.branch >= 0).to(device)[:, None]
     if not bool(grown.any()):
         return start
-    theta = lineage.at(parent.round.where(parent.branch >= 0, 0), parent.branch.clamp(min=0))
+    theta = lineage.at(parent.round, parent.branch)
     same = (theta == phi).all(1, keepdim=True)  # a sum would round
     return torch.where(grown & ~same, phi + (start - theta), start)
 
@@ -78,12 +80,8 @@ def _start(lineage: Lineage, segment: Segment, parent: Node, phi: Tensor) -> Ten
 def _rounds(
     lineage: Lineage, segment: Segment, phi: Tensor, kept: Tensor, clients: Tensor, progress: Progress | None
 ) -> Tensor:
-    """`kept` [S] rounds of a segment from `phi` [S, P], without `clients` [S, C]. [S, P]"""
-    remain = segment.available & ~clients
-    for number in range(int(kept.max())):
-        rows = torch.nonzero(kept > number).flatten()
-        at = rows.to(phi.device)
-        phi[at] = one_round(lineage.engine, segment, phi[at], rows, remain[rows], number)
-        if progress is not None:
-            progress(number + 1, [], len(rows))
-    return phi
+    """`kept` [S] rounds of a segment from `phi` [S, P], without `clients` [S, C]; NaN where that diverges. [S, P]"""
+    remain, keys = (segment.available & ~clients).to(phi.device), Keys(segment.key_state.to(phi.device))
+    run = lineage.engine.run(phi, remain, keys, Stop(None, 0, kept.clamp(min=0)), progress=progress)
+    diverged = torch.tensor([status == Status.DIVERGED for status in run.status])
+    return run.final.masked_fill(diverged[:, None], torch.nan).to(phi.device)

@@ -130,7 +130,7 @@ class Lineage:
     def refilled(self, sets: Sequence[Tensor], factor: float, spares: int | None = None) -> list[Tensor]:
         """Psi of each of the `sets` [S, C] with refilled seats, at every node of every branch. [S, T + 1, sets] each
 
-        `spares`: see sifu/certificate/refilled.py. The increments are made once: every stop rule begins with them.
+        `spares`: see sifu/certificate/refilled.py. The training's part is made once: every stop rule begins with it.
         """
         increments = [self._refilled(segment, kept, sets, spares) for segment, kept in self._pairs]
         return self._accumulate(increments, factor, reset=False)
@@ -314,7 +314,7 @@ class Lineage:
         until = kept.clamp(min=0)
         which = ("refilled", *(part.numpy().tobytes() for part in (until, *sets)), spares)
         make = partial(refilled_increments, self.engine, segment, sets, until, spares)
-        return self.cache.total(segment, which, make)
+        return self.cache.total(segment, which, make) if segment is self.segments[0] else make()
 
     def _exact_increments(self, segment: Segment, clients: Tensor, weight: str) -> Tensor:
         """Delta_W itself, from the updates of a replay of the whole segment. [S, T]"""

@@ -168,4 +168,4 @@ def exact_promise(request: Request, sigma: float = 0.0) -> Promise:
     `sigma`: noise on the model that recovery starts from, for whatever reason; the promise does not need it.
     """
     zero = request.size.double().new_zeros(request.size.shape)  # [S]
-    return Promise(0.0, 0.0, sigma=zero + sigma, psi=zero, psi_star=zero)
+    return Promise(0.0, 0.0, sigma=zero + sigma, psi=zero, psi_star=zero, everyone=True)

@@ -1,9 +1,10 @@
 """Two worlds of an audit: clients took part and were forgotten, or never took part. Many models of each.
 
-World 1: a method answers requests to a training of all clients. World 0: the same rounds, branch by branch, without the
-forgotten clients from the first round on; the next client in line takes a forgotten client's seat. Round numbers and
-noise of a model of world 0 are those of its partner in world 1, so that they tell nothing. Compared is the model right
-after its noise, as recovery only processes it further; the final model where no noise is added at once.
+World 1: a method answers requests to a training of all clients. World 0: the same lineage without the forgotten clients
+(sifu/unlearning/counterfactual.py), with the same draws but for the last noise, which is new. A certificate compares
+these, draw by draw; so it must hold for both worlds as a whole, and a count that exceeds it refutes it. Compared is
+the model right after its noise, as recovery only processes it further; the final model where nothing is promised. Where
+every round adds noise, two trainings are compared, each of which ends by its own stop rule.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from sifu.federation.engine import Engine
 from sifu.federation.stop import Stop
 from sifu.federation.training import Progress
 from sifu.unlearning.answer_check import checked_answer
+from sifu.unlearning.counterfactual import without
 from sifu.unlearning.history import History
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Method, Promise, Unlearned
@@ -78,73 +80,78 @@ def both_worlds(
 
     `clear`: also the models before their last noise; those of world 1 must be replayed.
     """
-    lineage, sigmas = trained, [torch.zeros(len(trained.kept[0]), dtype=torch.float64)]
-    forgotten = torch.zeros_like(forget[0])
+    lineage, forgotten = trained, torch.zeros_like(forget[0])
     for number, clients in enumerate(forget[: max(after)], start=1):
         mask = clients.expand(len(trained.kept[0]), -1)  # [S, C]
         forgotten = forgotten | clients
         if number in after:
             answer = asker.released(lineage, mask)
-            sample = _sample(asker, lineage, answer, sigmas, forgotten, clear=clear)
+            sample = _sample(asker, lineage, answer, forgotten.expand_as(mask), clear=clear)
             yield Worlds(number, sample, answer.promise, int(forgotten.sum()))
         if number < max(after):
             answer = asker.recovered(lineage, mask)
-            lineage, sigmas = lineage.grow(answer.node, answer.segment), [*sigmas, _sigma(answer, "start")]
+            lineage = lineage.grow(answer.node, answer.segment)
 
 
-def _sample(
-    asker: Asker, lineage: Lineage, answer: Unlearned, sigmas: list[Tensor], forgotten: Tensor, *, clear: bool
-) -> Sample:
+def _sample(asker: Asker, lineage: Lineage, answer: Unlearned, forgotten: Tensor, *, clear: bool) -> Sample:
     """The models after an answer; without `clear` the released ones stand for those before their noise."""
-    noise = _noise(answer)
-    grown = lineage.grow(answer.node, answer.segment)
-    joined, joined_clear = answer.weights, answer.segment.final
-    if noise == "start":
-        joined = answer.segment.start
-        joined_clear = lineage.at(answer.node.round, answer.node.branch, dropped=True) if clear else joined
-    branches = Branches(grown, [*sigmas, _sigma(answer, "start")], _sigma(answer, "end"))
-    keys = asker.keys.fold("never")
-    never, never_clear = branches.without(forgotten, keys, recovers=noise != "start", progress=asker.progress)
-    parts = (joined, never, joined_clear, never_clear)
+    noise, keys = _noise(answer), asker.keys.fold("never")
+    if noise == "rounds" and answer.promise is not None:
+        parts = _private(asker, lineage, forgotten, keys)
+    elif noise == "start":
+        joined, began = answer.segment.start, _before_noise(lineage, answer)
+        never = _never(lineage, answer, forgotten, asker.progress)
+        parts = (joined, _blurred(never, _sigma(answer), keys), began if clear else joined, never)
+    else:
+        grown = lineage.grow(answer.node, answer.segment)
+        never = without(grown, forgotten, asker.progress)
+        parts = (answer.weights, _blurred(never, _sigma(answer), keys), answer.segment.final, never)
     return Sample(*(part.cpu().nan_to_num(0.0, 0.0, 0.0) for part in parts))  # a model that diverged tells little
 
 
-@dataclass(frozen=True)
-class Branches:
-    """How a lineage came about: its rounds and the noise at the start of each branch [S]; `end`: after the last."""
-
-    lineage: Lineage
-    sigmas: list[Tensor]
-    end: Tensor
-
-    def without(
-        self, forgotten: Tensor, keys: Keys, *, recovers: bool, progress: Progress | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """The same without the clients `forgotten` [C] from the start: models with and before their last noise [S, P].
-
-        `recovers`: with the rounds of the last branch.
-        """
-        lineage, engine = self.lineage, self.lineage.engine
-        model = clear = lineage.start
-        last = len(lineage.segments) - 1
-        for branch, (segment, kept, sigma) in enumerate(zip(lineage.segments, lineage.kept, self.sigmas, strict=True)):
-            stream, clear = keys.fold("branch", branch), model
-            model = _blurred(model, torch.where(kept >= 0, sigma, 0.0), stream)
-            if branch < last or recovers:
-                stop = Stop(None, 0, kept.clamp(min=0))
-                available = (segment.available & ~forgotten).to(model.device)
-                run = engine.run(model, available, stream.fold("train"), stop, progress=progress)
-                model = clear = run.final.to(model.device)
-        if recovers:
-            model = _blurred(model, self.end, keys.fold("end"))
-        return model, clear
+def _before_noise(lineage: Lineage, answer: Unlearned) -> Tensor:
+    """The model that the noise was added to. [S, P]"""
+    model = lineage.at(answer.node.round, answer.node.branch, dropped=True)
+    if answer.initial is None:
+        return model
+    return torch.where((answer.node.branch < 0).to(model.device)[:, None], answer.initial.to(model.device), model)
 
 
-def train_models(engine: Engine, scenario: Scenario, start: Tensor, keys: Keys, progress: Progress | None) -> Lineage:
-    """A training of all clients to the target for each of `keys` [S], all from the same initial model `start` [P]."""
+def _never(lineage: Lineage, answer: Unlearned, forgotten: Tensor, progress: Progress | None) -> Tensor:
+    """The same model if the clients `forgotten` [S, C] had never been there; an initial model knows nobody. [S, P]"""
+    model = without(lineage.cut(answer.node), forgotten, progress)
+    began = _before_noise(lineage, answer)
+    return torch.where((answer.node.branch < 0).to(model.device)[:, None], began, model)
+
+
+def _private(asker: Asker, lineage: Lineage, forgotten: Tensor, keys: Keys) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Noise in every round: the training, which recovery only processes further, and one that never had the clients.
+
+    Each ends by its own stop rule: the rounds of one would tell of the noise of the other.
+    """
+    start, joined = lineage.segments[0].start[0], lineage.segments[0].final
+    engine, device = lineage.engine, lineage.engine.clients.images.device
+    never = train_models(engine, asker.scenario, start.to(device), keys, asker.progress, ~forgotten)
+    final = never.segments[0].final
+    return joined, final, joined, final
+
+
+def train_models(
+    engine: Engine,
+    scenario: Scenario,
+    start: Tensor,
+    keys: Keys,
+    progress: Progress | None,
+    clients: Tensor | None = None,
+) -> Lineage:
+    """A training to the target for each of `keys` [S], all from the same initial model `start` [P].
+
+    `clients` [S, C]: who takes part; None: all.
+    """
     everyone = torch.ones_like(engine.clients.size, dtype=torch.bool)
+    available = everyone if clients is None else clients.to(everyone.device)
     stop, models = Stop.at_target(scenario.stop, len(keys.state)), start.repeat(len(keys.state), 1)
-    segment = engine.run(models, everyone, keys.fold("train"), stop, snapshot_every=_SNAPSHOTS, progress=progress)
+    segment = engine.run(models, available, keys.fold("train"), stop, snapshot_every=_SNAPSHOTS, progress=progress)
     return Lineage.of(engine, segment)
 
 
@@ -161,12 +168,10 @@ def _noise(answer: Unlearned) -> str:
     return "rounds" if answer.promise is None else answer.promise.noise
 
 
-def _sigma(answer: Unlearned, noise: str) -> Tensor:
-    """The noise of an answer if it is added at that time, else 0. [S] float64"""
+def _sigma(answer: Unlearned) -> Tensor:
+    """The noise of an answer; 0 where it promises nothing. [S] float64"""
     promise = answer.promise
-    if promise is None or promise.noise != noise:
-        return torch.zeros(len(answer.node.round), dtype=torch.float64)
-    return promise.sigma.double().cpu()
+    return torch.zeros(len(answer.node.round), dtype=torch.float64) if promise is None else promise.sigma.double().cpu()
 
 
 def _no_recovery(request: Request) -> Stop:

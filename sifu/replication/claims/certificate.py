@@ -1,4 +1,4 @@
-"""What a certificate is worth, strictly counted: all forgotten clients together, with the weights that were used."""
+"""What a certificate is worth, strictly counted: all clients of a request together, their seats refilled."""
 
 from __future__ import annotations
 

@@ -59,12 +59,12 @@ def with_floor(tables: StoredTables, line: Line, mark: str = "", subset: str = "
 
 
 def noted(line: Line, floor: float | None) -> Line:
-    """The line with its floor, and whether its intervals lie within it."""
+    """The line with its floor, and whether its intervals reach it."""
     value = line.value
     if value is None:
         return line
-    ends = [end for of in (value, value.student) if of is not None for end in (of.low, of.high)]
-    inside = floor is not None and within(floor, *ends)
+    intervals = [(of.low, of.high) for of in (value, value.student) if of is not None]
+    inside = floor is not None and within(floor, *intervals)
     return replace(line, note=", ".join(part for part in (line.note, floor_text(floor, inside=inside)) if part))
 
 

@@ -97,9 +97,12 @@ def test_presets_and_single_switches() -> None:
     changed = rules_of(Certificate(sigma=1.0, preset="empty_seats", sets="exact"))
     assert changed == Rules("cohort", "exact", "accumulate", "analytic", "empty")
     assert rules_of(Certificate(sigma=1.0, preset="strict", sets="max")).seats == "refilled"
-    for wrong in ({"sets": "bound"}, {"branches": "reset"}):
+    refilled = {"seats": "refilled"}
+    for wrong in ({"preset": "strict", "sets": "bound"}, refilled | {"preset": "released"}):
         with pytest.raises(ConfigError, match="with refilled seats"):
-            Certificate(sigma=1.0, preset="strict", **wrong)  # type: ignore[arg-type]
+            Certificate(sigma=1.0, **wrong)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="counts clients one by one"):
+        Certificate(sigma=1.0, covers="everyone")
     assert delta_of(Certificate(sigma=1.0, preset="released"), 50) == 0.02
     assert delta_of(Certificate(sigma=1.0), 50) == 0.01
 

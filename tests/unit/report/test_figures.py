@@ -241,7 +241,7 @@ def answers(**variants: list[tuple[float, float, str]]) -> tuple[pd.DataFrame, p
             for request in (1, 2):
                 key = {"scenario": "s", "variant": variant, "stop": "target", "seed": seed, "request": request}
                 ended = status if request == 2 or status == "refused" else "done"
-                cells.append(key | {"client_steps": steps / 2, "status": ended})
+                cells.append(key | {"client_steps": steps / 2, "spare_steps": None, "status": ended})
                 metrics.append(key | {"metric": "accuracy", "subset": "forgotten", "value": accuracy})
     return pd.DataFrame(cells), pd.DataFrame(metrics)
 

@@ -39,11 +39,12 @@ def cells(variant: str, steps: tuple[int, ...], status: str = "done", **numbers:
     return pd.DataFrame(rows)
 
 
-SCRATCH = cells("scratch", (100, 200), claimed_epsilon=0.0, claimed_delta=0.0, sigma=0.0)
-
-
 def psi(request: float, client: float, alpha: float = math.nan) -> dict[str, float]:
     return {"strict_psi": request, "single_psi": client, "everyone_psi": request, "alpha": alpha}
+
+
+EXACT = {"claimed_epsilon": 0.0, "claimed_delta": 0.0, "sigma": 0.0}
+SCRATCH = cells("scratch", (100, 200), **EXACT, **psi(0.0, 0.0, alpha=0.0))
 
 
 @pytest.mark.parametrize(
@@ -58,7 +59,8 @@ def psi(request: float, client: float, alpha: float = math.nan) -> dict[str, flo
         ({"spent_epsilon": 9.1, "group_epsilon": 40.0, "strict_psi": 99.0}, "client"),
         ({"spent_epsilon": 2.0, "group_epsilon": 9.0}, "request"),
         ({"spent_epsilon": 12.0, "group_epsilon": 90.0}, "none"),
-        ({"claimed_epsilon": 0.0, "claimed_delta": 0.0, "sigma": 0.0}, "request"),  # exact
+        (EXACT | psi(0.0, 0.0, alpha=0.0), "request"),
+        (EXACT | psi(5.0, 5.0, alpha=5.0), "none"),  # it says that it is exact
     ],
 )
 def test_for_whom_a_certificate_holds(numbers: dict[str, float], promise: str) -> None:
@@ -167,7 +169,7 @@ def test_the_readme_says_what_an_honest_certificate_saves(tmp_path: Path, monkey
     strict, single = cells("sifu_strict", (50, 100), **psi(2.0, 1.0)), cells("sifu", (25, 50), **psi(9.0, 1.0))
     again = cells("scratch_again", (1, 2), claimed_epsilon=0.0, claimed_delta=0.0)
     text = saving(tmp_path, monkeypatch, SCRATCH, strict, single, again)
-    assert text.endswith("MNIST: 50% of scratch's client steps (SIFU, strict, epsilon 6).")
+    assert "MNIST: 50% of scratch's client steps (SIFU, strict, epsilon 6; the cheapest of all methods" in text
     dear = cells("sifu_strict", (110, 220), **psi(2.0, 1.0))
     text = saving(tmp_path, monkeypatch, SCRATCH, dear, single)
     assert text.endswith("MNIST: nothing (SIFU, strict, epsilon 6, takes 110% of scratch's client steps).")

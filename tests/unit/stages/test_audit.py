@@ -27,6 +27,7 @@ from sifu.federation.stop import Stop
 from sifu.hardware.workers import Workers
 from sifu.methods.last import Last
 from sifu.methods.scratch import Scratch
+from sifu.methods.scratch_again import ScratchAgain
 from sifu.models.flat import build_model
 from sifu.stages.audit import AuditedGroup, AuditPlan, Target
 from sifu.stages.audit_counts import Count, StoredCounts
@@ -100,6 +101,7 @@ def audited() -> dict[str, dict[str, Any]]:
         "small_psi": planted(psi=1 / 3),
         "no_noise": planted(noise=0.0),
         "scratch": Scratch(),
+        "new_start": ScratchAgain(start="new"),
     }
     group = bed_group(AuditPlan(methods, [Target.single(BED, 0)], MODELS), StoredCounts(None))
     return {row["variant"]: row for row in group.rows()}
@@ -122,7 +124,7 @@ def test_a_planted_violation_is_found(planted_fault: str) -> None:
     assert row["proved_epsilon"] <= row["most_provable"]
 
 
-@pytest.mark.parametrize("kept_promise", ["honest", "scratch"])
+@pytest.mark.parametrize("kept_promise", ["honest", "scratch", "new_start"])
 def test_a_kept_promise_is_not_refuted(kept_promise: str) -> None:
     row = audited()[kept_promise]
     assert row["verdict"] == "not refuted"

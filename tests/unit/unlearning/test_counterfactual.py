@@ -11,6 +11,7 @@ from sifu.config.certificate import Certificate
 from sifu.contract.world import World, masks
 from sifu.core.keys import Keys
 from sifu.plan.variants import build_method
+from sifu.unlearning.answer_numbers import answer_numbers
 from sifu.unlearning.counterfactual import measured_at, truth_at
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.node import Node
@@ -110,3 +111,21 @@ def test_a_method_that_refills_seats_pays_for_spare_clients(spares: int | None) 
     assert (strict.work.client_steps == strict.work.rounds * trained * 2).all()  # K = 2
     assert (plain_one.work.client_steps == plain_one.work.rounds * 3 * 2).all()
     assert (strict.spares, plain_one.spares) == (trained - 3, 0)
+
+
+def test_seeds_may_have_grown_from_different_nodes() -> None:
+    """Seed 0 began anew, the others went back: each is followed along its own lineage."""
+    world = World.make()
+    (answer, *_) = world.answer(build_method("sifu", {}, Certificate(sigma=0.02)), masks(7, 3)[:1])
+    node = answer.unlearned.node.moved(-1, 0, torch.tensor([True, False, False]))
+    lineage = world.lineage.grow(node, answer.unlearned.segment)
+    alpha = measured_at(lineage, lineage.end, masks(7, 3)[1])
+    assert bool(alpha.isfinite().all())
+
+
+def test_the_spare_clients_of_the_training_are_paid_with_the_first_request() -> None:
+    """Eight rounds of the training, three spare clients in each, two steps: 48 client steps, once."""
+    world, method = World.make(), build_method("sifu", {}, Certificate(sigma=0.05, preset="strict"))
+    answers = world.answer(method)[:2]
+    paid = [answer_numbers(answer, method, world.lineage, world.scenario)["spare_steps"] for answer in answers]
+    assert [part.tolist() for part in paid] == [[48] * 3, [0] * 3]

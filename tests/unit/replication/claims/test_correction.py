@@ -134,9 +134,12 @@ def test_a_failure_that_is_a_test_is_corrected_too() -> None:
 
 
 def test_a_gap_within_the_floor_is_said_to_be() -> None:
-    """0.01 -+ 4.303 * 0.00058 is inside 0.02; 0.02 is not inside itself by Student's interval."""
+    """0.009 to 0.011, by Student's interval 0.0075 to 0.0125. A perfect method's gap is about the floor: a
+    floor of 0.01 is reached by both intervals, one of 0.008 by the second alone.
+    """
     near = Line("mnist", "", of(0.009, 0.01, 0.011), note="x")
     assert noted(near, 0.02).note == "x, within the floor of 0.020"
-    assert noted(near, 0.012).note == "x, floor 0.012"
+    assert noted(near, 0.01).note == "x, within the floor of 0.010"
+    assert noted(near, 0.008).note == "x, floor 0.008"
     assert noted(near, None).note == "x, floor -"
     assert noted(Line("mnist", "", None), 0.02).note == ""
