@@ -57,7 +57,7 @@ def test_paper_config(checkout: Checkout, data_root: Path) -> None:
     unlearned = 21 * controlled + 16 * (whole - controlled) + 10 * marked + 5 * few
     twice = dict.fromkeys(("partition", "train"), present + searched) | {"train_variant": 2 * whole + marked}
     searches = {"search": 4 * searched, "scenario_search": 4 if there else 3}
-    sweeps = {"sweep": 2 * swept, "request_sets": swept, "alpha_sweep": 4 * swept}
+    sweeps = {"sweep": 2 * swept, "request_sets": swept, "alpha_sweep": 4 * swept, "audit": 1}
     assert plan == ONCE | {"unlearn": unlearned} | sweeps | each | twice | searches
     assert sum(plan.values()) < 1500
     notice = "scenarios celeba, celeba_watermark, celeba_backdoor are left out: dataset celeba is missing"
