@@ -18,7 +18,8 @@ from sifu.stages.call import StageCall, refuse_below_one
 from sifu.stages.rows import answer_rows, frame
 from sifu.store.parquet import write_table
 from sifu.store.schemas import SWEEP, SWEPT_NUMBERS
-from sifu.unlearning.answer_numbers import certificate_numbers
+from sifu.unlearning.answer_numbers import certificate_numbers, promise_numbers, spare_steps
+from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Method, OwnTraining
 from sifu.unlearning.request import draw_requests
 from sifu.unlearning.sequence import Answer, answer_requests, target_rule
@@ -62,7 +63,7 @@ def run_sweep(
         def work(run: Runner) -> Rows:  # rows, not answers: those would hold their histories until the end
             answers = answer_requests(method, trained, forget, block.scenario, rule, stream, None, run)
             key = {"scenario": block.name, "variant": variant, "sigma": sigma}
-            return [row for answer in answers for row in _rows(answer, block.seeds, key)]
+            return [row for answer in answers for row in _rows(answer, trained, block.seeds, key)]
 
         return work
 
@@ -73,8 +74,13 @@ def run_sweep(
     write_table(folder / "sweep.parquet", SWEEP, frame(SWEEP, rows), stamp)
 
 
-def _rows(answer: Answer, seeds: range, key: dict[str, Any]) -> Rows:
-    """One row a seed: cost, end, and what the certificate is worth."""
-    numbers = {name: values for name, values in certificate_numbers(answer).items() if name in SWEPT_NUMBERS}
+def _rows(answer: Answer, trained: Lineage, seeds: range, key: dict[str, Any]) -> Rows:
+    """One row a seed: cost, end, and what a certificate is worth that relies on spare clients.
+
+    Others are not counted: the past would have to be replayed for each sigma, and the frontier needs none of them.
+    """
+    found = certificate_numbers(answer) if answer.spares else promise_numbers(answer)
+    found |= {"spare_steps": spare_steps(answer, trained)}
+    numbers = {name: values for name, values in found.items() if name in SWEPT_NUMBERS}
     rows = answer_rows(answer, seeds, key | {"request": answer.request.number})
     return [row | {name: values[i].item() for name, values in numbers.items()} for i, row in enumerate(rows)]

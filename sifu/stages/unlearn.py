@@ -83,9 +83,11 @@ def _sequence(method: Method, lineage: Lineage, scenario: Scenario, rule: StopRu
     rounds = [answer.work.rounds.tolist() for answer in answers]
     seconds = time.monotonic() - start
     print(f"{name}: rounds {rounds}, {seconds:.0f} s", file=sys.stderr)
-    if any(answer.unlearned.promise for answer in answers):
+    counted = cell.stop == stop_name(None)  # of recoveries to the target: the past is replayed for it
+    if counted and any(answer.unlearned.promise for answer in answers):
         print(f"{name}: replaying the past without the forgotten clients, for the certificate", file=sys.stderr)
-    return [_rows(answer, answer_numbers(answer, method, lineage, scenario), cell) for answer in answers]
+    numbers = [answer_numbers(answer, method, lineage, scenario, counted=counted) for answer in answers]
+    return [_rows(answer, columns, cell) for answer, columns in zip(answers, numbers, strict=True)]
 
 
 def _rows(answer: Answer, numbers: dict[str, Tensor], cell: Cell) -> Rows:

@@ -197,7 +197,7 @@ _ENDED = (
 
 SWEPT_NUMBERS = (  # of a certificate, as in `cells`
     *("covers", "claimed_epsilon", "claimed_delta", "actual_epsilon", "actual_delta"),
-    *("strict_psi", "single_psi", "everyone_psi", "alpha"),
+    *("strict_psi", "single_psi", "everyone_psi", "alpha", "spare_steps"),
 )
 
 SWEEP = Table(

@@ -12,47 +12,63 @@ from sifu.unlearning.method import Footprint, Method
 from sifu.unlearning.sequence import Answer
 
 
-def answer_numbers(answer: Answer, method: Method, trained: Lineage, scenario: Scenario) -> dict[str, Tensor]:
-    """Columns of the table `cells` by name; `trained` is the lineage before the first request. [S] each"""
+def answer_numbers(
+    answer: Answer, method: Method, trained: Lineage, scenario: Scenario, *, counted: bool = True
+) -> dict[str, Tensor]:
+    """Columns of the table `cells` by name; `trained` is the lineage before the first request. [S] each
+
+    `counted`: also what the certificate is worth, for which the past is replayed.
+    """
     node = answer.unlearned.node
     stored = method.server_floats(_footprint(trained, scenario, answer.spares))
     spares = torch.full_like(node.round, answer.spares)
-    paid = {"server_floats": stored, "spares": spares, "spare_steps": _spare_steps(answer, trained, scenario)}
+    paid = {"server_floats": stored, "spares": spares, "spare_steps": spare_steps(answer, trained)}
     places = paid | {"cut_round": node.round, "branch": node.branch}
-    return {"counted_rounds": answer.counted_rounds} | places | certificate_numbers(answer)
+    certificate = certificate_numbers(answer) if counted else promise_numbers(answer)
+    return {"counted_rounds": answer.counted_rounds} | places | certificate
 
 
-def certificate_numbers(answer: Answer) -> dict[str, Tensor]:
-    """What is promised and what holds, as in the table `cells`; nothing where nothing is promised. [S] each"""
-    promise, worth = answer.unlearned.promise, answer.worth
-    if promise is None or worth is None:
+def promise_numbers(answer: Answer) -> dict[str, Tensor]:
+    """What is promised, as in the table `cells`; nothing where nothing is. [S] each"""
+    promise = answer.unlearned.promise
+    if promise is None:
         return {}
     sigma = promise.sigma.double()
     columns = {
         "sigma": sigma,
         "psi": promise.psi,
         "psi_star": promise.psi_star,
+        "claimed_epsilon": torch.full_like(sigma, promise.epsilon),
+        "claimed_delta": torch.full_like(sigma, promise.delta),
+        "covers": answer.request.size if promise.covers is None else promise.covers,
+        "covers_everyone": torch.full(sigma.shape, promise.everyone),
+        "group": answer.num_forgotten,
+    }
+    return {name: values for name, values in columns.items() if values is not None}
+
+
+def certificate_numbers(answer: Answer) -> dict[str, Tensor]:
+    """What is promised and what holds, as in the table `cells`; nothing where nothing is promised. [S] each"""
+    worth = answer.worth
+    if worth is None:
+        return {}
+    columns = {
         "strict_psi": worth.psi,
         "single_psi": worth.single_psi,
         "everyone_psi": worth.everyone_psi,
         "empty_psi": worth.empty_psi,
         "alpha": worth.alpha,
-        "claimed_epsilon": torch.full_like(sigma, promise.epsilon),
-        "claimed_delta": torch.full_like(sigma, promise.delta),
         "actual_epsilon": worth.actual[0],
         "actual_delta": worth.actual[1],
-        "covers": answer.request.size if promise.covers is None else promise.covers,
-        "covers_everyone": torch.full(sigma.shape, promise.everyone),
-        "group": answer.num_forgotten,
     }
     if worth.spent is not None:
         columns |= {"spent_epsilon": worth.spent.epsilon, "group_epsilon": worth.spent.group_epsilon}
-    return {name: values for name, values in columns.items() if values is not None}
+    return promise_numbers(answer) | {name: values for name, values in columns.items() if values is not None}
 
 
-def _spare_steps(answer: Answer, trained: Lineage, scenario: Scenario) -> Tensor:
+def spare_steps(answer: Answer, trained: Lineage) -> Tensor:
     """Client steps of spare clients in the training, which the first request's row shows. [S]"""
-    segment, steps = trained.segments[0], scenario.federation.local_steps
+    segment, steps = trained.segments[0], answer.scenario.federation.local_steps
     if answer.request.number > 1:
         return torch.zeros_like(segment.rounds)
     return count_work(segment, steps, answer.spares).client_steps - count_work(segment, steps).client_steps
