@@ -26,7 +26,8 @@ from sifu.certificate.stretch import Stretch, Stretches
 from sifu.config.federation import Federation
 from sifu.errors import SifuError
 
-_GRID, _GROUP_GRID = 5e-3, 5e-2  # spacing of privacy losses; epsilon is too large by about this much, never too small
+# spacing of privacy losses, for a group that of each client in it; epsilon is too large by about this much, never small
+_GRID, _GROUP_GRID = 5e-3, 1e-2
 _MULTIPLIERS = (0.2, 1000.0)  # range that is searched for the noise
 logging.getLogger("absl").setLevel(logging.ERROR)  # it warns about every Renyi order that it skips
 
@@ -73,7 +74,7 @@ def _poisson_round(noise: float, chance: float, group: int) -> Any:
         return losses.from_gaussian_mechanism(noise, value_discretization_interval=_GRID, sampling_prob=chance)
     numbers = np.arange(group + 1)
     return losses.from_mixture_gaussian_mechanism(
-        noise, numbers, binom.pmf(numbers, group, chance), value_discretization_interval=_GROUP_GRID
+        noise, numbers, binom.pmf(numbers, group, chance), value_discretization_interval=_GROUP_GRID * group
     )
 
 

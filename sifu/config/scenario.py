@@ -54,6 +54,11 @@ class Scenario:
     budgets: tuple[float, ...] = setting(
         "limits of recovery, as shares of the training's client steps", between(0, 1), default=()
     )
+    count_certificates: bool = setting(
+        "replay the past without the forgotten clients, to say what each certificate is worth; the replay takes as long "
+        "as two or three recoveries",
+        default=True,
+    )
     alpha_clients: int = setting(
         "clients of each seed whose influence on the training is measured by training without them",
         at_least(0),

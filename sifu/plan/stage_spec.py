@@ -115,7 +115,7 @@ _ALL = (
         tables=_schemas(cells="CELLS", curves="CURVES"),
         files=("weights.safetensors",),
         reads=("partition", "training", "variant_history", "search", "data"),
-        settings=(*_TRAIN, "requests", "budgets"),
+        settings=(*_TRAIN, "requests", "budgets", "count_certificates"),
         options=(option("--variant", _VARIANT, required=True),),
         reported=("cells",),
     ),

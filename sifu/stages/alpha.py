@@ -16,6 +16,7 @@ from sifu.federation.progress import show_progress
 from sifu.federation.segment import Segment
 from sifu.stages.block import Block, read_lineage
 from sifu.stages.call import StageCall
+from sifu.stages.rows import frame
 from sifu.store.parquet import write_table
 from sifu.store.schemas import ALPHA
 from sifu.unlearning.lineage import Lineage
@@ -41,6 +42,8 @@ def alpha_rows(block: Block, lineage: Lineage, change: str = "") -> pd.DataFrame
     """alpha of some clients of each seed of a training, and Psi by every preset; `change`: its name."""
     engine, segment, leavers = lineage.engine, lineage.segments[0], _leavers(block)
     sets = leavers.sets  # k x [S, C]
+    if not sets:
+        return frame(ALPHA, [])
     rows = torch.arange(len(block.seeds)).repeat(len(sets))  # [k S]
     with show_progress(f"alpha {block.name} {change}".strip(), segment.trace.cohort.shape[1]) as progress:
         columns = {"alpha": measure_alpha(engine, segment, rows, torch.cat(sets), progress)}  # [k S, T + 1] each

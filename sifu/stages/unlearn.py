@@ -83,7 +83,8 @@ def _sequence(method: Method, lineage: Lineage, scenario: Scenario, rule: StopRu
     rounds = [answer.work.rounds.tolist() for answer in answers]
     seconds = time.monotonic() - start
     print(f"{name}: rounds {rounds}, {seconds:.0f} s", file=sys.stderr)
-    counted = cell.stop == stop_name(None)  # of recoveries to the target: the past is replayed for it
+    # of recoveries to the target: the past is replayed for it
+    counted = cell.stop == stop_name(None) and scenario.count_certificates
     if counted and any(answer.unlearned.promise for answer in answers):
         print(f"{name}: replaying the past without the forgotten clients, for the certificate", file=sys.stderr)
     numbers = [answer_numbers(answer, method, lineage, scenario, counted=counted) for answer in answers]
