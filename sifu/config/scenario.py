@@ -55,8 +55,8 @@ class Scenario:
         "limits of recovery, as shares of the training's client steps", between(0, 1), default=()
     )
     count_certificates: bool = setting(
-        "replay the past without the forgotten clients, to say what each certificate is worth; the replay takes as long "
-        "as two or three recoveries",
+        "replay the past without the forgotten clients, to say what each certificate is worth; that takes as long as "
+        "two or three recoveries",
         default=True,
     )
     alpha_clients: int = setting(
