@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from sifu.report.statistics import FINISHED, REFERENCE
+from sifu.report.statistics import FINISHED, REFERENCE, paid_steps
 from sifu.store.report_schemas import FRONTIER
 
 DELTA = 1e-2  # at which epsilon is given
@@ -74,15 +74,14 @@ def _row(
 
 
 def _costs(own: pd.DataFrame, scratch: pd.DataFrame) -> NDArray[np.float64]:
-    """Client steps of all requests over scratch's, for each seed in which both reached every target."""
-    steps, reference = (_totals(rows) for rows in (own, scratch))  # with spare clients, in training and recovery
+    """Paid steps of all requests over scratch's, for each seed in which both reached every target."""
+    steps, reference = (_totals(rows) for rows in (own, scratch))
     return (steps / reference).dropna().to_numpy(float)
 
 
 def _totals(rows: pd.DataFrame) -> pd.Series:
     done = (rows["status"] == "done").groupby(rows["seed"]).all()
-    steps = rows["client_steps"] + _column(rows, "spare_steps").astype(float).fillna(0.0)
-    return steps.groupby(rows["seed"]).sum()[done].astype(float)
+    return paid_steps(rows).groupby(rows["seed"]).sum()[done]
 
 
 def _interval(values: NDArray[np.float64]) -> tuple[float, float]:

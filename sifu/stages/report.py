@@ -24,7 +24,8 @@ CAPTIONS = {
     "audit": CAPTION,
     "headline": "After each request, recovered to the target accuracy: mean over seeds and its 95% bootstrap interval; "
     "of numbers compared with scratch's, for up to 10 seeds, also Student's after `t`. `cost / scratch`: client steps, "
-    "calibration included, over scratch's; `speed-up`: scratch's over these, seed by seed. `forget gap`: absolute "
+    "calibration included, and with the first request those of spare clients in the training, over scratch's; "
+    "`speed-up`: scratch's over these, seed by seed. `forget gap`: absolute "
     "difference to scratch's accuracy on the clients of this request; `floor`: the same of scratch, run again with "
     "other cohorts and batches, and whether the gap's intervals lie within it. Where a seed did not meet the target, "
     "rounds are a lower bound (>=: those it was stopped at count), and no ratio of costs is shown; nor where scratch "
@@ -48,7 +49,8 @@ CAPTIONS = {
     "frontier": "Certificates that survive, cheapest first. `holds for`: all clients of a request together, or each "
     "client alone, in every seed and request, by the exact noise formula, with the seats of forgotten clients taken by "
     "the next in line; where a distance was measured, it is hidden, too. `cost / scratch`: client steps of all "
-    "requests, seed by seed, then averaged, with the 95% t interval. `epsilon`: the real one at delta = 0.01, the "
+    "requests, and of spare clients in the training, over scratch's, seed by seed, then averaged, with the 95% t "
+    "interval. `epsilon`: the real one at delta = 0.01, the "
     "largest of any seed and request; for noise in every round, what an accountant says. If B holds; `measured` "
     "assumes nothing. Other values of sigma are from the sweep.",
     "search": "Values that were tried for settings of a method, on seeds that are not reported, each with the same "

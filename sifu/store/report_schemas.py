@@ -21,7 +21,8 @@ STATISTICS = Table(
             "quantity",
             _TEXT,
             "a column of cells, a metric, done or refused (shares of seeds); rounds_to_scratch, steps_to_scratch: "
-            "divided by scratch's; speed_up: scratch's client steps divided by these; no_cost: share of seeds with 0",
+            "divided by scratch's, steps with those of spare clients in the training; speed_up: scratch's steps over "
+            "these; no_cost: share of seeds with 0",
         ),
         Column("subset", _TEXT, "of a metric; empty otherwise"),
         Column("mean", _REAL, "mean over seeds"),
@@ -126,7 +127,12 @@ FRONTIER = Table(
         Column("epsilon_client", _REAL, "the same for the worst client of a request alone", nullable=True),
         Column("epsilon_everyone", _REAL, "the same for all clients forgotten so far", nullable=True),
         Column("epsilon_measured", _REAL, "that of the request, from the measured distance alpha", nullable=True),
-        Column("cost", _REAL, "client steps of all requests over scratch's, mean over seeds", nullable=True),
+        Column(
+            "cost",
+            _REAL,
+            "steps of all requests and of spare clients in the training, over scratch's: mean",
+            nullable=True,
+        ),
         Column("cost_low", _REAL, "lower end of its 95% t interval", nullable=True),
         Column("cost_high", _REAL, "upper end of it", nullable=True),
         Column("seeds", _INT, "how many seeds were run"),

@@ -61,7 +61,7 @@ CELLS = Table(
             "spare_steps",
             _INT,
             "client steps of these clients in the training before the first request, on the row of that request; not "
-            "part of `client_steps`, but of costs over all requests",
+            "part of `client_steps`, but of every cost compared with scratch's",
             nullable=True,
         ),
         Column("cut_round", _INT, "round that the method went back to", nullable=True),

@@ -12,7 +12,7 @@ import pandas as pd
 
 from sifu.errors import StoreError
 from sifu.report.privacy_points import psi_over_sigma
-from sifu.report.statistics import FINISHED
+from sifu.report.statistics import FINISHED, paid_steps
 from sifu.store.parquet import read_table
 from sifu.store.report_schemas import BOUNDS
 from sifu.store.schemas import CELLS, METRICS, REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP, VERIFICATION
@@ -57,7 +57,10 @@ class StoredTables:
         return self._to_target(scenario, variant).groupby("seed")["cut_round"].max()
 
     def totals(self, scenario: str, variant: str, column: str = "rounds") -> pd.Series:
-        """By seed, a cost to the target over all requests; no value where a request missed the target."""
+        """By seed, a cost to the target over all requests; no value where a request missed the target.
+
+        Client steps are those that are paid, with spare clients of the training.
+        """
         return _totals(self._to_target(scenario, variant), column)
 
     def swept(self, scenario: str, variant: str) -> dict[float, pd.DataFrame]:
@@ -123,7 +126,8 @@ class StoredTables:
 
 def _totals(rows: pd.DataFrame, column: str) -> pd.Series:
     done = (rows["status"] == "done").groupby(rows["seed"]).all()
-    return rows.groupby("seed")[column].sum()[done].astype(float)
+    costs = paid_steps(rows) if column == "client_steps" else rows[column].astype(float)
+    return costs.groupby(rows["seed"]).sum()[done]
 
 
 def total_rounds(rows: pd.DataFrame) -> pd.Series:
