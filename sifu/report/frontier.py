@@ -11,13 +11,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
+from sifu.report.privacy_points import ROUNDING
 from sifu.report.statistics import FINISHED, REFERENCE, paid_steps
 from sifu.store.report_schemas import FRONTIER
 
 DELTA = 1e-2  # at which epsilon is given
 _SURVIVES = {"request": "all clients of a request", "client": "each client alone"}
 UNKNOWN = "not measured yet"
-_ROUNDING = 1 + 1e-6  # of the claim: a cut may lie at the limit itself
 _LEVEL = 0.95
 
 
@@ -108,7 +108,7 @@ def worth(rows: pd.DataFrame) -> Worth:
 def _spent(rows: pd.DataFrame) -> Worth:
     """Noise in every round: what an accountant says, at the claimed delta; nothing has to be assumed on the loss."""
     claimed, one, group = (rows[name] for name in ("claimed_epsilon", "spent_epsilon", "group_epsilon"))
-    kept = {"request": (group <= claimed * _ROUNDING).all(), "client": (one <= claimed * _ROUNDING).all()}
+    kept = {"request": (group <= claimed * (1 + ROUNDING)).all(), "client": (one <= claimed * (1 + ROUNDING)).all()}
     promise = next((name for name, holds in kept.items() if holds), "none")
     return Worth(promise, float(group.max()), float(one.max()), float(group.max()), math.nan)
 
@@ -121,7 +121,7 @@ def _hidden(rows: pd.DataFrame, psi: pd.Series) -> bool:
 
     claimed = torch.tensor(rows["claimed_epsilon"].to_numpy(float))
     delta = delta_at(claimed, torch.from_numpy(_ratio(rows, psi))).numpy()
-    return bool((delta <= rows["claimed_delta"].to_numpy(float) * _ROUNDING).all())
+    return bool((delta <= rows["claimed_delta"].to_numpy(float) * (1 + ROUNDING)).all())
 
 
 def _epsilon(rows: pd.DataFrame, psi: pd.Series) -> float:
