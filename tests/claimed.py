@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from sifu.certificate.gaussian import largest_ratio
 from sifu.replication.claims.catalog import CLAIMS
 from sifu.replication.claims.claim import Claim
 from sifu.replication.claims.measured import Measured
@@ -39,7 +42,8 @@ class Outcome:
     forgotten: float = 0.0  # accuracy on forgotten clients
     gap: float = 0.5  # to scratch under a budget, on retain and on forget alike
     status: str = "done"
-    delta: float | None = None  # actual one, where 0.01 is claimed
+    delta: float | None = None  # actual one, where 0.01 is claimed, for whom it is promised
+    together: float | None = None  # the same for all clients of a request together; None: the same
     spread: float = 0.0  # of rounds
     retain: float = 0.9  # accuracy on remaining clients under a budget; 0.9 at the target
     cut: int = 200  # the round that it goes back to
@@ -123,8 +127,7 @@ class World:
                     costs = {"rounds": rounds, "counted_rounds": counted, "client_steps": 10 * rounds, "comm_floats": 0}
                     row = key | {"status": outcome.status, "cut_round": outcome.cut} | costs
                     if outcome.delta is not None:
-                        row |= {"claimed_delta": 0.01, "actual_delta": outcome.delta}
-                        row |= {"claimed_epsilon": 10.0, "actual_epsilon": 10.0}
+                        row |= _certificate(outcome, outcome.delta, covers=10 if variant == "sifu_strict" else 1)
                     rows.append(row)
         return rows
 
@@ -212,6 +215,21 @@ class World:
             _write(path, SEARCH, _part(tables.trials, name))
         _write(folder / "report" / "tables" / "bounds.parquet", BOUNDS, tables.bounds)
         return folder
+
+
+@cache
+def _hidden_up_to(delta: float) -> float:
+    """The sensitivity that noise of 1 hides with this delta at epsilon 10; infinite for 1."""
+    return math.inf if delta >= 1 else largest_ratio(10.0, delta, "analytic")
+
+
+def _certificate(outcome: Outcome, delta: float, covers: int) -> dict[str, Any]:
+    """A promise of (10, 0.01), and the sensitivities that noise of 1 hides up to the outcome's deltas."""
+    together = delta if outcome.together is None else outcome.together
+    one, request = _hidden_up_to(delta), _hidden_up_to(together)
+    claim = {"claimed_epsilon": 10.0, "claimed_delta": 0.01, "covers": covers, "covers_everyone": False, "sigma": 1.0}
+    psi = {"single_psi": one, "strict_psi": request, "everyone_psi": request}
+    return claim | psi | {"actual_epsilon": 10.0, "actual_delta": together}
 
 
 def _keys(scenario: str, variant: str, seed: int) -> list[dict[str, Any]]:
