@@ -106,11 +106,16 @@ def worth(rows: pd.DataFrame) -> Worth:
 
 
 def _spent(rows: pd.DataFrame) -> Worth:
-    """Noise in every round: what an accountant says, at the claimed delta; nothing has to be assumed on the loss."""
+    """Noise in every round: what an accountant says, at the claimed delta; nothing has to be assumed on the loss.
+
+    The promise is judged at its own delta. Its epsilons are those at DELTA only where that is the claimed one.
+    """
     claimed, one, group = (rows[name] for name in ("claimed_epsilon", "spent_epsilon", "group_epsilon"))
     kept = {"request": (group <= claimed * (1 + ROUNDING)).all(), "client": (one <= claimed * (1 + ROUNDING)).all()}
     promise = next((name for name, holds in kept.items() if holds), "none")
-    return Worth(promise, float(group.max()), float(one.max()), float(group.max()), math.nan)
+    comparable = bool(np.isclose(rows["claimed_delta"].to_numpy(float), DELTA, rtol=ROUNDING, atol=0).all())
+    of_group, of_one = (float(epsilon.max()) if comparable else math.nan for epsilon in (group, one))
+    return Worth(promise, of_group, of_one, of_group, math.nan)
 
 
 def _hidden(rows: pd.DataFrame, psi: pd.Series) -> bool:

@@ -123,7 +123,13 @@ FRONTIER = Table(
             "for whom the claim holds: request (all of its clients together) | client (each alone) | none | unknown "
             "(rows that lack what it takes)",
         ),
-        Column("epsilon", _REAL, "real epsilon at delta = 0.01, for the clients of a request together", nullable=True),
+        Column(
+            "epsilon",
+            _REAL,
+            "real epsilon at delta = 0.01, for the clients of a request together; null also for noise in every round "
+            "that claims another delta",
+            nullable=True,
+        ),
         Column("epsilon_client", _REAL, "the same for the worst client of a request alone", nullable=True),
         Column("epsilon_everyone", _REAL, "the same for all clients forgotten so far", nullable=True),
         Column("epsilon_measured", _REAL, "that of the request, from the measured distance alpha", nullable=True),

@@ -82,6 +82,15 @@ def test_the_real_epsilon_is_that_of_the_worst_seed() -> None:
     assert math.isnan(worst.epsilon_measured)
 
 
+def test_epsilons_at_another_delta_are_not_compared() -> None:
+    """An accountant's epsilon at delta = 0.05 is kept by its own claim, and is no epsilon at 0.01."""
+    spent = {"spent_epsilon": 2.0, "group_epsilon": 9.0}
+    assert worth(cells("x", (1,), **spent)).epsilon == 9.0
+    other = worth(cells("x", (1,), **spent, claimed_delta=0.05))
+    assert other.promise == "request"
+    assert all(map(math.isnan, other[1:]))
+
+
 def test_costs_are_paired_by_seed() -> None:
     """50 of 100 and 50 of 200 client steps: (1/2 + 1/4) / 2; the t interval of two values is wide."""
     table = frontier(pd.concat([SCRATCH, cells("sifu_strict", (50, 50), **psi(1.0, 1.0))]), EMPTY)
@@ -149,7 +158,14 @@ def test_the_figure_draws_what_survives() -> None:
     assert "strict, other sigmas" in {line.get_label() for line in axis.lines}
 
 
-@pytest.mark.parametrize(("numbers", "words"), [({}, "not measured yet"), (psi(99.0, 99.0), "no certificate survives")])
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        ({}, "not measured yet"),
+        (psi(99.0, 99.0), "no certificate survives"),
+        ({"spent_epsilon": 2.0, "group_epsilon": 9.0, "claimed_delta": 0.05}, "no mark to draw"),
+    ],
+)
 def test_the_figure_says_why_it_is_empty(numbers: dict[str, float], words: str) -> None:
     (axis,) = figure.draw(results(cells("x", (1, 1), **numbers))).axes
     assert [text.get_text() for text in axis.texts] == [words]
