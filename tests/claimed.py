@@ -185,7 +185,7 @@ class World:
         return [
             {"scenario": scenario, "change": change, "request": 0, "rule": rule, "seed": seed}
             | {"points": 100, "held": round(100 * held), "worst": 2 - held}
-            | (dict.fromkeys(("leavers", "hidden", "idle")) if change else self._client_counts())
+            | (dict.fromkeys(("forgotten", "hidden", "idle")) if change else self._client_counts())
             for change, share in self.held.items()
             for rule, held in (("published", share), ("strict", self.strict))
             for seed in SEEDS
@@ -193,7 +193,7 @@ class World:
 
     def _client_counts(self) -> dict[str, int]:
         """The counts of a seed: a hundred clients that took part, and some that did not."""
-        return {"leavers": 100 + self.idle, "hidden": round(100 * self.hidden) + self.idle, "idle": self.idle}
+        return {"forgotten": 100 + self.idle, "hidden": round(100 * self.hidden) + self.idle, "idle": self.idle}
 
     def write(self, root: Path) -> Path:
         """The same as a checkout with a config and results."""

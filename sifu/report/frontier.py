@@ -174,7 +174,7 @@ def frontier_for_people(table: pd.DataFrame, titles: Mapping[str, str], labels: 
             "claimed epsilon": f"{row['claimed_epsilon']:g}",
             "epsilon, request": _number(row["epsilon"]),
             "epsilon, one client": _number(row["epsilon_client"]),
-            "epsilon, all who left": _number(row["epsilon_everyone"]),
+            "epsilon, all forgotten": _number(row["epsilon_everyone"]),
             "epsilon, measured": _number(row["epsilon_measured"]),
         }
         for row in shown.to_dict("records")
@@ -184,7 +184,7 @@ def frontier_for_people(table: pd.DataFrame, titles: Mapping[str, str], labels: 
 
 _PEOPLE = [
     *("scenario", "method", "sigma", "holds for", "cost / scratch", "claimed epsilon"),
-    *("epsilon, request", "epsilon, one client", "epsilon, all who left", "epsilon, measured"),
+    *("epsilon, request", "epsilon, one client", "epsilon, all forgotten", "epsilon, measured"),
 ]
 
 

@@ -313,7 +313,7 @@ class AuditedGroup:
 
 
 def _truth(answer: Answer, delta: float) -> tuple[float | None, float | None]:
-    """Epsilon for all who have left so far, as the worlds differ in them: by strict Psi, and by alpha where it is
+    """Epsilon for all clients forgotten so far, as the worlds differ in them: by strict Psi, and by alpha where it is
     measured; medians over models.
     """
     promise, worth = answer.unlearned.promise, answer.worth

@@ -54,7 +54,7 @@ BOUNDS = Table(
         Column("points", _INT, "measured rounds (of each client) in which the training was not the same without them"),
         Column("held", _INT, "points with alpha <= Psi, up to rounding"),
         Column("worst", _REAL, "largest alpha / Psi"),
-        Column("leavers", _INT, "clients measured, each forgotten alone; null: no SIFU, or changed", nullable=True),
+        Column("forgotten", _INT, "clients measured, each forgotten alone; null: no SIFU, or changed", nullable=True),
         Column("hidden", _INT, "clients whose alpha the noise hides at SIFU's cut round", nullable=True),
         Column("idle", _INT, "hidden clients with alpha 0: they had not taken part yet", nullable=True),
     ),
@@ -80,7 +80,8 @@ CERTIFICATES = Table(
             "count",
             _TEXT,
             "whose effect is counted: claimed (the promise itself) | one client (the worst of the request) | request "
-            "(its clients together) | everyone (all who left so far) | measured (the request, by training without it)",
+            "(its clients together) | everyone (all clients forgotten so far) | measured (the request, by training "
+            "without it)",
         ),
         Column("own", pa.bool_(), "whether the promise is about this count"),
         Column("seeds", _INT, "how many seeds"),

@@ -76,7 +76,7 @@ CELLS = Table(
             nullable=True,
         ),
         Column("single_psi", _REAL, "the same for the worst client of the request alone", nullable=True),
-        Column("everyone_psi", _REAL, "the same for all who have left so far, together", nullable=True),
+        Column("everyone_psi", _REAL, "the same for all clients forgotten so far, together", nullable=True),
         Column("empty_psi", _REAL, "for comparison: the request's clients if their seats stayed empty", nullable=True),
         Column(
             "alpha",
@@ -94,7 +94,7 @@ CELLS = Table(
         Column(
             "covers_everyone",
             pa.bool_(),
-            "whether these are of all who have left so far, and not of this request alone",
+            "whether these are of all clients forgotten so far, and not of this request alone",
             nullable=True,
         ),
         Column("group", _INT, "clients forgotten so far, including this request's", nullable=True),
