@@ -27,9 +27,9 @@ from sifu.stages.audit_counts import Count, StoredCounts
 from sifu.stages.block import Block
 from sifu.stages.call import StageCall, refuse_below_one
 from sifu.stages.rows import frame
+from sifu.store.experiment_schemas import AUDIT
 from sifu.store.parquet import write_table
 from sifu.store.paths import UNFINISHED
-from sifu.store.schemas import AUDIT
 from sifu.unlearning.counterfactual import measured_at
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Method, OwnTraining, Promise

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from sifu.store.schemas import ALPHA, CELL, SCENARIO, SEED, STAGE_TABLES
+from sifu.store.experiment_schemas import ALPHA, EXPERIMENT_TABLES
+from sifu.store.schemas import CELL, SCENARIO, SEED, STAGE_TABLES
 from sifu.store.table import Column, Table
 
 _TEXT, _INT, _REAL = pa.string(), pa.int64(), pa.float64()
@@ -147,4 +148,4 @@ FRONTIER = Table(
     ),
 )
 
-TABLES = (*STAGE_TABLES, STATISTICS, BOUNDS, CERTIFICATES, FRONTIER)
+TABLES = (*STAGE_TABLES, *EXPERIMENT_TABLES, STATISTICS, BOUNDS, CERTIFICATES, FRONTIER)

@@ -13,9 +13,10 @@ import pandas as pd
 from sifu.errors import StoreError
 from sifu.report.privacy_points import at_claim, promised_psi, psi_over_sigma
 from sifu.report.statistics import FINISHED, paid_steps
+from sifu.store.experiment_schemas import REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP
 from sifu.store.parquet import read_table
 from sifu.store.report_schemas import BOUNDS
-from sifu.store.schemas import CELLS, METRICS, REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP, VERIFICATION
+from sifu.store.schemas import CELLS, METRICS, VERIFICATION
 from sifu.store.table import Table
 
 DATASETS = ("mnist", "fashionmnist", "cifar10", "cifar100", "celeba")  # the scenarios that claims are judged on

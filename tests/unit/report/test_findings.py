@@ -9,7 +9,8 @@ from sifu.plan.report_plan import ReportPlan
 from sifu.report.findings import findings
 from sifu.report.privacy_points import Point
 from sifu.report.results import Results
-from sifu.store.schemas import SCENARIO_SEARCH, VERIFICATION
+from sifu.store.experiment_schemas import SCENARIO_SEARCH
+from sifu.store.schemas import VERIFICATION
 
 Number = tuple[str, str, str, float]  # variant, quantity, subset, mean
 
