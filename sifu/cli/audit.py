@@ -14,7 +14,7 @@ from sifu.errors import ConfigError, SifuError
 
 if TYPE_CHECKING:
     from sifu.plan.suite import Suite
-    from sifu.stages.audit import AuditPlan
+    from sifu.stages.audit_plan import AuditPlan
     from sifu.stages.block import Block
     from sifu.unlearning.method import Method
 
@@ -115,7 +115,7 @@ def _block(suite: Suite, name: str, parsed: argparse.Namespace, folder: Path) ->
 
 
 def _plan(block: Block, methods: dict[str, Method], parsed: argparse.Namespace) -> AuditPlan:
-    from sifu.stages.audit import AuditPlan, Target
+    from sifu.stages.audit_plan import AuditPlan, Target
 
     if parsed.client is None:
         target = Target.of(block.scenario, parsed.seed, "request", parsed.request)
