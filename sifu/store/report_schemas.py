@@ -138,7 +138,7 @@ FRONTIER = Table(
         Column(
             "cost",
             _REAL,
-            "steps of all requests and of spare clients in the training, over scratch's: mean",
+            "client steps of all requests, and of spare clients in the training, over scratch's, mean over seeds",
             nullable=True,
         ),
         Column("cost_low", _REAL, "lower end of its 95% t interval", nullable=True),
