@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from sifu.certificate.rules import PRESETS, Rules
+from sifu.certificate.sensitivity import accumulate
 from sifu.config.certificate import Certificate
 from sifu.contract.world import SCENARIO, World, masks
 from sifu.errors import SifuError
@@ -99,6 +100,20 @@ def test_a_round_in_which_nobody_trains_does_not_contract() -> None:
     assert later[0].T.tolist() == [[6, 7, 9, 5.5], [6, 10, 12, 13]]
     assert history._contracting(sets, 1.0) == 1.0, "nothing is drawn again where B = 1"
     assert history._contracting(sets, 1.5) == 1.5, "a round that nobody trains in is within this"
+
+
+def test_without_anybody_psi_bounds_the_way_from_the_start() -> None:
+    """Without all clients the model stays at theta_0^0: alpha is the way from there, at most the sum of all steps. A
+    factor of 1/2 on every round would say less.
+    """
+    lineage = World.make(seeds=range(1)).lineage
+    everyone = torch.ones(1, 7, dtype=torch.bool)
+    psi = lineage.refilled([everyone], 0.5)[0][0, :, 0]
+    rounds = range(int(lineage.kept[0]) + 1)
+    alpha = torch.stack([(lineage.at(torch.tensor([n])) - lineage.start).double().norm() for n in rounds])
+    assert (alpha <= psi * (1 + 1e-4)).all()
+    halved = accumulate(psi.diff().view(1, -1), 0.5)[0]
+    assert (alpha > halved * (1 + 1e-4)).any()
 
 
 def test_the_cut_is_the_last_node_that_fits() -> None:
