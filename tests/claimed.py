@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from sifu.certificate.gaussian import largest_ratio
 from sifu.replication.claims.catalog import CLAIMS
 from sifu.replication.claims.claim import Claim
 from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.request_sets import RIVALS, SHOWN, SIFU
 from sifu.replication.claims.stored_tables import DATASETS, REFERENCE, StoredTables
 from sifu.replication.claims.verdict import Verdict
+from sifu.store.experiment_schemas import REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP
 from sifu.store.parquet import write_table
 from sifu.store.provenance import provenance
 from sifu.store.report_schemas import BOUNDS
-from sifu.store.schemas import CELLS, METRICS, REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP, VERIFICATION
+from sifu.store.schemas import CELLS, METRICS, VERIFICATION
 from sifu.store.table import Table
 from tests.conftest import REPO
 
@@ -39,7 +43,8 @@ class Outcome:
     forgotten: float = 0.0  # accuracy on forgotten clients
     gap: float = 0.5  # to scratch under a budget, on retain and on forget alike
     status: str = "done"
-    delta: float | None = None  # actual one, where 0.01 is claimed
+    delta: float | None = None  # actual one, where 0.01 is claimed, for whom it is promised
+    together: float | None = None  # the same for all clients of a request together; None: the same
     spread: float = 0.0  # of rounds
     retain: float = 0.9  # accuracy on remaining clients under a budget; 0.9 at the target
     cut: int = 200  # the round that it goes back to
@@ -123,8 +128,7 @@ class World:
                     costs = {"rounds": rounds, "counted_rounds": counted, "client_steps": 10 * rounds, "comm_floats": 0}
                     row = key | {"status": outcome.status, "cut_round": outcome.cut} | costs
                     if outcome.delta is not None:
-                        row |= {"claimed_delta": 0.01, "actual_delta": outcome.delta}
-                        row |= {"claimed_epsilon": 10.0, "actual_epsilon": 10.0}
+                        row |= _certificate(outcome, outcome.delta, covers=10 if variant == "sifu_strict" else 1)
                     rows.append(row)
         return rows
 
@@ -182,7 +186,7 @@ class World:
         return [
             {"scenario": scenario, "change": change, "request": 0, "rule": rule, "seed": seed}
             | {"points": 100, "held": round(100 * held), "worst": 2 - held}
-            | (dict.fromkeys(("leavers", "hidden", "idle")) if change else self._client_counts())
+            | (dict.fromkeys(("forgotten", "hidden", "idle")) if change else self._client_counts())
             for change, share in self.held.items()
             for rule, held in (("published", share), ("strict", self.strict))
             for seed in SEEDS
@@ -190,7 +194,7 @@ class World:
 
     def _client_counts(self) -> dict[str, int]:
         """The counts of a seed: a hundred clients that took part, and some that did not."""
-        return {"leavers": 100 + self.idle, "hidden": round(100 * self.hidden) + self.idle, "idle": self.idle}
+        return {"forgotten": 100 + self.idle, "hidden": round(100 * self.hidden) + self.idle, "idle": self.idle}
 
     def write(self, root: Path) -> Path:
         """The same as a checkout with a config and results."""
@@ -212,6 +216,21 @@ class World:
             _write(path, SEARCH, _part(tables.trials, name))
         _write(folder / "report" / "tables" / "bounds.parquet", BOUNDS, tables.bounds)
         return folder
+
+
+@cache
+def _hidden_up_to(delta: float) -> float:
+    """The sensitivity that noise of 1 hides with this delta at epsilon 10; infinite for 1."""
+    return math.inf if delta >= 1 else largest_ratio(10.0, delta, "analytic")
+
+
+def _certificate(outcome: Outcome, delta: float, covers: int) -> dict[str, Any]:
+    """A promise of (10, 0.01), and the sensitivities that noise of 1 hides up to the outcome's deltas."""
+    together = delta if outcome.together is None else outcome.together
+    one, request = _hidden_up_to(delta), _hidden_up_to(together)
+    claim = {"claimed_epsilon": 10.0, "claimed_delta": 0.01, "covers": covers, "covers_everyone": False, "sigma": 1.0}
+    psi = {"single_psi": one, "strict_psi": request, "everyone_psi": request}
+    return claim | psi | {"actual_epsilon": 10.0, "actual_delta": together}
 
 
 def _keys(scenario: str, variant: str, seed: int) -> list[dict[str, Any]]:

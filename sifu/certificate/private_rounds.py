@@ -41,7 +41,7 @@ def noise_ratio(
         others, cohort = cohorts_without(segment, forgotten, federation), segment.trace.cohort
         left = sampled(forgotten, cohort).sum(2)  # [S, T]
         stayed = (cohort >= 0).sum(2) - left
-        count = left + (others >= 0).sum(2) - stayed  # who left, and who came instead
+        count = left + (others >= 0).sum(2) - stayed  # forgotten clients, and who takes their seats
         happened = torch.arange(count.shape[1]) < rounds[:, None]
         squares += (count * happened).double().square().sum(1)
     change = squares.sqrt() * privacy.update_clip / federation.clients_per_round

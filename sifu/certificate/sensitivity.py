@@ -67,16 +67,20 @@ def spread_clients(increments: Tensor, cohort: Tensor, num_clients: int) -> Tens
     return spread.scatter_add_(2, cohort.clamp(min=0), increments.double().where(cohort >= 0, 0.0))
 
 
-def accumulate(increments: Tensor, factor: float, start: Tensor | None = None) -> Tensor:
-    """Psi(n) = factor Psi(n - 1) + increment(n) for n = 0..T, with factor = B^K. [S, T, ...] -> [S, T + 1, ...]"""
+def accumulate(increments: Tensor, factor: float | Tensor, start: Tensor | None = None) -> Tensor:
+    """Psi(n) = factor Psi(n - 1) + increment(n) for n = 0..T. [S, T, ...] -> [S, T + 1, ...]
+
+    factor = B^K: one number, or one for each increment, in the shape of these.
+    """
     first = increments.new_zeros(increments.shape[:1] + increments.shape[2:]) if start is None else start  # [S, ...]
     if increments.shape[1] == 0:
         return first.unsqueeze(1)
-    if factor == 1.0:
+    if not isinstance(factor, Tensor) and factor == 1.0:
         return torch.cat([first.unsqueeze(1), first.unsqueeze(1) + increments.cumsum(1)], dim=1)
+    factors = torch.as_tensor(factor, dtype=increments.dtype).expand_as(increments)
     nodes = [first]
-    for step in increments.unbind(1):
-        nodes.append(factor * nodes[-1] + step)
+    for scale, step in zip(factors.unbind(1), increments.unbind(1), strict=True):
+        nodes.append(scale * nodes[-1] + step)
     return torch.stack(nodes, dim=1)
 
 

@@ -14,7 +14,7 @@ from sifu.errors import ConfigError, SifuError
 
 if TYPE_CHECKING:
     from sifu.plan.suite import Suite
-    from sifu.stages.audit import AuditPlan
+    from sifu.stages.audit_plan import AuditPlan
     from sifu.stages.block import Block
     from sifu.unlearning.method import Method
 
@@ -115,7 +115,7 @@ def _block(suite: Suite, name: str, parsed: argparse.Namespace, folder: Path) ->
 
 
 def _plan(block: Block, methods: dict[str, Method], parsed: argparse.Namespace) -> AuditPlan:
-    from sifu.stages.audit import AuditPlan, Target
+    from sifu.stages.audit_plan import AuditPlan, Target
 
     if parsed.client is None:
         target = Target.of(block.scenario, parsed.seed, "request", parsed.request)
@@ -129,14 +129,14 @@ def _print_rows(rows: list[dict[str, Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    heads = ("variant", "request", "forgotten", "promise to", "claimed", "strict", "measured", "proved", "at most")
-    table = Table(*heads, "models", "verdict", title=f"epsilon at delta {rows[0]['delta']:g}")
+    heads = ("variant", "request", "forgotten", "promise to", "delta", "claimed", "strict", "measured", "proved")
+    table = Table(*heads, "at most", "models", "verdict", title="epsilon at the delta of each promise")
     for row in rows:
         covers = "-" if row["covers"] is None else "each alone" if row["covers"] == 1 else f"{row['covers']} together"
         numbers = ("claimed_epsilon", "strict_epsilon", "measured_epsilon", "proved_epsilon", "most_provable")
         words = ("-" if row[number] is None else f"{row[number]:.3g}" for number in numbers)
-        told = f"{row['models']} a world"
-        table.add_row(row["variant"], str(row["request"]), str(row["clients"]), covers, *words, told, row["verdict"])
+        named = (row["variant"], str(row["request"]), str(row["clients"]), covers, f"{row['delta']:g}")
+        table.add_row(*named, *words, f"{row['models']} a world", row["verdict"])
     Console(width=max(130, Console().width)).print(table)
     print(
         "strict: by Psi, counted strictly; measured: by alpha; proved: a lower bound with 95% confidence, by counting;"

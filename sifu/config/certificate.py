@@ -46,7 +46,7 @@ class Certificate:
         default=None,
     )
     covers: str = setting(
-        "who is covered after a request: its own clients, or everyone who has left so far",
+        "who is covered after a request: its own clients, or all clients forgotten so far",
         one_of(("request", "everyone")),
         default="request",
     )

@@ -41,8 +41,12 @@ def _of_dataset(title: str, rows: pd.DataFrame, labels: dict[str, str]) -> str:
     saving = kept[kept["cost_high"] < 1]
     best = (saving if len(saving) else kept).sort_values("cost").iloc[0]
     sigma = "" if pd.isna(best["sigma"]) else f" at sigma {best['sigma']:g}"
-    method = f"{labels.get(best['variant'], best['variant'])}{sigma}, epsilon {best['epsilon']:.2g}"
+    method = f"{labels.get(best['variant'], best['variant'])}{sigma}, {_epsilon(best['epsilon'])}"
     if not best["cost_high"] < 1:
         return f"{title}: nothing ({method}, takes {best['cost']:.0%} of scratch's client steps)."
     chosen = "; the cheapest of all methods and sigmas that were tried, on the same seeds"
     return f"{title}: {1 - best['cost']:.0%} of scratch's client steps ({method}{chosen})."
+
+
+def _epsilon(value: float) -> str:
+    return "no epsilon known at this delta" if pd.isna(value) else f"epsilon {value:.2g}"

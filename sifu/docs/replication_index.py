@@ -74,8 +74,8 @@ def _box(run: MeasuredRun) -> str:
         f"(the paper: {rounds.FED_ERASER_TAKES_MORE.number}).",
         f"SIFU has the best trade-off on {_held(run, trade_off.BEST_ON_FOUR)} (the paper: 4 of 5).",
         f"Psi with B = 1 bounds alpha on {_held(run, bound.ALPHA_BELOW_PSI)} (the paper: on all).",
-        f"Counted strictly, SIFU's certificate holds on {_held(run, certificate.SIFU_KEEPS_ITS_PROMISE)}; strict SIFU "
-        f"saves {strict} of scratch's rounds.",
+        "Counted strictly, for each client alone, SIFU's certificate holds on "
+        f"{_held(run, certificate.SIFU_KEEPS_ITS_PROMISE)}; strict SIFU saves {strict} of scratch's rounds.",
         in_short(run),
     ]
     return "\n".join(f"> - {line}" for line in lines) + "\n"

@@ -14,7 +14,7 @@ from sifu.store.table import Table
 def results_page() -> str:
     """The whole page: the stages, then a section a table."""
     parts = [
-        NOTE.format(source="sifu/plan/stage_spec.py, sifu/store/schemas.py and sifu/metrics"),
+        NOTE.format(source="sifu/plan/stage_spec.py, sifu/store/*schemas.py and sifu/metrics"),
         "# Tables\n",
         *_stage_list(),
         "Tables are Parquet files, sorted by their key. Every file carries its provenance as metadata with the prefix",

@@ -6,7 +6,7 @@ import pandas as pd
 
 from sifu.docs.measured_text import table_text
 from sifu.docs.replication_run import MeasuredRun
-from sifu.report.privacy_points import claimed_ratio, psi_over_sigma
+from sifu.report.privacy_points import ROUNDING, claimed_ratio, psi_over_sigma
 from sifu.report.statistics import FINISHED
 
 _WORDS = """\
@@ -16,7 +16,6 @@ clients of the request together, is within the claimed (epsilon, delta); `by alp
 assumes nothing. Numbers are answers, one a request and seed; a dash: to be counted again.
 """
 _COUNTS = {"empty_psi": "seats empty", "strict_psi": "seats refilled", "alpha": "by alpha"}
-_ROUNDING = 1 + 1e-6
 
 
 def two_counts(run: MeasuredRun) -> str:
@@ -43,4 +42,4 @@ def _row(group: pd.DataFrame) -> list[str]:
 
 def _kept(ratio: pd.Series, claim: pd.Series) -> str:
     known = ratio.notna()
-    return f"{int((ratio <= claim * _ROUNDING)[known].sum())} of {int(known.sum())}" if known.any() else "-"
+    return f"{int((ratio <= claim * (1 + ROUNDING))[known].sum())} of {int(known.sum())}" if known.any() else "-"

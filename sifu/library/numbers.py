@@ -83,13 +83,13 @@ class Guarantee(Printed):
     actual_delta: Numbers  # at the claimed epsilon, in the same way
     sigma: Numbers  # standard deviation of the noise on each weight
     covers: Numbers  # clients that the claim covers together; 1: each client alone
-    covers_everyone: Numbers  # whether these are of all who have left so far
+    covers_everyone: Numbers  # whether these are of all clients forgotten so far
     group: Numbers  # clients forgotten so far
     psi: Numbers | None = None  # sensitivity of the model before noise, as the method counts it
     psi_star: Numbers | None = None  # sensitivity that the noise can hide
     strict_psi: Numbers | None = None  # sensitivity to the request's clients together, their seats refilled
     single_psi: Numbers | None = None  # the same for the worst of them alone
-    everyone_psi: Numbers | None = None  # the same for all who have left so far, together
+    everyone_psi: Numbers | None = None  # the same for all clients forgotten so far, together
     empty_psi: Numbers | None = None  # for comparison: the request's clients, their seats empty
     alpha: Numbers | None = None  # measured distance from the run without the request's clients
     spent_epsilon: Numbers | None = None  # if every round adds noise: of one client, by a privacy accountant

@@ -55,6 +55,10 @@ def _schemas(**tables: str) -> dict[str, str]:
     return {name: f"sifu.store.schemas:{schema}" for name, schema in tables.items()}
 
 
+def _experiments(**tables: str) -> dict[str, str]:
+    return {name: f"sifu.store.experiment_schemas:{schema}" for name, schema in tables.items()}
+
+
 _ALL = (
     StageSpec(
         name="partition",
@@ -70,7 +74,7 @@ _ALL = (
         name="search",
         does="Try values of a method's settings on seeds of their own.",
         jobs="searches",
-        tables=_schemas(search="SEARCH"),
+        tables=_experiments(search="SEARCH"),
         reads=("partition", "search_history", "search_training", "data"),
         settings=(*_TRAIN, "requests"),
         options=(option("--variant", f"{_VARIANT}, with a `search`", required=True),),
@@ -80,7 +84,7 @@ _ALL = (
         name="scenario_search",
         does="Compare values of a scenario's settings.",
         jobs="scenario_searches",
-        tables=_schemas(scenario_search="SCENARIO_SEARCH"),
+        tables=_experiments(scenario_search="SCENARIO_SEARCH"),
         reads=("partition", "data"),
         settings=(*_TRAIN, "requests"),
         options=(option("--search", "an entry of the config's `scenario_searches`, as JSON", required=True),),
@@ -133,7 +137,7 @@ _ALL = (
         name="sweep",
         does="Answer requests with one method under several sigma.",
         jobs="sigma_sweep",
-        tables=_schemas(sweep="SWEEP"),
+        tables=_experiments(sweep="SWEEP"),
         reads=("partition", "training_history", "data"),
         settings=(*_TRAIN, "requests"),
         options=(
@@ -149,7 +153,7 @@ _ALL = (
         name="request_sets",
         does="Answer one request of each of several sets of clients.",
         jobs="request_sets",
-        tables=_schemas(request_sets="REQUEST_SETS"),
+        tables=_experiments(request_sets="REQUEST_SETS"),
         reads=("partition", "set_histories", "set_searches", "data"),
         settings=(*_TRAIN, "requests"),
         options=(
@@ -164,7 +168,7 @@ _ALL = (
         name="alpha",
         does="Measure how much single clients moved the training.",
         jobs="blocks",
-        tables=_schemas(alpha="ALPHA"),
+        tables=_experiments(alpha="ALPHA"),
         reads=("partition", "training_history", "data"),
         settings=(*_TRAIN, "alpha_clients"),
         reported=("alpha",),
@@ -173,7 +177,7 @@ _ALL = (
         name="alpha_sweep",
         does="Train with another federation and measure how much single clients moved it.",
         jobs="alpha_sweep",
-        tables=_schemas(alpha="ALPHA"),
+        tables=_experiments(alpha="ALPHA"),
         reads=("partition", "data"),
         settings=(*_TRAIN, "alpha_clients"),
         options=(
@@ -187,7 +191,7 @@ _ALL = (
         name="audit",
         does="Count models with and without forgotten clients: the epsilon that they prove.",
         jobs="audits",
-        tables=_schemas(audit="AUDIT"),
+        tables=_experiments(audit="AUDIT"),
         reads=("partition", "audit_searches", "data"),
         settings=(*_TRAIN, "requests"),
         options=(
@@ -204,7 +208,7 @@ _ALL = (
         name="null_space",
         does="The paper's appendix A: fine-tuning an under-determined linear regression never forgets.",
         jobs="once",
-        tables=_schemas(null_space="NULL_SPACE"),
+        tables=_experiments(null_space="NULL_SPACE"),
         reported=("null_space",),
         in_tables=False,
         trains=False,

@@ -83,7 +83,7 @@ def _hidden(alpha: pd.DataFrame, limits: Limits) -> pd.DataFrame:
         for seed, moved in last.groupby("seed")["alpha"]:
             counts = [len(moved), int((moved <= hidden_by_noise * (1 + ROUNDING)).sum()), int((moved == 0).sum())]
             rows.append([scenario, "", 0, rule, seed, *counts])
-    counted = ["leavers", "hidden", "idle"]
+    counted = ["forgotten", "hidden", "idle"]
     found = pd.DataFrame(rows, columns=[*_KEY, *counted])
     return found.astype(dict.fromkeys(counted, "Int64"))
 

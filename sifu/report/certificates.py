@@ -1,4 +1,4 @@
-"""What each promise is worth, counted for one client, for a request, for everyone who left, and as measured.
+"""What each promise is worth, counted for one client, for a request, for everyone forgotten so far, and as measured.
 
 Everything follows from the ratio of sensitivity to noise. A count is compared with the promise of its method, and the
 table says which of the counts the promise is about: that of one client where it covers clients one by one.
@@ -9,28 +9,54 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterator
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from sifu.core.intervals import clopper_pearson
-from sifu.report.privacy_points import POINTS, claimed_ratio, psi_over_sigma
+from sifu.report.privacy_points import POINTS, ROUNDING, at_claim, claimed_ratio, psi_over_sigma
 from sifu.report.statistics import FINISHED
 from sifu.store.report_schemas import CERTIFICATES, POINT_COLUMNS
 
 CLAIMED, ONE, REQUEST, EVERYONE = "claimed", "one client", "request", "everyone"
 _COUNTS = {ONE: "single_psi", REQUEST: "strict_psi", EVERYONE: "everyone_psi", "measured": "alpha"}  # columns of cells
 _KEY = ["scenario", "variant", "request"]
-_ROUNDING = 1e-6
 _ratio_of = cache(claimed_ratio)
 
 
 def certificates(cells: pd.DataFrame) -> pd.DataFrame:
     """A row a scenario, variant, request and count, of recoveries to the target (table `certificates`)."""
-    promised = cells[(cells["stop"] == "target") & cells["status"].isin(FINISHED) & cells["claimed_epsilon"].notna()]
-    rows = [key | row for key, group in _groups(promised) for row in _rows(group)]
+    rows = [key | row for key, group in _groups(_promised(cells)) for row in _rows(group)]
     return pd.DataFrame(rows, columns=[column.name for column in CERTIFICATES.columns])
+
+
+def _promised(cells: pd.DataFrame) -> pd.DataFrame:
+    """Answers to the target that promise something."""
+    return cells[(cells["stop"] == "target") & cells["status"].isin(FINISHED) & cells["claimed_epsilon"].notna()]
+
+
+class KeptForOne(NamedTuple):
+    """A promise to each client alone that is kept: the largest real epsilon of a client, and the claimed one."""
+
+    epsilon: float
+    claimed: float
+
+
+def kept_for_one(cells: pd.DataFrame, scenario: str, variant: str) -> KeptForOne | None:
+    """Whether a variant keeps a promise to each client alone, in every answer of `cells` to the target.
+
+    By an accountant where there is one, else by the bound for the worst client. None: it is broken, not counted, or it
+    is made to several clients together.
+    """
+    rows = _promised(cells[(cells["scenario"] == scenario) & (cells["variant"] == variant)])
+    if rows.empty or _own_count(rows) != ONE:
+        return None
+    spent, claimed = _column(rows, "spent_epsilon"), rows["claimed_epsilon"].astype(float)
+    epsilon = spent.where(spent.notna(), at_claim(rows.assign(covers=1), "epsilon"))
+    if not (epsilon <= claimed * (1 + ROUNDING)).all():  # also where one is not known
+        return None
+    return KeptForOne(float(epsilon.max()), float(claimed.max()))
 
 
 def _groups(cells: pd.DataFrame) -> Iterator[tuple[dict[str, object], pd.DataFrame]]:
@@ -48,17 +74,17 @@ def _rows(group: pd.DataFrame) -> list[dict[str, object]]:
     found = [_row(group, CLAIMED, claim, None) | {"own": False}]
     for count, column in _COUNTS.items():
         ratio = psi_over_sigma(_column(group, column), group["sigma"])
-        kept = (ratio <= claim * (1 + _ROUNDING)).where(ratio.notna() & claim.notna())
+        kept = (ratio <= claim * (1 + ROUNDING)).where(ratio.notna() & claim.notna())
         spent = _column(group, "spent_epsilon")
         if count == ONE and spent.notna().any():  # an accountant knows better than one ratio
-            kept = (spent <= group["claimed_epsilon"] * (1 + _ROUNDING)).where(spent.notna())
+            kept = (spent <= group["claimed_epsilon"] * (1 + ROUNDING)).where(spent.notna())
         if ratio.notna().any() or kept.notna().any():
             found.append(_row(group, count, ratio, kept.dropna().astype(bool)) | {"own": count == own})
     return found
 
 
 def _own_count(group: pd.DataFrame) -> str:
-    """Which count the promise is about: one client, the clients of the request, or all who left so far."""
+    """Which count the promise is about: one client, the clients of the request, or all forgotten so far."""
     if "covers_everyone" in group and group["covers_everyone"].eq(True).any():
         return EVERYONE
     return REQUEST if group["covers"].max() > 1 else ONE  # one client also where it is unknown

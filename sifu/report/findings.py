@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from sifu.plan.report_plan import ReportPlan
+from sifu.report.certificates import kept_for_one
 from sifu.report.deletion_test import CANNOT_TELL, ENOUGH_POWER, powers, verdicts
 from sifu.report.results import Results
 from sifu.report.statistics import to_target
@@ -24,7 +24,7 @@ def findings(source: Results) -> list[str]:
         part = numbers[(numbers["scenario"] == scenario) & (numbers["request"] == 1)]
         texts = [
             _cheapest(source, part),
-            _certificates(source, part),
+            _certificates(source, scenario, part),
             _spent(source, part),
             _verified(source, scenario),
             _searched(source, scenario),
@@ -66,42 +66,39 @@ def _forgets(gap: float) -> str:
     return close if abs(gap) <= _CLOSE else above if gap > 0 else below
 
 
-def _certificates(source: Results, part: pd.DataFrame) -> str | None:
+def _certificates(source: Results, scenario: str, part: pd.DataFrame) -> str | None:
     """The methods whose actual delta, for a request, is larger than the claimed one, and those that promise it to one
     client and keep that.
     """
     broken = [
-        f"{label} (claimed {claimed:.2g}, actual {actual:.2g}{kept_for_one(source.plan, part, label)})"
-        for label, claimed, actual in _above_claim(source, part, "claimed_delta", "actual_delta")
+        f"{source.plan.labels[variant]} (claimed {claimed:.2g}, actual {actual:.2g}{_kept(source, scenario, variant)})"
+        for variant, claimed, actual in _above_claim(source, part, "claimed_delta", "actual_delta")
     ]
     return f"the actual delta is above the claimed one for {', '.join(broken)}." if broken else None
 
 
-def kept_for_one(plan: ReportPlan, part: pd.DataFrame, label: str) -> str:
-    """That a promise to single clients is kept, by an accountant; nothing where there is none, or it is broken."""
-    variant = next(name for name, title in plan.labels.items() if title == label)
-    claimed, spent = (_value(part, variant, name) for name in ("claimed_epsilon", "spent_epsilon"))
-    if claimed is None or spent is None or spent["mean"] > claimed["mean"]:
-        return ""
-    return f"; kept for one client: epsilon {spent['mean']:.3g} of {claimed['mean']:g}"
+def _kept(source: Results, scenario: str, variant: str) -> str:
+    """That a promise to each client alone is kept after the first request; nothing where it is not."""
+    kept = kept_for_one(source.cells[source.cells["request"] == 1], scenario, variant)
+    return "" if kept is None else f"; kept for one client: epsilon {kept.epsilon:.3g} of {kept.claimed:g}"
 
 
 def _spent(source: Results, part: pd.DataFrame) -> str | None:
     """The methods that spend a larger epsilon than they claim."""
     words = [
-        f"{label} (claimed {claimed:g}, spent {spent:,.0f} for one client)"
-        for label, claimed, spent in _above_claim(source, part, "claimed_epsilon", "spent_epsilon")
+        f"{source.plan.labels[variant]} (claimed {claimed:g}, spent {spent:,.0f} for one client)"
+        for variant, claimed, spent in _above_claim(source, part, "claimed_epsilon", "spent_epsilon")
     ]
     start = "an accountant finds a larger epsilon than the claimed one for"
     return f"{start} {', '.join(words)}." if words else None
 
 
 def _above_claim(source: Results, part: pd.DataFrame, claim: str, fact: str) -> Iterator[tuple[str, float, float]]:
-    """Labels of variants whose `fact` is clearly above their `claim`, with both means."""
-    for variant, label in source.plan.labels.items():
+    """Variants whose `fact` is clearly above their `claim`, with both means."""
+    for variant in source.plan.labels:
         claimed, actual = _value(part, variant, claim), _value(part, variant, fact)
         if claimed is not None and actual is not None and actual["mean"] > _ABOVE * claimed["mean"]:
-            yield label, claimed["mean"], actual["mean"]
+            yield variant, claimed["mean"], actual["mean"]
 
 
 def _verified(source: Results, scenario: str) -> str | None:

@@ -11,13 +11,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from sifu.report.statistics import FINISHED, REFERENCE
+from sifu.report.privacy_points import ROUNDING
+from sifu.report.statistics import FINISHED, REFERENCE, paid_steps
 from sifu.store.report_schemas import FRONTIER
 
 DELTA = 1e-2  # at which epsilon is given
 _SURVIVES = {"request": "all clients of a request", "client": "each client alone"}
 UNKNOWN = "not measured yet"
-_ROUNDING = 1 + 1e-6  # of the claim: a cut may lie at the limit itself
 _LEVEL = 0.95
 
 
@@ -74,15 +74,14 @@ def _row(
 
 
 def _costs(own: pd.DataFrame, scratch: pd.DataFrame) -> NDArray[np.float64]:
-    """Client steps of all requests over scratch's, for each seed in which both reached every target."""
-    steps, reference = (_totals(rows) for rows in (own, scratch))  # with spare clients, in training and recovery
+    """Paid steps of all requests over scratch's, for each seed in which both reached every target."""
+    steps, reference = (_totals(rows) for rows in (own, scratch))
     return (steps / reference).dropna().to_numpy(float)
 
 
 def _totals(rows: pd.DataFrame) -> pd.Series:
     done = (rows["status"] == "done").groupby(rows["seed"]).all()
-    steps = rows["client_steps"] + _column(rows, "spare_steps").astype(float).fillna(0.0)
-    return steps.groupby(rows["seed"]).sum()[done].astype(float)
+    return paid_steps(rows).groupby(rows["seed"]).sum()[done]
 
 
 def _interval(values: NDArray[np.float64]) -> tuple[float, float]:
@@ -107,11 +106,16 @@ def worth(rows: pd.DataFrame) -> Worth:
 
 
 def _spent(rows: pd.DataFrame) -> Worth:
-    """Noise in every round: what an accountant says, at the claimed delta; nothing has to be assumed on the loss."""
+    """Noise in every round: what an accountant says, at the claimed delta; nothing has to be assumed on the loss.
+
+    The promise is judged at its own delta. Its epsilons are those at DELTA only where that is the claimed one.
+    """
     claimed, one, group = (rows[name] for name in ("claimed_epsilon", "spent_epsilon", "group_epsilon"))
-    kept = {"request": (group <= claimed * _ROUNDING).all(), "client": (one <= claimed * _ROUNDING).all()}
+    kept = {"request": (group <= claimed * (1 + ROUNDING)).all(), "client": (one <= claimed * (1 + ROUNDING)).all()}
     promise = next((name for name, holds in kept.items() if holds), "none")
-    return Worth(promise, float(group.max()), float(one.max()), float(group.max()), math.nan)
+    comparable = bool(np.isclose(rows["claimed_delta"].to_numpy(float), DELTA, rtol=ROUNDING, atol=0).all())
+    of_group, of_one = (float(epsilon.max()) if comparable else math.nan for epsilon in (group, one))
+    return Worth(promise, of_group, of_one, of_group, math.nan)
 
 
 def _hidden(rows: pd.DataFrame, psi: pd.Series) -> bool:
@@ -122,7 +126,7 @@ def _hidden(rows: pd.DataFrame, psi: pd.Series) -> bool:
 
     claimed = torch.tensor(rows["claimed_epsilon"].to_numpy(float))
     delta = delta_at(claimed, torch.from_numpy(_ratio(rows, psi))).numpy()
-    return bool((delta <= rows["claimed_delta"].to_numpy(float) * _ROUNDING).all())
+    return bool((delta <= rows["claimed_delta"].to_numpy(float) * (1 + ROUNDING)).all())
 
 
 def _epsilon(rows: pd.DataFrame, psi: pd.Series) -> float:
@@ -170,7 +174,7 @@ def frontier_for_people(table: pd.DataFrame, titles: Mapping[str, str], labels: 
             "claimed epsilon": f"{row['claimed_epsilon']:g}",
             "epsilon, request": _number(row["epsilon"]),
             "epsilon, one client": _number(row["epsilon_client"]),
-            "epsilon, all who left": _number(row["epsilon_everyone"]),
+            "epsilon, all forgotten": _number(row["epsilon_everyone"]),
             "epsilon, measured": _number(row["epsilon_measured"]),
         }
         for row in shown.to_dict("records")
@@ -180,7 +184,7 @@ def frontier_for_people(table: pd.DataFrame, titles: Mapping[str, str], labels: 
 
 _PEOPLE = [
     *("scenario", "method", "sigma", "holds for", "cost / scratch", "claimed epsilon"),
-    *("epsilon, request", "epsilon, one client", "epsilon, all who left", "epsilon, measured"),
+    *("epsilon, request", "epsilon, one client", "epsilon, all forgotten", "epsilon, measured"),
 ]
 
 

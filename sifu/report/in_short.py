@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pandas as pd
 
+from sifu.report.certificates import kept_for_one
 from sifu.report.deletion_test import CANNOT_TELL, ENOUGH_POWER, powers, verdicts
 from sifu.report.floor import AGAIN
 from sifu.report.results import Results
@@ -19,7 +20,8 @@ def in_short(source: Results, statistics: pd.DataFrame) -> list[str]:
     scenario = next(iter(source.plan.titles))
     numbers = to_target(statistics)
     methods = Methods(numbers[numbers["scenario"] == scenario], source.plan.labels)
-    lines = [methods.costs(), methods.forgotten(), methods.kept(), methods.certificates(), _accused(source)]
+    promises = methods.certificates(lambda name: kept_for_one(source.cells, scenario, name) is not None)
+    lines = [methods.costs(), methods.forgotten(), methods.kept(), promises, _accused(source)]
     return [line for line in lines if line]
 
 
@@ -87,20 +89,16 @@ class Methods:
         values = self._values(lambda name: self.mean(name, "accuracy", subset, request=self.last))
         return {label: value - reference for label, value in values.items()}
 
-    def certificates(self) -> str | None:
-        """What certificates with noise claim, and what holds."""
+    def certificates(self, keeps_for_one: Callable[[str], bool]) -> str | None:
+        """What certificates with noise claim, and what holds; `keeps_for_one` of a promise to each client alone."""
         words = []
         for name, label in self.labels.items():
             claimed, actual = (self.mean(name, f"{kind}_delta") for kind in ("claimed", "actual"))
             if claimed and actual is not None:
-                words.append(f"{label} {claimed:.2g} and {actual:.1g}{self._kept_for_one(name)}")
+                one = " (kept for one client)" if keeps_for_one(name) else ""
+                words.append(f"{label} {claimed:.2g} and {actual:.1g}{one}")
         start = "Certificates, delta claimed, and actual for all forgotten clients together"
         return f"{start}: {'; '.join(words)}." if words else None
-
-    def _kept_for_one(self, variant: str) -> str:
-        """That a promise to single clients is kept, by an accountant."""
-        claimed, spent = (self.mean(variant, f"{kind}_epsilon") for kind in ("claimed", "spent"))
-        return " (kept for one client)" if claimed is not None and spent is not None and spent <= claimed else ""
 
 
 def _accused(source: Results) -> str | None:

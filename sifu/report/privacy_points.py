@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
+ROUNDING = 1e-6  # of a claim, relative: a cut may lie at the limit itself
 
 
 class Point(NamedTuple):
@@ -24,6 +25,8 @@ class Point(NamedTuple):
 
         from sifu.certificate.gaussian import delta_at, epsilon_at
 
+        if self.kind == "epsilon" and self.at == 0:  # noise alone is never that good
+            return np.where(ratios > 0, math.inf, ratios)
         values = torch.from_numpy(np.nan_to_num(ratios, nan=0.0, posinf=math.inf))
         found = epsilon_at(self.at, values) if self.kind == "epsilon" else delta_at(self.at, values)
         return np.where(np.isnan(ratios), np.nan, found.numpy())
@@ -41,6 +44,36 @@ def psi_over_sigma(psi: pd.Series, sigma: pd.Series) -> pd.Series:
     """The ratio that decides a guarantee; 0 where nothing has to be hidden, infinite without noise."""
     psi, sigma = psi.astype(float), sigma.astype(float)
     return (psi / sigma.mask(sigma == 0)).mask((sigma == 0) & psi.notna(), math.inf).mask(psi == 0, 0.0)
+
+
+def promised_psi(rows: pd.DataFrame) -> pd.Series:
+    """The sensitivity that each promise is about: to all clients forgotten so far where it covers everyone, to the
+    worst client of the request where it covers each of them alone, else to the request's clients together.
+    """
+    single, request, everyone = (_number(rows, name) for name in ("single_psi", "strict_psi", "everyone_psi"))
+    covers_all = rows["covers_everyone"].eq(True) if "covers_everyone" in rows else pd.Series(False, rows.index)
+    return request.mask(_number(rows, "covers") == 1, single).mask(covers_all, everyone)
+
+
+def at_claim(rows: pd.DataFrame, of: str, *, together: bool = False) -> pd.Series:
+    """The delta at the claimed epsilon, or the epsilon at the claimed delta (`of`), for whom each promise is made.
+
+    `together`: for all clients of the request, whomever it is made for. Of noise that is added once; an accountant says
+    what noise in every round spends (`spent_epsilon`).
+    """
+    if together:
+        return _number(rows, f"actual_{of}")
+    ratio = psi_over_sigma(promised_psi(rows), rows["sigma"]).to_numpy(float)
+    claim = _number(rows, "claimed_epsilon" if of == "delta" else "claimed_delta").to_numpy(float)
+    found = np.full(len(rows), math.nan)
+    for at in np.unique(claim[~np.isnan(claim)]):
+        found[claim == at] = Point(of, float(at)).of(ratio[claim == at])
+    return pd.Series(found, rows.index)
+
+
+def _number(rows: pd.DataFrame, name: str) -> pd.Series:
+    """A column of cells as numbers; NaN where the table is older than the column."""
+    return rows[name].astype(float) if name in rows else pd.Series(math.nan, rows.index)
 
 
 def claimed_ratio(epsilon: float, delta: float) -> float:

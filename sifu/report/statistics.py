@@ -44,12 +44,21 @@ def long_form(cells: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
     numbers = finished.melt(id_vars=[*_CELL, "seed"], value_vars=list(_NUMBERS), var_name="quantity")
     numbers["subset"] = ""
     measured = metrics.rename(columns={"metric": "quantity"})
+    finished = finished.assign(paid_steps=paid_steps(finished))
     ratios = [
         _relative(finished, "rounds", "rounds_to_scratch"),
-        _relative(finished, "client_steps", "steps_to_scratch"),
+        _relative(finished, "paid_steps", "steps_to_scratch"),
         _speed_up(finished),
     ]
     return pd.concat([numbers.dropna(subset="value"), _done(cells), *ratios, measured])
+
+
+def paid_steps(cells: pd.DataFrame) -> pd.Series:
+    """Client steps that a request is charged for: its own and, on the first one's row, those of spare clients in the
+    training. Rows without a count of spare clients had none.
+    """
+    spare = cells["spare_steps"] if "spare_steps" in cells else pd.Series(0.0, cells.index)
+    return cells["client_steps"].astype(float) + spare.astype(float).fillna(0.0)
 
 
 def _done(cells: pd.DataFrame) -> pd.DataFrame:
@@ -68,11 +77,11 @@ def _relative(cells: pd.DataFrame, column: str, quantity: str) -> pd.DataFrame:
 
 
 def _speed_up(cells: pd.DataFrame) -> pd.DataFrame:
-    """Scratch's client steps over a method's, seed by seed; where a seed took none, which ones did (`no_cost`)."""
-    paired = _with_scratch(cells, "client_steps")
-    free = paired["client_steps"] == 0
+    """Scratch's paid steps over a method's, seed by seed; where a seed took none, which ones did (`no_cost`)."""
+    paired = _with_scratch(cells, "paid_steps")
+    free = paired["paid_steps"] == 0
     any_free = free.groupby([paired[key] for key in _CELL]).transform("any")
-    ratio = paired["client_steps_scratch"] / paired["client_steps"].mask(free)
+    ratio = paired["paid_steps_scratch"] / paired["paid_steps"].mask(free)
     quantity = pd.Series("speed_up", paired.index).mask(any_free, "no_cost")
     return paired.assign(quantity=quantity, subset="", value=ratio.mask(any_free, free.astype(float)))[_LONG]
 

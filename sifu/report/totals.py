@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from sifu.report.floor import AGAIN
-from sifu.report.statistics import REFERENCE
+from sifu.report.statistics import REFERENCE, paid_steps
 
 _SEED = ["scenario", "variant", "seed"]
 
@@ -15,7 +15,7 @@ def request_totals(cells: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
 
     `seeds`: how many were run; `recovered`: those that reached the target after every request; `refused`: whether the
     method refused the scenario; `compared`: recovered seeds in which scratch recovered, too. Over these: `cost`, the
-    client steps of all requests over scratch's, seed by seed, then averaged; `gap`, the accuracy on all forgotten
+    paid steps of all requests over scratch's, seed by seed, then averaged; `gap`, the accuracy on all forgotten
     clients minus scratch's, averaged over requests and seeds. `gap_of_all`: the same gap over all seeds. `floor`: the
     mean absolute gap of scratch, run again, in the same scenario; nan where it was not.
     """
@@ -42,8 +42,8 @@ def request_totals(cells: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
 
 def _by_seed(cells: pd.DataFrame) -> pd.DataFrame:
     """Client steps of a seed, of its requests and of spare clients in its training; how its requests ended."""
-    marked = cells.assign(recovered=cells["status"] == "done", refused=cells["status"] == "refused")
-    marked["paid"] = cells["client_steps"] + cells["spare_steps"].astype(float).fillna(0.0)
+    ended = {"recovered": cells["status"] == "done", "refused": cells["status"] == "refused"}
+    marked = cells.assign(**ended, paid=paid_steps(cells))
     return marked.groupby(_SEED, as_index=False).agg(
         steps=("paid", "sum"), recovered=("recovered", "all"), refused=("refused", "all")
     )

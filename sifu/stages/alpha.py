@@ -16,9 +16,10 @@ from sifu.federation.progress import show_progress
 from sifu.federation.segment import Segment
 from sifu.stages.block import Block, read_lineage
 from sifu.stages.call import StageCall
-from sifu.stages.rows import frame
+from sifu.store.experiment_schemas import ALPHA
+    if not sets:
+        return frame(ALPHA, [])
 from sifu.store.parquet import write_table
-from sifu.store.schemas import ALPHA
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.request import draw_requests
 
@@ -40,8 +41,8 @@ def run_alpha(block: Block, folder: Path, *, history: Path) -> None:
 
 def alpha_rows(block: Block, lineage: Lineage, change: str = "") -> pd.DataFrame:
     """alpha of some clients of each seed of a training, and Psi by every preset; `change`: its name."""
-    engine, segment, leavers = lineage.engine, lineage.segments[0], _leavers(block)
-    sets = leavers.sets  # k x [S, C]
+    engine, segment, left_out = lineage.engine, lineage.segments[0], _left_out(block)
+    sets = left_out.sets  # k x [S, C]
     if not sets:
         return frame(ALPHA, [])
     rows = torch.arange(len(block.seeds)).repeat(len(sets))  # [k S]
@@ -50,10 +51,10 @@ def alpha_rows(block: Block, lineage: Lineage, change: str = "") -> pd.DataFrame
     factor = round_factor(block.scenario.certificate, block.scenario.federation)
     for preset, rules in PRESETS.items():
         columns[f"psi_{preset}"] = _psi(lineage, sets, rules, factor)
-    return _frame(block, segment, rows, leavers, columns).assign(change=change)
+    return _frame(block, segment, rows, left_out, columns).assign(change=change)
 
 
-class Leavers(NamedTuple):
+class LeftOut(NamedTuple):
     """Who is left out: single clients first, then the clients of the first request together."""
 
     sets: list[Tensor]  # [S, C] each
@@ -61,7 +62,7 @@ class Leavers(NamedTuple):
     client: Tensor  # [k S] -1: a request's clients
 
 
-def _leavers(block: Block) -> Leavers:
+def _left_out(block: Block) -> LeftOut:
     keys, num_clients = Keys.of(block.seeds), block.scenario.partition.num_clients
     count = min(block.scenario.alpha_clients, num_clients)
     chosen = keys.fold("alpha").permutation(num_clients)[:, :count].T  # [k, S]
@@ -69,7 +70,7 @@ def _leavers(block: Block) -> Leavers:
     together = draw_requests(block.scenario, keys)[:1] if count else []
     request = torch.tensor([0] * len(alone) + [1] * len(together)).repeat_interleave(len(block.seeds))
     nobody = torch.full((len(together) * len(block.seeds),), -1)
-    return Leavers([*alone, *together], request, torch.cat([chosen.flatten(), nobody]))
+    return LeftOut([*alone, *together], request, torch.cat([chosen.flatten(), nobody]))
 
 
 def _psi(lineage: Lineage, sets: list[Tensor], rules: Rules, factor: float) -> Tensor:
@@ -79,11 +80,11 @@ def _psi(lineage: Lineage, sets: list[Tensor], rules: Rules, factor: float) -> T
     return torch.cat([lineage.sensitivity(clients, rules, factor)[0] for clients in sets])
 
 
-def _frame(block: Block, segment: Segment, rows: Tensor, leavers: Leavers, columns: dict[str, Tensor]) -> pd.DataFrame:
+def _frame(block: Block, segment: Segment, rows: Tensor, left_out: LeftOut, columns: dict[str, Tensor]) -> pd.DataFrame:
     """A row for each pair and each round that happened."""
     finite = torch.stack(list(columns.values())).isfinite().all(0)  # [k S, T + 1]
     happened = torch.arange(finite.shape[1]) <= segment.rounds[rows, None]
     pair, number = (happened & finite).nonzero(as_tuple=True)  # a run that diverges ends there
-    key = {"seed": rows[pair] + block.seeds[0], "request": leavers.request[pair], "client": leavers.client[pair]}
+    key = {"seed": rows[pair] + block.seeds[0], "request": left_out.request[pair], "client": left_out.client[pair]}
     values = {"round": number} | {name: column[pair, number] for name, column in columns.items()}
     return pd.DataFrame({"scenario": block.name} | {name: part.numpy() for name, part in (key | values).items()})

@@ -11,8 +11,8 @@ from sifu.stages.alpha import alpha_rows
 from sifu.stages.block import Block
 from sifu.stages.call import StageCall, refuse_below_one
 from sifu.stages.train import train
+from sifu.store.experiment_schemas import ALPHA
 from sifu.store.parquet import write_table
-from sifu.store.schemas import ALPHA
 from sifu.unlearning.lineage import Lineage
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,26 +19,23 @@ from sifu.certificate.noise import actual_guarantee
 from sifu.config.blocks import batch_of_models
 from sifu.config.scenario import Scenario
 from sifu.core.keys import Keys
-from sifu.errors import ConfigError
 from sifu.federation.progress import show_progress
 from sifu.federation.shared_data import SharedEngine
 from sifu.federation.training import Progress
 from sifu.stages.audit_counts import Count, StoredCounts
+from sifu.stages.audit_plan import AuditPlan, Target
 from sifu.stages.block import Block
 from sifu.stages.call import StageCall, refuse_below_one
 from sifu.stages.rows import frame
+from sifu.store.experiment_schemas import AUDIT
 from sifu.store.parquet import write_table
 from sifu.store.paths import UNFINISHED
-from sifu.store.schemas import AUDIT
 from sifu.unlearning.counterfactual import measured_at
 from sifu.unlearning.lineage import Lineage
-from sifu.unlearning.method import Method, OwnTraining, Promise
-from sifu.unlearning.request import client_mask, draw_requests
+from sifu.unlearning.method import OwnTraining, Promise
 from sifu.unlearning.sequence import Answer, answer_requests, target_rule
 from sifu.unlearning.worlds import Asker, both_worlds, train_models
 
-_MOST_CHOOSING = 1000  # models that choose the attack, at most; else half as many as are counted
-_FEWEST = 20  # the same, at least
 _STRICT = 5  # models whose strict epsilon is counted and whose alpha is measured
 _EXAMPLES = 500  # of the forgotten clients, whose loss an attack may look at
 Rows = list[dict[str, Any]]
@@ -54,50 +51,6 @@ def command(call: StageCall) -> None:
     with call.at_work(block) as (working, folder):
         plan = AuditPlan(methods, targets, options.models, options.more_models)
         run_audit(working, plan, folder)
-
-
-class Target(NamedTuple):
-    """Who is forgotten, and after which requests the two worlds are compared."""
-
-    who: str
-    forget: list[Tensor]  # [C] bool: the clients of each request
-    requests: tuple[int, ...]
-
-    @staticmethod
-    def of(scenario: Scenario, seed: int, who: str, requests: list[int]) -> Target:
-        """`request`: the scenario's own requests; `client`: the first client of the first one, alone."""
-        forget = [mask[0] for mask in draw_requests(scenario, Keys.of([seed]))]
-        if who == "client":
-            return Target.single(scenario, int(forget[0].nonzero()[0]))
-        if not all(1 <= number <= len(forget) for number in requests):
-            raise ConfigError("requests", list(requests), f"numbers from 1 to {len(forget)}")
-        return Target("request", forget, tuple(requests))
-
-    @staticmethod
-    def single(scenario: Scenario, client: int) -> Target:
-        return Target(f"client {client}", [client_mask([client], scenario.partition.num_clients)], (1,))
-
-
-@dataclass(frozen=True)
-class AuditPlan:
-    """What is audited: methods by their variants' names, for whom, with how many models a world."""
-
-    methods: Mapping[str, Method]
-    targets: list[Target]
-    models: int  # counted in each world
-    more_models: int | None = None  # counted where `models` are told apart without an error, and prove too little
-
-    @property
-    def choosing(self) -> int:
-        """Further models of each world, which the attack is chosen with."""
-        return max(_FEWEST, min(self.models // 2, _MOST_CHOOSING))
-
-    def groups(self) -> Iterator[list[str]]:
-        """Variants that start from the same training; a method with a training of its own is alone."""
-        own = [name for name, method in self.methods.items() if isinstance(method, OwnTraining)]
-        shared = [name for name in self.methods if name not in own]
-        yield from [shared] if shared else []
-        yield from ([name] for name in own)
 
 
 def run_audit(block: Block, plan: AuditPlan, folder: Path) -> None:
@@ -313,7 +266,7 @@ class AuditedGroup:
 
 
 def _truth(answer: Answer, delta: float) -> tuple[float | None, float | None]:
-    """Epsilon for all who have left so far, as the worlds differ in them: by strict Psi, and by alpha where it is
+    """Epsilon for all clients forgotten so far, as the worlds differ in them: by strict Psi, and by alpha where it is
     measured; medians over models.
     """
     promise, worth = answer.unlearned.promise, answer.worth

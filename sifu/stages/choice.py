@@ -10,8 +10,8 @@ import pandas as pd
 from sifu.config.search import Search, trials
 from sifu.core.types import Status
 from sifu.errors import StoreError
+from sifu.store.experiment_schemas import SEARCH
 from sifu.store.parquet import read_table
-from sifu.store.schemas import SEARCH
 
 
 def best_trial(table: pd.DataFrame) -> int:

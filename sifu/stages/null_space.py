@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from sifu.plan.code_hash import code_hash
 from sifu.stages.call import StageCall
+from sifu.store.experiment_schemas import NULL_SPACE
 from sifu.store.parquet import write_table
 from sifu.store.paths import stage_folder
 from sifu.store.provenance import provenance
-from sifu.store.schemas import NULL_SPACE
 
 SEEDS = range(10)
 Array = NDArray[np.float64]

@@ -24,7 +24,8 @@ CAPTIONS = {
     "audit": CAPTION,
     "headline": "After each request, recovered to the target accuracy: mean over seeds and its 95% bootstrap interval; "
     "of numbers compared with scratch's, for up to 10 seeds, also Student's after `t`. `cost / scratch`: client steps, "
-    "calibration included, over scratch's; `speed-up`: scratch's over these, seed by seed. `forget gap`: absolute "
+    "calibration included, and with the first request those of spare clients in the training, over scratch's; "
+    "`speed-up`: scratch's over these, seed by seed. `forget gap`: absolute "
     "difference to scratch's accuracy on the clients of this request; `floor`: the same of scratch, run again with "
     "other cohorts and batches, and whether the gap's intervals lie within it. Where a seed did not meet the target, "
     "rounds are a lower bound (>=: those it was stopped at count), and no ratio of costs is shown; nor where scratch "
@@ -38,7 +39,7 @@ CAPTIONS = {
     "intervals lie within it.",
     "certificates": "What is promised and what holds, after each request to the target: medians over seeds, with the "
     "worst seed. A row a count: the promise itself (`claimed`, as the largest ratio that keeps it), the worst client "
-    "of the request alone, all clients of the request together, everyone who left so far, and as measured by a "
+    "of the request alone, all clients of the request together, all clients forgotten so far, and as measured by a "
     "training without the request's clients (alpha). `ratio`: sensitivity over noise, from which epsilon and delta "
     "follow exactly. Counts hold if the contraction B does, the measured one without that, for noise in every round "
     "without any assumption on the loss, conditional on who was sampled. `promise kept`: in how many seeds the count "
@@ -48,9 +49,10 @@ CAPTIONS = {
     "frontier": "Certificates that survive, cheapest first. `holds for`: all clients of a request together, or each "
     "client alone, in every seed and request, by the exact noise formula, with the seats of forgotten clients taken by "
     "the next in line; where a distance was measured, it is hidden, too. `cost / scratch`: client steps of all "
-    "requests, seed by seed, then averaged, with the 95% t interval. `epsilon`: the real one at delta = 0.01, the "
-    "largest of any seed and request; for noise in every round, what an accountant says. If B holds; `measured` "
-    "assumes nothing. Other values of sigma are from the sweep.",
+    "requests, and of spare clients in the training, over scratch's, seed by seed, then averaged, with the 95% t "
+    "interval. `epsilon`: the real one at delta = 0.01, the largest of any seed and request; for noise in every round, "
+    "what an accountant says, where that is the claimed delta. If B holds; `measured` assumes nothing. Other values of "
+    "sigma are from the sweep.",
     "search": "Values that were tried for settings of a method, on seeds that are not reported, each with the same "
     "budget: trainings of a method that has its own, otherwise answers to the first request. Chosen is what reaches "
     "the target on most seeds, then in the fewest client steps, calibration included; where none does, the most "

@@ -14,8 +14,8 @@ from sifu.federation.progress import show_progress
 from sifu.stages.block import Block, read_lineage
 from sifu.stages.call import StageCall, refuse_below_one
 from sifu.stages.rows import answer_rows, frame
+from sifu.store.experiment_schemas import REQUEST_SETS
 from sifu.store.parquet import write_table
-from sifu.store.schemas import REQUEST_SETS
 from sifu.unlearning.method import Method, OwnTraining
 from sifu.unlearning.request import draw_sets
 from sifu.unlearning.sequence import answer_requests, target_rule

@@ -23,8 +23,8 @@ from sifu.stages.choice import best_trial
 from sifu.stages.rows import frame
 from sifu.stages.search import answer_first, last_accuracy
 from sifu.stages.train import train
+from sifu.store.experiment_schemas import SCENARIO_SEARCH
 from sifu.store.parquet import write_table
-from sifu.store.schemas import SCENARIO_SEARCH
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.sequence import Answer
 

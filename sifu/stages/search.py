@@ -23,8 +23,9 @@ from sifu.stages.call import StageCall
 from sifu.stages.choice import best_trial
 from sifu.stages.rows import frame
 from sifu.stages.train import train
+from sifu.store.experiment_schemas import SEARCH
 from sifu.store.parquet import read_table, write_table
-from sifu.store.schemas import CELLS, SEARCH
+from sifu.store.schemas import CELLS
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Method, OwnTraining
 from sifu.unlearning.request import draw_requests

@@ -16,8 +16,8 @@ from sifu.plan.variants import method_of
 from sifu.stages.block import Block, read_lineage
 from sifu.stages.call import StageCall, refuse_below_one
 from sifu.stages.rows import answer_rows, frame
+from sifu.store.experiment_schemas import SWEEP, SWEPT_NUMBERS
 from sifu.store.parquet import write_table
-from sifu.store.schemas import SWEEP, SWEPT_NUMBERS
 from sifu.unlearning.answer_numbers import certificate_numbers, promise_numbers, spare_steps
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Method, OwnTraining

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from sifu.store.schemas import ALPHA, CELL, SCENARIO, SEED, STAGE_TABLES
+from sifu.store.experiment_schemas import ALPHA, EXPERIMENT_TABLES
+from sifu.store.schemas import CELL, SCENARIO, SEED, STAGE_TABLES
 from sifu.store.table import Column, Table
 
 _TEXT, _INT, _REAL = pa.string(), pa.int64(), pa.float64()
@@ -21,7 +22,8 @@ STATISTICS = Table(
             "quantity",
             _TEXT,
             "a column of cells, a metric, done or refused (shares of seeds); rounds_to_scratch, steps_to_scratch: "
-            "divided by scratch's; speed_up: scratch's client steps divided by these; no_cost: share of seeds with 0",
+            "divided by scratch's, steps with those of spare clients in the training; speed_up: scratch's steps over "
+            "these; no_cost: share of seeds with 0",
         ),
         Column("subset", _TEXT, "of a metric; empty otherwise"),
         Column("mean", _REAL, "mean over seeds"),
@@ -53,7 +55,7 @@ BOUNDS = Table(
         Column("points", _INT, "measured rounds (of each client) in which the training was not the same without them"),
         Column("held", _INT, "points with alpha <= Psi, up to rounding"),
         Column("worst", _REAL, "largest alpha / Psi"),
-        Column("leavers", _INT, "clients measured, each forgotten alone; null: no SIFU, or changed", nullable=True),
+        Column("forgotten", _INT, "clients measured, each forgotten alone; null: no SIFU, or changed", nullable=True),
         Column("hidden", _INT, "clients whose alpha the noise hides at SIFU's cut round", nullable=True),
         Column("idle", _INT, "hidden clients with alpha 0: they had not taken part yet", nullable=True),
     ),
@@ -79,7 +81,8 @@ CERTIFICATES = Table(
             "count",
             _TEXT,
             "whose effect is counted: claimed (the promise itself) | one client (the worst of the request) | request "
-            "(its clients together) | everyone (all who left so far) | measured (the request, by training without it)",
+            "(its clients together) | everyone (all clients forgotten so far) | measured (the request, by training "
+            "without it)",
         ),
         Column("own", pa.bool_(), "whether the promise is about this count"),
         Column("seeds", _INT, "how many seeds"),
@@ -122,11 +125,22 @@ FRONTIER = Table(
             "for whom the claim holds: request (all of its clients together) | client (each alone) | none | unknown "
             "(rows that lack what it takes)",
         ),
-        Column("epsilon", _REAL, "real epsilon at delta = 0.01, for the clients of a request together", nullable=True),
+        Column(
+            "epsilon",
+            _REAL,
+            "real epsilon at delta = 0.01, for the clients of a request together; null also for noise in every round "
+            "that claims another delta",
+            nullable=True,
+        ),
         Column("epsilon_client", _REAL, "the same for the worst client of a request alone", nullable=True),
         Column("epsilon_everyone", _REAL, "the same for all clients forgotten so far", nullable=True),
         Column("epsilon_measured", _REAL, "that of the request, from the measured distance alpha", nullable=True),
-        Column("cost", _REAL, "client steps of all requests over scratch's, mean over seeds", nullable=True),
+        Column(
+            "cost",
+            _REAL,
+            "client steps of all requests, and of spare clients in the training, over scratch's, mean over seeds",
+            nullable=True,
+        ),
         Column("cost_low", _REAL, "lower end of its 95% t interval", nullable=True),
         Column("cost_high", _REAL, "upper end of it", nullable=True),
         Column("seeds", _INT, "how many seeds were run"),
@@ -134,4 +148,4 @@ FRONTIER = Table(
     ),
 )
 
-TABLES = (*STAGE_TABLES, STATISTICS, BOUNDS, CERTIFICATES, FRONTIER)
+TABLES = (*STAGE_TABLES, *EXPERIMENT_TABLES, STATISTICS, BOUNDS, CERTIFICATES, FRONTIER)

@@ -14,7 +14,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from sifu.certificate.refilled import refilled_increments, single_sets
+from sifu.certificate.refilled import cohorts_without, refilled_increments, single_sets
 from sifu.certificate.rules import Rules
 from sifu.certificate.sensitivity import (
     accumulate,
@@ -133,7 +133,7 @@ class Lineage:
         `spares`: see sifu/certificate/refilled.py. The training's part is made once: every stop rule begins with it.
         """
         increments = [self._refilled(segment, kept, sets, spares) for segment, kept in self._pairs]
-        return self._accumulate(increments, factor, reset=False)
+        return self._accumulate(increments, self._contracting(sets, factor), reset=False)
 
     def cut(self, node: Node) -> Lineage:
         """The lineage as far as `node`."""
@@ -275,12 +275,31 @@ class Lineage:
             found = torch.where(node.branch == u, value.gather(1, number[:, None]).squeeze(1), found)
         return found
 
-    def _accumulate(self, increments: list[Tensor], factor: float, *, reset: bool) -> list[Tensor]:
-        """Sums along the lineage: a branch starts with the value of the node that it grew from."""
+    def _contracting(self, sets: Sequence[Tensor], factor: float) -> float | list[Tensor]:
+        """B^K of every round with refilled seats; below 1 also where a round cannot contract. [S, T, sets] each
+
+        A round brings two models together by local training. Nobody trains where the cohort is empty, or would be
+        without a set: then the factor is 1.
+        """
+        if factor >= 1:
+            return factor
+        factors = []
+        for segment in self.segments:
+            cohorts = [cohorts_without(segment, clients, self.engine.federation) for clients in sets]
+            idle = torch.stack([(cohort < 0).all(2) for cohort in cohorts], dim=2)  # [S, T, sets]
+            idle |= (segment.trace.cohort < 0).all(2, keepdim=True)
+            factors.append(torch.full(idle.shape, factor, dtype=torch.float64).masked_fill(idle, 1.0))
+        return factors
+
+    def _accumulate(self, increments: list[Tensor], factor: float | list[Tensor], *, reset: bool) -> list[Tensor]:
+        """Sums along the lineage: a branch starts with the value of the node that it grew from. `factor`: one for all
+        rounds, or for each branch one a round.
+        """
         nodes: list[Tensor] = []
         start = None
-        for part, kept in zip(increments, self.kept, strict=True):
-            values = accumulate(part, factor, None if reset else start)  # [S, T + 1, ...]
+        factors: Sequence[float | Tensor] = factor if isinstance(factor, list) else [factor] * len(increments)
+        for part, kept, by_round in zip(increments, self.kept, factors, strict=True):
+            values = accumulate(part, by_round, None if reset else start)  # [S, T + 1, ...]
             nodes.append(values)
             last = values[torch.arange(len(kept)), kept.clamp(min=0)]
             before = torch.zeros_like(last) if start is None else start

@@ -44,7 +44,7 @@ class Promise:
     psi: Tensor | None = None  # sensitivity of the model that was perturbed, as the method counts it
     psi_star: Tensor | None = None  # sensitivity that the noise can hide
     covers: Tensor | None = None  # clients that it is a promise to, together; None: all of the request
-    everyone: bool = False  # whether it is a promise to all who have left so far, not to this request's clients alone
+    everyone: bool = False  # whether it is a promise to all clients forgotten so far, not only to this request's
     noise: Literal["start", "end", "rounds"] = "start"  # added before recovery, after it, or in every round
     round_factor: float | None = None  # noise at the end: a round's factor on distances; None: B^K of the scenario
 
@@ -128,7 +128,7 @@ class CertifiedMethod(Method):
     certificate: Certificate = setting("the certificate; by default the scenario's")
 
     def covered(self, history: History, request: Request) -> Tensor:
-        """The clients that the certificate covers: those of the request, or everyone who has left so far. [S, C]"""
+        """The clients that the certificate covers: those of the request, or all clients forgotten so far. [S, C]"""
         return history.available[0] & ~request.remain if self.certificate.covers == "everyone" else request.forget
 
     def promise(

@@ -31,7 +31,7 @@ class Worth:
     actual: tuple[Tensor, Tensor]  # epsilon at the claimed delta and delta at the claimed epsilon, of the request's set
     psi: Tensor  # sensitivity of the model that noise was added to, to all clients of the request together
     single_psi: Tensor  # the same to the worst of them alone
-    everyone_psi: Tensor  # the same to all who have left so far together
+    everyone_psi: Tensor  # the same to all clients forgotten so far together
     alpha: Tensor | None = None  # measured distance; None where every round adds noise
     empty_psi: Tensor | None = None  # Psi of the request's set if forgotten clients' seats stayed empty
     spent: Spent | None = None  # where rounds were private: what they spend together

@@ -19,9 +19,10 @@ import pandas as pd
 import pytest
 import yaml
 
+from sifu.store.experiment_schemas import ALPHA, NULL_SPACE
 from sifu.store.parquet import read_table, write_table
 from sifu.store.provenance import provenance
-from sifu.store.schemas import ALPHA, CELLS, METRICS, NULL_SPACE, VERIFICATION, Table
+from sifu.store.schemas import CELLS, METRICS, VERIFICATION, Table
 from tests.workflow.conftest import Checkout, parse_plan
 
 pytestmark = pytest.mark.load

@@ -20,9 +20,9 @@ from sifu.config.variant import Variant
 from sifu.errors import SifuError
 from sifu.federation.segment_file import read_segment
 from sifu.plan.load import load_suite, read_yaml
+from sifu.store.experiment_schemas import SEARCH
 from sifu.store.parquet import read_stamp, read_table, write_table
 from sifu.store.provenance import provenance
-from sifu.store.schemas import SEARCH
 from sifu.store.tensors import read_weights
 from tests.conftest import REPO
 

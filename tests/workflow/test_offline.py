@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from sifu.cli.main import main
+from sifu.store.experiment_schemas import ALPHA
 from sifu.store.parquet import read_stamp, read_table
-from sifu.store.schemas import ALPHA
 from tests.conftest import REPO
 from tests.workflow.conftest import Checkout, parse_plan
 

@@ -13,9 +13,10 @@ from sifu.catalog.figures import FIGURES
 from sifu.plan.load import load_variant
 from sifu.plan.stage_spec import REPORT_FILES, STAGES
 from sifu.stages.choice import chosen_values
+from sifu.store.experiment_schemas import ALPHA, AUDIT, REQUEST_SETS, SCENARIO_SEARCH, SWEEP
 from sifu.store.parquet import read_stamp, read_table
 from sifu.store.paths import FIGURE_KINDS
-from sifu.store.schemas import ALPHA, AUDIT, CELLS, METRICS, REQUEST_SETS, SCENARIO_SEARCH, SWEEP
+from sifu.store.schemas import CELLS, METRICS
 from tests.workflow.conftest import ONCE, SMOKE, Checkout, parse_plan
 
 CONFIG = ("--configfile", "config/smoke.yaml")

@@ -14,9 +14,10 @@ from sifu.catalog.figures import FIGURES
 from sifu.plan.load import load_variant
 from sifu.plan.stage_spec import REPORT_FILES, STAGES
 from sifu.stages.choice import chosen_values
+from sifu.store.experiment_schemas import SCENARIO_SEARCH
 from sifu.store.parquet import read_stamp, read_table
 from sifu.store.paths import FIGURE_KINDS
-from sifu.store.schemas import CELLS, SCENARIO_SEARCH
+from sifu.store.schemas import CELLS
 from tests.workflow.conftest import Checkout
 
 pytestmark = pytest.mark.long

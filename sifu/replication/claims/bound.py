@@ -73,9 +73,9 @@ def hidden(tables: StoredTables, scenario: str, rule: str) -> pd.Series:
     Of the clients that had taken part by then; a seed without any has no value.
     """
     rows = tables.bounds[(tables.bounds["scenario"] == scenario) & (tables.bounds["rule"] == rule)]
-    rows = rows[(rows["change"] == "") & rows["leavers"].notna()].set_index("seed")
-    active = rows[rows["leavers"] > rows["idle"]]
-    return ((active["hidden"] - active["idle"]) / (active["leavers"] - active["idle"])).astype(float)
+    rows = rows[(rows["change"] == "") & rows["forgotten"].notna()].set_index("seed")
+    active = rows[rows["forgotten"] > rows["idle"]]
+    return ((active["hidden"] - active["idle"]) / (active["forgotten"] - active["idle"])).astype(float)
 
 
 def _share(rows: pd.DataFrame) -> pd.Series:

@@ -11,11 +11,12 @@ from typing import Any
 import pandas as pd
 
 from sifu.errors import StoreError
-from sifu.report.privacy_points import psi_over_sigma
-from sifu.report.statistics import FINISHED
+from sifu.report.privacy_points import at_claim, promised_psi, psi_over_sigma
+from sifu.report.statistics import FINISHED, paid_steps
+from sifu.store.experiment_schemas import REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP
 from sifu.store.parquet import read_table
 from sifu.store.report_schemas import BOUNDS
-from sifu.store.schemas import CELLS, METRICS, REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP, VERIFICATION
+from sifu.store.schemas import CELLS, METRICS, VERIFICATION
 from sifu.store.table import Table
 
 DATASETS = ("mnist", "fashionmnist", "cifar10", "cifar100", "celeba")  # the scenarios that claims are judged on
@@ -57,7 +58,10 @@ class StoredTables:
         return self._to_target(scenario, variant).groupby("seed")["cut_round"].max()
 
     def totals(self, scenario: str, variant: str, column: str = "rounds") -> pd.Series:
-        """By seed, a cost to the target over all requests; no value where a request missed the target."""
+        """By seed, a cost to the target over all requests; no value where a request missed the target.
+
+        Client steps are those that are paid, with spare clients of the training.
+        """
         return _totals(self._to_target(scenario, variant), column)
 
     def swept(self, scenario: str, variant: str) -> dict[float, pd.DataFrame]:
@@ -73,20 +77,26 @@ class StoredTables:
             self._values[key] = rows.groupby("seed")["value"].mean()
         return self._values[key]
 
-    def promises(self, scenario: str, variant: str, of: str) -> pd.Series:
+    def promises(self, scenario: str, variant: str, of: str, *, together: bool = False) -> pd.Series:
         """Actual over claimed `of` (delta | epsilon) of every request that has a certificate, with its seed as index.
 
-        A recovery that misses the target has one, too: it is about the model that recovery starts from.
+        Counted for whom the promise is made; `together`: for all clients of the request. A recovery that misses the
+        target has a certificate, too: it is about the model that recovery starts from.
         """
-        rows = self._to_target(scenario, variant)
-        rows = rows[rows["status"].isin(FINISHED)].set_index("seed")
-        return (rows[f"actual_{of}"] / rows[f"claimed_{of}"]).dropna()
+        rows = self._answered(scenario, variant)
+        return (at_claim(rows, of, together=together) / rows[f"claimed_{of}"].astype(float)).dropna()
 
     def ratios(self, scenario: str, variant: str) -> pd.Series:
-        """Sensitivity over noise of every request, strictly counted, with its seed as index; none without a count."""
+        """Sensitivity over noise of every request, for whom its promise is made, with its seed as index; none without
+        a count.
+        """
+        rows = self._answered(scenario, variant)
+        return psi_over_sigma(promised_psi(rows), rows["sigma"]).dropna()
+
+    def _answered(self, scenario: str, variant: str) -> pd.DataFrame:
+        """Answers to the target that did not diverge, with their seed as index."""
         rows = self._to_target(scenario, variant)
-        rows = rows[rows["status"].isin(FINISHED)].set_index("seed")
-        return psi_over_sigma(rows["strict_psi"], rows["sigma"]).dropna()
+        return rows[rows["status"].isin(FINISHED)].set_index("seed")
 
     def ended(self, scenario: str, variant: str, status: str) -> pd.Series:
         """By seed, the share of requests whose recovery to the target ended with `status`."""
@@ -123,7 +133,8 @@ class StoredTables:
 
 def _totals(rows: pd.DataFrame, column: str) -> pd.Series:
     done = (rows["status"] == "done").groupby(rows["seed"]).all()
-    return rows.groupby("seed")[column].sum()[done].astype(float)
+    costs = paid_steps(rows) if column == "client_steps" else rows[column].astype(float)
+    return costs.groupby(rows["seed"]).sum()[done]
 
 
 def total_rounds(rows: pd.DataFrame) -> pd.Series:

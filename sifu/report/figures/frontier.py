@@ -23,7 +23,7 @@ CAPTION = (
     "at delta = 0.01, for all clients of a request together; a hollow mark is one that holds for each client alone, "
     "at its epsilon. Exact methods have epsilon 0. The line joins the sigmas of a sweep of strict SIFU. Left of the "
     "dashed line is what an honest certificate saves. Methods that did not reach the target in at least half of the "
-    "seeds, and those whose promise is broken, are not drawn."
+    "seeds, those whose promise is broken, and noise in every round that claims another delta, are not drawn."
 )
 _SWEPT: dict[str, Any] = {"color": "black", "marker": ".", "linewidth": 1, "zorder": 1}
 
@@ -37,13 +37,17 @@ def draw(source: Results) -> Figure:
         known = _drawn(rows)
         finish(axis, empty=not len(rows))
         if len(rows) and not len(known):
-            unknown = bool((rows["promise"] == "unknown").any())
-            words = UNKNOWN if unknown else "no certificate survives"
-            axis.text(0.5, 0.5, words, ha="center", va="center", transform=axis.transAxes)
+            axis.text(0.5, 0.5, _why_empty(rows["promise"]), ha="center", va="center", transform=axis.transAxes)
         _panel(axis, source, known)
         board.dress(source, 0, name, x="client steps / scratch's", y="real epsilon at delta = 0.01")
     legend(board.figure)
     return board.figure
+
+
+def _why_empty(promises: pd.Series) -> str:
+    if (promises == "unknown").any():
+        return UNKNOWN
+    return "no mark to draw" if promises.isin(["request", "client"]).any() else "no certificate survives"
 
 
 def _drawn(rows: pd.DataFrame) -> pd.DataFrame:
@@ -51,7 +55,8 @@ def _drawn(rows: pd.DataFrame) -> pd.DataFrame:
     found = rows[rows["promise"].isin(["request", "client"]) & (2 * rows["compared"] >= rows["seeds"])]
     found = found.dropna(subset="cost")
     alone = found["promise"] == "client"
-    return found.assign(alone=alone, height=found["epsilon"].mask(alone, found["epsilon_client"]))
+    found = found.assign(alone=alone, height=found["epsilon"].mask(alone, found["epsilon_client"]))
+    return found.dropna(subset="height")
 
 
 def _panel(axis: Axes, source: Results, rows: pd.DataFrame) -> None:

@@ -85,6 +85,7 @@ def test_psi_continues_from_a_start_value() -> None:
         rest = accumulate(increments[:, 1:], factor, start=psi[:, 1])
         torch.testing.assert_close(rest, psi[:, 1:])
     assert math.isclose(float(accumulate(increments, 0.5)[0, -1]), 4 + 1 + 0.25)
+    assert torch.equal(accumulate(increments, torch.full_like(increments, 0.5)), accumulate(increments, 0.5))
 
 
 # --- sensitivity compared with alpha

@@ -28,9 +28,9 @@ from sifu.replication.claims.stored_tables import read_tables
 from sifu.replication.manifest import CARRIED
 from sifu.replication.published import CONFIG, NOT_RUN, REPLICATION, described, read_manifest
 from sifu.report.tables import hyper_parameters
+from sifu.store.experiment_schemas import SCENARIO_SEARCH
 from sifu.store.parquet import write_table
 from sifu.store.provenance import provenance
-from sifu.store.schemas import SCENARIO_SEARCH
 from tests.claimed import BLOCK, PLAIN, Outcome, World, write_manifest, write_training
 from tests.conftest import REPO
 

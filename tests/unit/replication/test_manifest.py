@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from sifu.cli.main import main
+from sifu.store.experiment_schemas import SWEEP
 from sifu.store.parquet import write_table
 from sifu.store.provenance import provenance
-from sifu.store.schemas import SWEEP
 from sifu.store.timing import JobTime, busy_seconds, read_job_time, timed
 from tests.small_run import BLOCK, VARIANTS
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from sifu.report.certificates import certificates, for_people
-from sifu.report.privacy_points import POINTS, claimed_ratio, psi_over_sigma
+from sifu.report.certificates import certificates, for_people, kept_for_one
+from sifu.report.privacy_points import POINTS, Point, at_claim, claimed_ratio, psi_over_sigma
 from sifu.store.parquet import read_table, write_table
 from sifu.store.provenance import provenance
 from sifu.store.report_schemas import CERTIFICATES
@@ -74,6 +75,37 @@ def test_an_accountant_decides_on_one_client() -> None:
     over = certificates(cells(spent_epsilon=[9.1, 12.0])).set_index("count")
     assert over.loc["one client", ["kept", "spent_epsilon", "seeds"]].tolist() == [0.5, 12.0, 2]
     assert for_people(over.reset_index(), {"v": "V"})["ratio"].tolist() == ["2.86", "-"]
+
+
+def test_a_promise_to_one_client_is_kept_or_not() -> None:
+    """2 and 2.5 of 2.856 are kept; what is broken in one seed, not counted, or made to several clients, is not."""
+    kept = kept_for_one(cells(single_psi=[2.0, 2.5], strict_psi=9.0), "s", "v")
+    (worst,) = Point("epsilon", 0.01).of(np.array([2.5]))
+    assert kept is not None
+    assert kept == (pytest.approx(worst), 10.0)
+    assert kept_for_one(cells(single_psi=[2.0, 2.9]), "s", "v") is None
+    assert kept_for_one(cells(single_psi=[2.0, None]), "s", "v") is None
+    assert kept_for_one(cells(single_psi=1.0, covers=3), "s", "v") is None
+    assert kept_for_one(cells(single_psi=1.0), "s", "another") is None
+    assert kept_for_one(cells(spent_epsilon=9.1, single_psi=50.0), "s", "v") == (9.1, 10.0), "the accountant decides"
+
+
+def test_what_holds_is_told_for_whom_it_is_promised() -> None:
+    """Psi of one client 1, of a request 2, of everyone 3, where sigma is 1: delta at epsilon 10 by each of them."""
+    psi = {"single_psi": 1.0, "strict_psi": 2.0, "everyone_psi": 3.0}
+    one, request, everyone = Point("delta", 10.0).of(np.array([1.0, 2.0, 3.0]))
+    for covers, covers_everyone, wanted in [
+        (1, False, one),
+        (3, False, request),
+        (3, True, everyone),
+        (1, True, everyone),
+    ]:
+        rows = cells(covers=covers, covers_everyone=covers_everyone, actual_delta=0.7, **psi)
+        assert at_claim(rows, "delta").tolist() == pytest.approx([wanted] * 2)
+        assert at_claim(rows, "delta", together=True).tolist() == [0.7, 0.7]
+    exact = cells(claimed_epsilon=0.0, claimed_delta=0.0, sigma=0.0, single_psi=[0.0, 1.0])
+    assert at_claim(exact, "epsilon").tolist() == [0.0, math.inf]
+    assert at_claim(exact, "delta").tolist() == [0.0, 1.0]
 
 
 @pytest.mark.parametrize(

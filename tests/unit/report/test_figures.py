@@ -16,10 +16,12 @@ from sifu.report.figures import budgets, overview, requests, sigma
 from sifu.report.figures.alpha import _points
 from sifu.report.figures.board import Board
 from sifu.report.figures.style import colours, grid, legend, lines, log_ticks, whole_range
+from sifu.report.frontier import frontier as frontier_table
 from sifu.report.image import DPI, write_figure
 from sifu.report.results import Results
-from sifu.report.statistics import intervals, lost
+from sifu.report.statistics import intervals, long_form, lost
 from sifu.report.totals import request_totals
+from sifu.store.schemas import CELLS
 
 _KEYS = ["scenario", "variant", "stop", "request"]
 
@@ -267,6 +269,23 @@ def test_totals_are_ratios_seed_by_seed_over_all_requests() -> None:
     assert found.loc["short", ["seeds", "recovered", "compared"]].tolist() == [2, 1, 1]
     assert found.loc["short", ["cost", "gap", "gap_of_all"]].tolist() == pytest.approx([0.5, 0.1, 0.4])
     assert found.loc["scratch", ["cost", "gap"]].tolist() == [1.0, 0.0]
+
+
+def test_spare_clients_of_the_training_are_paid_alike_everywhere() -> None:
+    """10 spare steps with the first request: (25 + 10) / 50 and (25 + 10) / 100 of it, 60 / 100 and 60 / 200 of all."""
+    cells, metrics = answers(scratch=SCRATCH, half=[(50.0, 0.3, "done"), (50.0, 0.2, "done")])
+    first = (cells["variant"] == "half") & (cells["request"] == 1)
+    cells["spare_steps"] = first * 10
+    assert request_totals(cells, metrics).set_index("variant").loc["half", "cost"] == pytest.approx(0.45)
+    whole = pd.DataFrame(cells, columns=[column.name for column in CELLS.columns])
+    numbers = long_form(whole, metrics)
+    half = numbers[(numbers["variant"] == "half") & (numbers["request"] == 1)].set_index("quantity")["value"]
+    assert half["steps_to_scratch"].tolist() == [0.7, 0.35]
+    assert half["speed_up"].tolist() == pytest.approx([1 / 0.7, 1 / 0.35])
+    assert half["client_steps"].tolist() == [25, 25], "the table's own column is as it was"
+    promised = whole.assign(claimed_epsilon=0.0, claimed_delta=0.0)
+    table = frontier_table(promised, promised.iloc[:0]).set_index("variant")
+    assert table.loc["half", "cost"] == pytest.approx(0.45)
 
 
 @pytest.mark.parametrize(

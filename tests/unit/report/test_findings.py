@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from sifu.plan.report_plan import ReportPlan
 from sifu.report.findings import findings
+from sifu.report.privacy_points import Point
 from sifu.report.results import Results
-from sifu.store.schemas import SCENARIO_SEARCH, VERIFICATION
+from sifu.store.experiment_schemas import SCENARIO_SEARCH
+from sifu.store.schemas import VERIFICATION
 
 Number = tuple[str, str, str, float]  # variant, quantity, subset, mean
 
 
-def source_of(numbers: dict[str, list[Number]]) -> Results:
-    """Means of the first request to the target, scenario by scenario; no other tables."""
+def source_of(numbers: dict[str, list[Number]], cells: pd.DataFrame | None = None) -> Results:
+    """Means of the first request to the target, scenario by scenario; `cells`, and no other tables."""
     rows = [(scenario, *number) for scenario, found in numbers.items() for number in found]
     titles, labels = ({name: name.title() for name in dict.fromkeys(row[place] for row in rows)} for place in (0, 1))
     source = Results(ReportPlan("", titles, labels))
@@ -21,7 +24,31 @@ def source_of(numbers: dict[str, list[Number]]) -> Results:
     source.__dict__["statistics"] = pd.DataFrame(rows, columns=columns).assign(stop="target", request=1)
     for name, table in (("verification", VERIFICATION), ("scenario_trials", SCENARIO_SEARCH)):
         source.__dict__[name] = pd.DataFrame(columns=[column.name for column in table.columns])
+    source.__dict__["cells"] = cells
     return source
+
+
+def test_a_broken_delta_may_be_kept_for_one_client() -> None:
+    """Spent are 9 of 10, the second request's 99 is another matter. Without an accountant Psi = 2 of 2.856 decides."""
+    rows = pd.DataFrame(
+        [("dp", 1, 9.0, None), ("dp", 2, 99.0, None), ("sifu", 1, None, 2.0), ("bad", 1, None, 3.0)],
+        columns=["variant", "request", "spent_epsilon", "single_psi"],
+    ).assign(
+        scenario="one", stop="target", status="done", covers=1, claimed_epsilon=10.0, claimed_delta=0.01, sigma=1.0
+    )
+    deltas: list[Number] = [
+        (name, quantity, "", value)
+        for name in ("dp", "sifu", "bad")
+        for quantity, value in (("claimed_delta", 0.01), ("actual_delta", 0.5))
+    ]
+    (text,) = findings(source_of({"one": deltas}, rows))
+    (real,) = Point("epsilon", 0.01).of(np.array([2.0]))
+    assert text == (
+        "One: the actual delta is above the claimed one for "
+        "Dp (claimed 0.01, actual 0.5; kept for one client: epsilon 9 of 10), "
+        f"Sifu (claimed 0.01, actual 0.5; kept for one client: epsilon {real:.3g} of 10), "
+        "Bad (claimed 0.01, actual 0.5)."
+    )
 
 
 def test_a_larger_epsilon_than_the_claimed_one_is_named() -> None:

@@ -18,7 +18,7 @@ from sifu.replication.published import Published
 from sifu.report.figures import frontier as figure
 from sifu.report.frontier import frontier, frontier_for_people, worth
 from sifu.report.results import Results
-from tests.claimed import PLAIN, Outcome, World
+from tests.claimed import PLAIN, World
 
 LIMIT = largest_ratio(10.0, 0.01, "analytic")  # the largest Psi that sigma = 1 hides
 CLAIM = {"claimed_epsilon": 10.0, "claimed_delta": 0.01, "sigma": 1.0}
@@ -80,6 +80,15 @@ def test_the_real_epsilon_is_that_of_the_worst_seed() -> None:
     expected = epsilon_at(0.01, torch.tensor([2.0, 0.5], dtype=torch.float64)).tolist()
     assert [worst.epsilon, worst.epsilon_client] == pytest.approx(expected)
     assert math.isnan(worst.epsilon_measured)
+
+
+def test_epsilons_at_another_delta_are_not_compared() -> None:
+    """An accountant's epsilon at delta = 0.05 is kept by its own claim, and is no epsilon at 0.01."""
+    spent = {"spent_epsilon": 2.0, "group_epsilon": 9.0}
+    assert worth(cells("x", (1,), **spent)).epsilon == 9.0
+    other = worth(cells("x", (1,), **spent, claimed_delta=0.05))
+    assert other.promise == "request"
+    assert all(map(math.isnan, other[1:]))
 
 
 def test_costs_are_paired_by_seed() -> None:
@@ -149,7 +158,14 @@ def test_the_figure_draws_what_survives() -> None:
     assert "strict, other sigmas" in {line.get_label() for line in axis.lines}
 
 
-@pytest.mark.parametrize(("numbers", "words"), [({}, "not measured yet"), (psi(99.0, 99.0), "no certificate survives")])
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        ({}, "not measured yet"),
+        (psi(99.0, 99.0), "no certificate survives"),
+        ({"spent_epsilon": 2.0, "group_epsilon": 9.0, "claimed_delta": 0.05}, "no mark to draw"),
+    ],
+)
 def test_the_figure_says_why_it_is_empty(numbers: dict[str, float], words: str) -> None:
     (axis,) = figure.draw(results(cells("x", (1, 1), **numbers))).axes
     assert [text.get_text() for text in axis.texts] == [words]
@@ -175,6 +191,7 @@ def test_the_readme_says_what_an_honest_certificate_saves(tmp_path: Path, monkey
     assert text.endswith("MNIST: nothing (SIFU, strict, epsilon 6, takes 110% of scratch's client steps).")
 
 
-def test_the_readme_says_that_nothing_was_measured(tmp_path: Path) -> None:
-    folder = World(("mnist",), {("mnist", "sifu"): Outcome(40, delta=0.005)}, marks=PLAIN).write(tmp_path)
-    assert honest_saving(tmp_path, Published(folder, folder, folder)).endswith("saves today: not measured yet.")
+def test_the_readme_says_that_nothing_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that promise something, and lack what it takes to count it."""
+    text = saving(tmp_path, monkeypatch, *(cells(name, (50, 100)) for name in ("scratch", "sifu_strict")))
+    assert text.endswith("saves today: not measured yet.")

@@ -7,7 +7,7 @@ import pandas as pd
 from sifu.plan.report_plan import ReportPlan
 from sifu.report.in_short import in_short
 from sifu.report.results import Results
-from sifu.store.schemas import VERIFICATION
+from sifu.store.schemas import CELLS, VERIFICATION
 
 LABELS = {"original": "Original", "scratch": "Scratch", "sifu": "SIFU", "strict": "SIFU, strict", "dp": "DP"}
 
@@ -30,8 +30,16 @@ def certificate(variant: str, claimed: float, actual: float) -> pd.DataFrame:
     return frame.assign(scenario="digits", stop="target")
 
 
-def source() -> Results:
+def spent(variant: str, *epsilons: float) -> pd.DataFrame:
+    """Answers that promise epsilon 10 to each client alone, and spend these, seed by seed."""
+    rows = pd.DataFrame({"spent_epsilon": epsilons}, columns=[column.name for column in CELLS.columns])
+    named = {"scenario": "digits", "variant": variant, "stop": "target", "request": 1, "status": "done"}
+    return rows.assign(**named, covers=1, claimed_epsilon=10.0, claimed_delta=0.01, sigma=1.0)
+
+
+def source(*cells: pd.DataFrame) -> Results:
     results = Results(ReportPlan("", {"digits": "Digits"}, LABELS))
+    results.__dict__["cells"] = pd.concat(cells) if cells else spent("none")
     results.__dict__["verification"] = pd.DataFrame(columns=[column.name for column in VERIFICATION.columns])
     return results
 
@@ -56,6 +64,15 @@ def test_what_every_method_costs_forgets_keeps_and_promises() -> None:
         "Kept: accuracy on the remaining clients as after scratch (0.93) with all methods but DP 0.70.",
         "Certificates, delta claimed, and actual for all forgotten clients together: "
         "SIFU 0.01 and 1; SIFU, strict 0.01 and 0.0004.",
+    ]
+
+
+def test_a_promise_to_one_client_is_kept_where_every_seed_keeps_it() -> None:
+    """9 and 9.5 of 10 are kept; 5 and 12 are not, though their mean is."""
+    table = pd.concat([certificate("sifu", 0.01, 1.0), certificate("dp", 0.01, 1.0)])
+    assert in_short(source(spent("dp", 9.0, 9.5), spent("sifu", 5.0, 12.0)), table) == [
+        "Certificates, delta claimed, and actual for all forgotten clients together: "
+        "SIFU 0.01 and 1; DP 0.01 and 1 (kept for one client)."
     ]
 
 

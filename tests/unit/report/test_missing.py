@@ -25,7 +25,7 @@ from sifu.report.results import Results
 from sifu.stages.figure import run_figure
 from sifu.stages.page import run_page
 from sifu.stages.report import run_report
-from sifu.store import schemas
+from sifu.store import experiment_schemas, schemas
 from sifu.store.parquet import write_table
 from sifu.store.paths import FIGURE_KINDS
 from sifu.store.provenance import provenance
@@ -62,7 +62,11 @@ def write(path: Path, table: Table, rows: Iterable[dict[str, Any]]) -> None:
 def fill(plan: ReportPlan) -> None:
     """Every table of the plan, as small as can be."""
     root, seeds = Path(plan.results), range(2)
-    write(root / "null_space" / "null_space.parquet", schemas.NULL_SPACE, [{"seed": 0, "step": n} for n in range(3)])
+    write(
+        root / "null_space" / "null_space.parquet",
+        experiment_schemas.NULL_SPACE,
+        [{"seed": 0, "step": n} for n in range(3)],
+    )
     for scenario in plan.titles:
         key = {"scenario": scenario}
         answers = [
@@ -90,19 +94,19 @@ def fill(plan: ReportPlan) -> None:
         checks = [row | {"accused": False, "chance": 0.1, "alpha": 0.01} for row in all_answers]
         write(root / "verify" / scenario / BLOCK / "verification.parquet", schemas.VERIFICATION, checks)
         points = [key | {"change": "", "seed": s, "round": n, "alpha": 1.0 + n} for s in seeds for n in range(3)]
-        write(root / "alpha" / scenario / BLOCK / "alpha.parquet", schemas.ALPHA, points)
+        write(root / "alpha" / scenario / BLOCK / "alpha.parquet", experiment_schemas.ALPHA, points)
         for _, block, variant in (job for job in plan.jobs["search"] if job.scenario == scenario):
             path = root / "search" / scenario / variant / block / "search.parquet"
-            write(path, schemas.SEARCH, [key | {"variant": variant, "value": "0.1", "chosen": True}])
+            write(path, experiment_schemas.SEARCH, [key | {"variant": variant, "value": "0.1", "chosen": True}])
         for _, block, name in (job for job in plan.jobs["scenario_search"] if job.scenario == scenario):
             path = root / "scenario_search" / scenario / name / block / "scenario_search.parquet"
-            write(path, schemas.SCENARIO_SEARCH, [key | {"setting": name, "used": True, "chosen": True}])
+            write(path, experiment_schemas.SCENARIO_SEARCH, [key | {"setting": name, "used": True, "chosen": True}])
     swept = [{"scenario": "smoke", "variant": "sifu", "sigma": sigma} for sigma in (0.01, 0.1)]
-    write(root / "sweep" / "smoke" / "sifu" / BLOCK / "sweep.parquet", schemas.SWEEP, swept)
+    write(root / "sweep" / "smoke" / "sifu" / BLOCK / "sweep.parquet", experiment_schemas.SWEEP, swept)
     sets = [{"scenario": "smoke", "variant": variant, "set": n} for variant in ("scratch", "sifu") for n in range(2)]
-    write(root / "request_sets" / "smoke" / BLOCK / "request_sets.parquet", schemas.REQUEST_SETS, sets)
+    write(root / "request_sets" / "smoke" / BLOCK / "request_sets.parquet", experiment_schemas.REQUEST_SETS, sets)
     changed = [{"scenario": "smoke", "change": "no_momentum", "round": n, "alpha": 1.0 + n} for n in range(3)]
-    write(root / "alpha_sweep" / "smoke" / "no_momentum" / BLOCK / "alpha.parquet", schemas.ALPHA, changed)
+    write(root / "alpha_sweep" / "smoke" / "no_momentum" / BLOCK / "alpha.parquet", experiment_schemas.ALPHA, changed)
 
 
 @pytest.fixture(scope="module")

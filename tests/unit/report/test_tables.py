@@ -149,10 +149,10 @@ def test_a_client_is_hidden_by_its_distance_where_psi_is_last_within_the_limit()
     ]
     alpha = pd.DataFrame(rows).assign(psi_strict=lambda table: 2 * table["psi_published"], psi_empty_seats=9.0)
     limits = {("s", rule): (1.0, 1.0) for rule in ("published", "strict")}
-    found = bounds_by_seed(alpha, limits).set_index(["change", "rule"])[["leavers", "hidden", "idle"]]
+    found = bounds_by_seed(alpha, limits).set_index(["change", "rule"])[["forgotten", "hidden", "idle"]]
     assert found.loc[""].dropna().to_dict("index") == {
-        "published": {"leavers": 3, "hidden": 2, "idle": 1},
-        "strict": {"leavers": 3, "hidden": 3, "idle": 1},
+        "published": {"forgotten": 3, "hidden": 2, "idle": 1},
+        "strict": {"forgotten": 3, "hidden": 3, "idle": 1},
     }
     assert found.loc["one_step"].isna().all(axis=None), "the certificate is of the scenario's own settings"
     less = bounds_by_seed(alpha, {("s", "published"): (1.0, 0.89)}).set_index(["change", "rule"])["hidden"]

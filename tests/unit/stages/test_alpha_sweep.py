@@ -20,8 +20,8 @@ from sifu.stages.alpha_sweep import run_alpha_sweep
 from sifu.stages.block import Block
 from sifu.stages.partition import run_partition
 from sifu.stages.train import run_train
+from sifu.store.experiment_schemas import ALPHA
 from sifu.store.parquet import read_table
-from sifu.store.schemas import ALPHA
 from tests.conftest import REPO
 
 SCENARIOS = REPO / "config" / "scenarios.yaml"

@@ -29,11 +29,12 @@ from sifu.methods.last import Last
 from sifu.methods.scratch import Scratch
 from sifu.methods.scratch_again import ScratchAgain
 from sifu.models.flat import build_model
-from sifu.stages.audit import AuditedGroup, AuditPlan, Target
+from sifu.stages.audit import AuditedGroup
 from sifu.stages.audit_counts import Count, StoredCounts
+from sifu.stages.audit_plan import AuditPlan, Target
 from sifu.stages.block import Block
+from sifu.store.experiment_schemas import AUDIT
 from sifu.store.parquet import read_table
-from sifu.store.schemas import AUDIT
 from sifu.unlearning.kept import Kept
 from sifu.unlearning.method import Method, Unlearned
 from sifu.unlearning.method_types import History, Request, Server

@@ -11,8 +11,8 @@ from sifu.plan.report_plan import Job, ReportPlan
 from sifu.report.figures.null_space import draw
 from sifu.report.results import Results
 from sifu.stages.null_space import STEP, descend, draw_problem, forget_last_example, null_projector, run_null_space
+from sifu.store.experiment_schemas import NULL_SPACE
 from sifu.store.parquet import read_table
-from sifu.store.schemas import NULL_SPACE
 
 
 @pytest.mark.parametrize("seed", range(3))

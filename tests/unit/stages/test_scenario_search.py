@@ -25,8 +25,9 @@ from sifu.stages.partition import run_partition
 from sifu.stages.scenario_search import run_scenario_search, worst
 from sifu.stages.train import run_train
 from sifu.stages.unlearn import run_unlearn
+from sifu.store.experiment_schemas import SCENARIO_SEARCH
 from sifu.store.parquet import read_table
-from sifu.store.schemas import CELLS, SCENARIO_SEARCH
+from sifu.store.schemas import CELLS
 from tests.conftest import REPO
 
 CONFIG = REPO / "config"

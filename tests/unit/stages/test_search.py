@@ -25,9 +25,10 @@ from sifu.stages.partition import run_partition
 from sifu.stages.search import run_search
 from sifu.stages.train import run_train
 from sifu.stages.unlearn import run_unlearn
+from sifu.store.experiment_schemas import SEARCH
 from sifu.store.parquet import read_stamp, read_table, write_table
 from sifu.store.provenance import provenance
-from sifu.store.schemas import CELLS, SEARCH
+from sifu.store.schemas import CELLS
 from sifu.unlearning.method import Method
 from tests.conftest import REPO
 

@@ -38,9 +38,10 @@ from sifu.stages.report import run_report
 from sifu.stages.train import run_train
 from sifu.stages.unlearn import run_unlearn
 from sifu.stages.verify import run_verify
+from sifu.store.experiment_schemas import ALPHA
 from sifu.store.parquet import read_stamp, read_table
 from sifu.store.report_schemas import CERTIFICATES, STATISTICS
-from sifu.store.schemas import ALPHA, CELLS, CURVES, METRICS
+from sifu.store.schemas import CELLS, CURVES, METRICS
 from sifu.store.tensors import read_weights
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Method, Unlearned

@@ -23,8 +23,9 @@ from sifu.stages.sweep import run_sweep
 from sifu.stages.train import run_train
 from sifu.stages.unlearn import run_unlearn
 from sifu.stages.verify import run_verify
+from sifu.store.experiment_schemas import REQUEST_SETS, SWEEP
 from sifu.store.parquet import read_table
-from sifu.store.schemas import CELLS, REQUEST_SETS, SWEEP, VERIFICATION
+from sifu.store.schemas import CELLS, VERIFICATION
 from sifu.unlearning.request import draw_requests, draw_sets
 from tests.conftest import REPO
 

@@ -15,7 +15,8 @@ from sifu.stages.partition import run_partition
 from sifu.stages.train import run_train
 from sifu.stages.unlearn import run_unlearn
 from sifu.store.parquet import read_table
-from sifu.store.schemas import ALPHA, CELLS
+from sifu.store.experiment_schemas import ALPHA
+from sifu.store.schemas import CELLS
 from tests.conftest import REPO
 
 COUNTED = ["strict_psi", "single_psi", "everyone_psi", "alpha", "actual_epsilon", "actual_delta"]

@@ -62,7 +62,7 @@ def test_alpha_is_zero_where_nobody_of_them_took_part() -> None:
 
 
 def test_the_truth_of_a_node() -> None:
-    """One client is its own set; everyone who left counts at least as much as the worst of them."""
+    """One client is its own set; everyone forgotten so far counts at least as much as the worst of them."""
     _, lineage, clients = grown()
     truth = truth_at(lineage, lineage.end, clients, 1.0)
     torch.testing.assert_close(truth.psi, truth.single_psi)

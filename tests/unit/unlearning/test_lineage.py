@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from sifu.certificate.rules import PRESETS, Rules
+from sifu.certificate.sensitivity import accumulate
 from sifu.config.certificate import Certificate
 from sifu.contract.world import SCENARIO, World, masks
 from sifu.errors import SifuError
@@ -77,6 +78,42 @@ def test_the_papers_figure_from_its_sensitivities() -> None:
     assert kept(grown_on) == [2, 1, -1, 1]
     last = grown_on.sensitivity(client, PRESETS["published"], 1.0)[3]  # goes on from 2.5, not from the dropped branch
     torch.testing.assert_close(last[0], unit * torch.tensor([2.5, 5.5], dtype=torch.float64), rtol=1e-6, atol=0)
+
+
+def test_a_round_in_which_nobody_trains_does_not_contract() -> None:
+    """B^K = 1/2 and increments 4, 2, 1; the second cohort is empty.
+
+    Of one client: 4, then 4 + 2 (nobody trains), then 6 / 2 + 1 = 4. Of all clients, without whom nobody ever trains:
+    4, 4 + 2, 6 + 1. On the branch that grows from the second node: 6 / 2 + 4 = 7, 7 + 2, 9 / 2 + 1.
+    """
+    world = World.make(seeds=range(1))
+    everyone = torch.ones(1, 7, dtype=torch.bool)
+    whole = measured([4.0, 2.0, 1.0], everyone)
+    cohort = whole.trace.cohort.clone()
+    cohort[0, 1] = -1
+    segment = replace(whole, trace=replace(whole.trace, cohort=cohort))
+    history = Lineage(world.lineage.engine, (segment,), (segment.rounds,)).grow(node(0, 2), segment)
+    sets = [torch.arange(7).unsqueeze(0) == 0, everyone]
+    increments = torch.tensor([4.0, 2.0, 1.0], dtype=torch.float64).view(1, 3, 1).expand(1, 3, 2)
+    training, later = history._accumulate([increments] * 2, history._contracting(sets, 0.5), reset=False)
+    assert training[0].T.tolist() == [[0, 4, 6, 4], [0, 4, 6, 7]]
+    assert later[0].T.tolist() == [[6, 7, 9, 5.5], [6, 10, 12, 13]]
+    assert history._contracting(sets, 1.0) == 1.0, "nothing is drawn again where B = 1"
+    assert history._contracting(sets, 1.5) == 1.5, "a round that nobody trains in is within this"
+
+
+def test_without_anybody_psi_bounds_the_way_from_the_start() -> None:
+    """Without all clients the model stays at theta_0^0: alpha is the way from there, at most the sum of all steps. A
+    factor of 1/2 on every round would say less.
+    """
+    lineage = World.make(seeds=range(1)).lineage
+    everyone = torch.ones(1, 7, dtype=torch.bool)
+    psi = lineage.refilled([everyone], 0.5)[0][0, :, 0]
+    rounds = range(int(lineage.kept[0]) + 1)
+    alpha = torch.stack([(lineage.at(torch.tensor([n])) - lineage.start).double().norm() for n in rounds])
+    assert (alpha <= psi * (1 + 1e-4)).all()
+    halved = accumulate(psi.diff().view(1, -1), 0.5)[0]
+    assert (alpha > halved * (1 + 1e-4)).any()
 
 
 def test_the_cut_is_the_last_node_that_fits() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from sifu.certificate.gaussian import largest_ratio
 from sifu.plan.load import load_suite, read_yaml
 from sifu.replication.claims import forgetting, trade_off
 from sifu.replication.claims.catalog import CLAIMS, PAPER
@@ -188,7 +189,7 @@ def test_one_broken_promise_is_one_too_many() -> None:
     tables = World().tables()
     cells = tables.cells.copy()
     first = cells.index[(cells["scenario"] == "mnist") & (cells["variant"] == "sifu") & (cells["stop"] == "target")][0]
-    cells.loc[first, "actual_delta"] = 0.02
+    cells.loc[first, "single_psi"] = largest_ratio(10.0, 0.02, "analytic")
     found = claim("SIFU's certificate").measure(replace(tables, cells=cells))
     assert found[0].verdict is IN_PART
     assert found[0].value is not None
@@ -197,6 +198,21 @@ def test_one_broken_promise_is_one_too_many() -> None:
     values = {line.what: line.value for line in found if line.scenario == "mnist" and line.value is not None}
     assert values["requests where SIFU keeps its delta"].mean == pytest.approx(5 / 6)
     assert values["actual over claimed delta of SIFU, worst request"].high == pytest.approx(2.0)
+
+
+def test_a_promise_is_judged_for_whom_it_is_made() -> None:
+    """SIFU promises 0.01 to each client alone, where 0.005 holds; for a whole request 0.5 does. Strict SIFU promises it
+    to the request.
+    """
+    whole = "seeds in which {} would keep it for all clients together"
+    changes = {("*", name): Outcome(40, delta=0.005, together=0.5) for name in ("sifu", "sifu_strict")}
+    world = World(changes=changes)
+    assert verdict("SIFU's certificate", world) is HOLDS
+    assert verdict("Strict SIFU's certificate", world) is FAILS
+    for name, label in (("SIFU's certificate", "SIFU"), ("Strict SIFU's certificate", "strict SIFU")):
+        lines = [line for line in claim(name).measure(world.tables()) if line.what == whole.format(label)]
+        assert [line.verdict for line in lines] == [None] * len(DATASETS)
+        assert [line.value.mean for line in lines if line.value] == [0.0] * len(DATASETS)
 
 
 def test_strict_psi_must_be_a_bound_for_its_certificate() -> None:
