@@ -16,9 +16,8 @@ from sifu.federation.progress import show_progress
 from sifu.federation.segment import Segment
 from sifu.stages.block import Block, read_lineage
 from sifu.stages.call import StageCall
+from sifu.stages.rows import frame
 from sifu.store.experiment_schemas import ALPHA
-    if not sets:
-        return frame(ALPHA, [])
 from sifu.store.parquet import write_table
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.request import draw_requests

@@ -14,8 +14,8 @@ from sifu.stages.block import Block
 from sifu.stages.partition import run_partition
 from sifu.stages.train import run_train
 from sifu.stages.unlearn import run_unlearn
-from sifu.store.parquet import read_table
 from sifu.store.experiment_schemas import ALPHA
+from sifu.store.parquet import read_table
 from sifu.store.schemas import CELLS
 from tests.conftest import REPO
 
