@@ -13,6 +13,7 @@ from sifu.core.keys import Keys
 from sifu.federation.engine import Engine
 from sifu.federation.segment import Segment
 from sifu.federation.training import Progress
+from sifu.hardware.upload import upload
 
 
 def measure_alpha(
@@ -25,23 +26,21 @@ def measure_alpha(
     """
     device, remain = engine.clients.images.device, segment.available[seeds] & ~without
     theta, phi = segment.start.to(device, copy=True), segment.start[seeds].to(device)
-    alpha = [torch.zeros(len(seeds), dtype=torch.float64)]
+    alpha, pairs = [torch.zeros(len(seeds), dtype=torch.float64, device=device)], seeds.to(device)
     for step in engine.walk(segment):
-        theta[step.rows.to(device)] = step.result.weights
+        theta[upload(step.rows, device)] = step.result.weights
         running = torch.nonzero(segment.rounds[seeds] > step.number).flatten()
-        rows = seeds[running]
-        phi[running.to(device)] = one_round(
-            engine, segment, phi[running.to(device)], rows, remain[running], step.number
-        )
-        alpha.append((theta[seeds.to(device)] - phi).double().norm(dim=1).cpu())
+        at, rows = upload(running, device), seeds[running]
+        phi[at] = one_round(engine, segment, phi[at], rows, remain[running], step.number)
+        alpha.append((theta[pairs] - phi).double().norm(dim=1))  # stays there: the host does not wait for a GPU
         if progress is not None:
             progress(step.number + 1, [], int((segment.rounds > step.number + 1).sum()))
     alpha += alpha[-1:] * (segment.trace.cohort.shape[1] + 1 - len(alpha))  # rounds that no seed finished
-    return torch.stack(alpha, dim=1)
+    return torch.stack(alpha, dim=1).cpu()
 
 
 def one_round(engine: Engine, segment: Segment, weights: Tensor, seeds: Tensor, remain: Tensor, number: int) -> Tensor:
     """Round `number` of a segment from other `weights` [R, P], sampled from the clients `remain` [R, C]. [R, P]"""
     parts = (seeds, torch.full_like(seeds, number), remain, segment.key_state[seeds])
-    rows, numbers, available, state = (part.to(weights.device) for part in parts)
+    rows, numbers, available, state = (upload(part, weights.device) for part in parts)
     return engine.round(weights, rows, numbers, available, Keys(state)).weights

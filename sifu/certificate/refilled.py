@@ -14,35 +14,63 @@ would have to train them in the round itself: `spares` clients a round, which ar
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import tee
 
 import torch
 from torch import Tensor
 
 from sifu.config.federation import Federation
 from sifu.core.keys import Keys
-from sifu.federation.cohort import draw_cohort, sample_cohort
+from sifu.federation.cohort import draw_cohort, first_in_line, priorities, sample_cohort
 from sifu.federation.engine import Engine, PastStep
 from sifu.federation.segment import Segment
+from sifu.hardware.upload import upload
 
 _AT_ONCE = 2**18  # weights of a model whose differences are taken in float64 together: memory
 
 
 def cohorts_without(segment: Segment, clients: Tensor, federation: Federation) -> Tensor:
     """The cohorts of a segment's draws if `clients` [S, C] had never been there. [S, T, m]"""
+    return cohorts_without_each(segment, [clients], federation)[0]
+
+
+def cohorts_without_each(segment: Segment, sets: Sequence[Tensor], federation: Federation) -> list[Tensor]:
+    """The same for each of the `sets` [S, C]. Clients' priorities are drawn once. [S, T, m] each"""
     num_seeds, num_rounds = segment.trace.cohort.shape[:2]
     if not num_rounds:
-        return segment.trace.cohort
+        return [segment.trace.cohort] * len(sets)
     numbers = torch.arange(num_rounds).repeat(num_seeds)  # [S T]
-    remain = (segment.available & ~clients).repeat_interleave(num_rounds, dim=0)  # [S T, C]
     keys = Keys(segment.key_state.repeat_interleave(num_rounds))
-    return draw_cohort(keys, numbers, remain, federation).view(num_seeds, num_rounds, -1)
+    remain = [(segment.available & ~clients).repeat_interleave(num_rounds, dim=0) for clients in sets]  # [S T, C]
+    if federation.sampling == "fixed":
+        priority = priorities(keys, numbers, segment.available.shape[1])
+        cohorts = [first_in_line(priority, left, federation.clients_per_round) for left in remain]
+    else:
+        cohorts = [draw_cohort(keys, numbers, left, federation) for left in remain]
+    return [cohort.view(num_seeds, num_rounds, -1) for cohort in cohorts]
 
 
 def single_sets(clients: Tensor) -> list[Tensor]:
     """Sets of one: the first, the second, ... of the `clients` [S, C] of each seed; empty where it has fewer. [S, C]"""
     place = clients.cumsum(1)
     return [clients & (place == number) for number in range(1, int(clients.sum(1).max()) + 1)]
+
+
+@dataclass(frozen=True)
+class Seats:
+    """Who sits where in a round, and who would without each of some sets of clients."""
+
+    rows: Tensor  # [R] the seeds that have the round
+    here: Tensor  # [R, C] bool: its cohort
+    others: Tensor  # [R, sets, C] bool: its cohort without each set
+    missing: Tensor  # [R, C] bool: clients whose updates the server cannot know
+
+    @property
+    def stand_ins(self) -> Tensor:
+        """Clients that take a seat in one of the other cohorts alone, -1 in empty places. [R, e]"""
+        return _listed(self.others.any(1) & ~self.here & ~self.missing)
 
 
 def refilled_increments(
@@ -53,16 +81,27 @@ def refilled_increments(
     `spares`: how many stand-ins the server has trained a round; None: as many as are needed. What another stand-in
     would have done is bounded by clipping; without clipping Delta is infinite there.
     """
-    num_clients = engine.clients.num_clients
-    cohorts = [cohorts_without(segment, clients, engine.federation) for clients in sets]
+    ahead, along = tee(_seats(engine, segment, sets, segment.rounds if until is None else until, spares))
+    steps = engine.walk(segment, until, (seats.stand_ins for seats in ahead))
+    # fetched at the end: while the device trains, the host prepares the next rounds
+    deltas = [(step.number, step.rows, _deltas(engine, step, seats)) for step, seats in zip(steps, along, strict=True)]
     found = torch.zeros(*segment.trace.cohort.shape[:2], len(sets), dtype=torch.float64)
-    for step in engine.walk(segment, until):
-        others = torch.stack([_members(cohort[step.rows, step.number], num_clients) for cohort in cohorts], dim=1)
-        here = _members(segment.trace.cohort[step.rows, step.number], num_clients)  # [R, C]
-        if bool((others != here.unsqueeze(1)).any()):
-            unknown = _unknown(segment, step, here, spares)  # [R, C]
-            found[step.rows, step.number] = _distances(engine, segment, step, here, others, unknown)
-    return found
+    for number, rows, delta in deltas:
+        found[rows, number] = delta.cpu()
+    return found.nan_to_num(nan=math.inf, posinf=math.inf)
+
+
+def _seats(
+    engine: Engine, segment: Segment, sets: Sequence[Tensor], until: Tensor, spares: int | None
+) -> Iterator[Seats]:
+    """The seats of every round of a segment up to round `until` [S]."""
+    num_clients, cohorts = engine.clients.num_clients, cohorts_without_each(segment, sets, engine.federation)
+    last = segment.rounds.minimum(until)
+    for number in range(int(last.max()) if len(last) else 0):
+        rows = torch.nonzero(last > number).flatten()
+        here = _members(segment.trace.cohort[rows, number], num_clients)  # [R, C]
+        others = torch.stack([_members(cohort[rows, number], num_clients) for cohort in cohorts], dim=1)
+        yield Seats(rows, here, others, _missing(segment, number, rows, here, spares))
 
 
 def _members(cohort: Tensor, num_clients: int) -> Tensor:
@@ -71,40 +110,16 @@ def _members(cohort: Tensor, num_clients: int) -> Tensor:
     return members.scatter_(1, cohort.masked_fill(cohort < 0, num_clients), True)[:, :-1]
 
 
-def _unknown(segment: Segment, step: PastStep, here: Tensor, spares: int | None) -> Tensor:
+def _missing(segment: Segment, number: int, rows: Tensor, here: Tensor, spares: int | None) -> Tensor:
     """Clients that were neither in the cohort `here` [R, C] nor among the server's spares. [R, C] bool"""
     if spares is None:
         return torch.zeros_like(here)
-    known, waiting = here.clone(), segment.available[step.rows] & ~here
+    known, waiting = here.clone(), segment.available[rows] & ~here
     if spares:
-        numbers = torch.full_like(step.rows, step.number)
-        keys, count = Keys(segment.key_state[step.rows]), min(spares, here.shape[1])
-        line = sample_cohort(keys, numbers, waiting, count)  # [R, spares], the next in line
+        keys, count = Keys(segment.key_state[rows]), min(spares, here.shape[1])
+        line = sample_cohort(keys, torch.full_like(rows, number), waiting, count)  # [R, spares], the next in line
         known |= _members(line, here.shape[1])
     return ~known
-
-
-def _distances(
-    engine: Engine, segment: Segment, step: PastStep, here: Tensor, others: Tensor, unknown: Tensor
-) -> Tensor:
-    """Delta of the cohorts `others` [R, sets, C] from the cohort `here` [R, C]. [R, sets]"""
-    size = engine.clients.size.cpu()[step.rows].double()  # [R, C]
-    change = _weights(others, size.unsqueeze(1)) - _weights(here, size).unsqueeze(1)  # [R, sets, C]
-    missing = unknown & ~here
-    stand_ins = _listed(others.any(1) & ~here & ~missing)  # [R, e]
-    places = torch.cat([segment.trace.cohort[step.rows, step.number], stand_ins], dim=1)  # [R, m + e]
-    index = places.clamp(min=0).unsqueeze(1).expand(-1, others.shape[1], -1)
-    factors = change.gather(2, index) * (places >= 0).unsqueeze(1)  # [R, sets, m + e]
-    moved = _norms(factors, *_updates(engine, segment, step, stand_ins))
-    rest = change.abs().where(missing.unsqueeze(1), 0.0).sum(2)  # [R, sets] weight of the stand-ins that nobody trained
-    longest = longest_update(engine.federation)
-    return (moved + torch.where(rest > 0, rest * longest, 0.0)).nan_to_num(nan=math.inf, posinf=math.inf)
-
-
-def _weights(members: Tensor, size: Tensor) -> Tensor:
-    """v: the clients' shares of the examples of those that take part; all 0 where nobody does. [..., C]"""
-    held = size * members
-    return held / held.sum(-1, keepdim=True).clamp(min=1)
 
 
 def _listed(members: Tensor) -> Tensor:
@@ -117,29 +132,34 @@ def _listed(members: Tensor) -> Tensor:
     return numbers.masked_fill(numbers == members.shape[1], -1)
 
 
-def _updates(engine: Engine, segment: Segment, step: PastStep, stand_ins: Tensor) -> tuple[Tensor, Tensor]:
-    """The weights that the round began with [R, P], and those of its clients and the stand-ins [R, m + e, P]."""
-    local, device = step.result.local, step.before.device
-    missing = segment.trace.cohort.shape[2] - local.shape[1]  # Poisson cohorts are padded to the largest
-    if missing:
-        local = torch.cat([local, local.new_zeros(len(local), missing, local.shape[2])], dim=1)
-    if not stand_ins.shape[1]:
-        return step.before, local
-    parts = (step.rows, torch.full_like(step.rows, step.number), stand_ins, segment.key_state[step.rows])
-    rows, numbers, cohort, state = (part.to(device) for part in parts)
-    return step.before, torch.cat(
-        [local, engine.train_cohort(step.before, rows, numbers, cohort, Keys(state)).local], 1
-    )
+def _deltas(engine: Engine, step: PastStep, seats: Seats) -> Tensor:
+    """Delta of the other cohorts from the round's own; NaN if a model has diverged. On the device. [R, sets] float64"""
+    before, (places, local, _) = step.before, step.result
+    size = upload(engine.clients.size, before.device)[upload(seats.rows, before.device)].double()  # [R, C]
+    here, others = upload(seats.here, before.device), upload(seats.others, before.device)
+    change = _weights(others, size.unsqueeze(1)) - _weights(here, size).unsqueeze(1)  # [R, sets, C]
+    index = places.clamp(min=0).unsqueeze(1).expand(-1, others.shape[1], -1)
+    factors = change.gather(2, index) * (places >= 0).unsqueeze(1)  # [R, sets, m + e]
+    moved = _norms(factors, before, local).where((factors != 0).any(2), 0.0)  # also where an update is not finite
+    unknown = upload(seats.missing & ~seats.here, before.device).unsqueeze(1)
+    rest = change.abs().where(unknown, 0.0).sum(2)  # [R, sets] weight of the stand-ins that nobody trained
+    return moved + torch.where(rest > 0, rest * longest_update(engine.federation), 0.0)
+
+
+def _weights(members: Tensor, size: Tensor) -> Tensor:
+    """v: the clients' shares of the examples of those that take part; all 0 where nobody does. [..., C]"""
+    held = size * members
+    return held / held.sum(-1, keepdim=True).clamp(min=1)
 
 
 def _norms(factors: Tensor, before: Tensor, local: Tensor) -> Tensor:
     """|| sum over places of factors [R, sets, m] times the updates local [R, m, P] - before [R, P] ||. [R, sets]"""
-    factors, square = factors.to(local.device), torch.zeros(factors.shape[:2], dtype=torch.float64, device=local.device)
+    square = torch.zeros(factors.shape[:2], dtype=torch.float64, device=local.device)
     for first in range(0, before.shape[1], _AT_ONCE):
         part = slice(first, first + _AT_ONCE)
         updates = local[..., part].double() - before[:, None, part].double()
         square += torch.bmm(factors, updates).square().sum(2)
-    return square.sqrt().cpu()
+    return square.sqrt()
 
 
 def longest_update(federation: Federation) -> float:

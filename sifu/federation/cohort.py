@@ -17,9 +17,18 @@ def sample_cohort(keys: Keys, rounds: Tensor, available: Tensor, count: int) -> 
     A client's priority depends on its number alone, so the others' do not change when it is forgotten. Client numbers
     ascend; -1 fills the last places where fewer than `count` are available.
     """
+    return first_in_line(priorities(keys, rounds, available.shape[1]), available, count)
+
+
+def priorities(keys: Keys, rounds: Tensor, num_clients: int) -> Tensor:
+    """The keyed priority of every client in round `rounds` [R]: the smallest is first in line. [R, C]"""
+    numbers = torch.arange(num_clients, device=rounds.device)
+    return keys.fold("cohort", rounds).each(numbers).state
+
+
+def first_in_line(priority: Tensor, available: Tensor, count: int) -> Tensor:
+    """The `count` clients of smallest `priority` [R, C] of those `available` [R, C]: see `sample_cohort`. [R, count]"""
     num_clients = available.shape[1]
-    numbers = torch.arange(num_clients, device=available.device)
-    priority = keys.fold("cohort", rounds).each(numbers).state  # [R, C]
     chosen = priority.masked_fill(~available, _LAST).topk(count, dim=1, largest=False).indices  # [R, m]
     chosen = torch.where(available.gather(1, chosen), chosen, num_clients).sort(dim=1).values
     return torch.where(chosen < num_clients, chosen, -1)

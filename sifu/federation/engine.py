@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import NamedTuple
 
 import torch
@@ -13,13 +14,15 @@ from torch import Tensor
 from sifu.core.keys import Keys
 from sifu.errors import StoreError
 from sifu.federation.checkpoint import Checkpoints
+from sifu.federation.cohort import draw_cohort
 from sifu.federation.exactness import repeats_exactly, snapshot_interval
 from sifu.federation.recorder import Recorder
-from sifu.federation.replay_check import NOT_THE_SAME, refuse_other_updates
+from sifu.federation.replay_check import NOT_THE_SAME, ReplayCheck
 from sifu.federation.rounds import Round, Rounds
 from sifu.federation.segment import Segment
 from sifu.federation.stop import Stop
 from sifu.federation.training import Progress, Training
+from sifu.hardware.upload import upload
 
 
 class PastStep(NamedTuple):
@@ -28,7 +31,7 @@ class PastStep(NamedTuple):
     number: int  # from 0
     rows: Tensor  # [R] the seeds that had it
     before: Tensor  # [R, P] the weights that it began with
-    result: Round
+    result: Round  # places beyond the cohort's seats are stand-ins: trained, not averaged
 
 
 @dataclass(frozen=True)
@@ -70,37 +73,63 @@ class Engine(Rounds):
         if bool((rounds < 0).any()) or bool((rounds > segment.rounds).any()):
             raise StoreError(f"round {rounds.tolist()} is not in a history of {segment.rounds.tolist()} rounds")
         at, weights = segment.nearest_snapshot(rounds)
-        weights = weights.to(self.clients.images.device)
+        weights, check = weights.to(self.clients.images.device), ReplayCheck()
         while (todo := torch.nonzero(at < rounds).flatten()).numel():
-            weights[todo] = self._replay_round(segment, weights[todo], todo, at[todo]).weights
+            rows = upload(todo, weights.device)
+            weights[rows] = self._replay_round(segment, weights[rows], todo, at[todo], check).weights
             at[todo] += 1
+        check.finish()
         return weights
 
     def updates(self, segment: Segment, rounds: Tensor) -> Round:
         """Round number `rounds` [S] (0: the first) of every seed, replayed: the clients' weights and their average."""
         if bool((rounds >= segment.rounds).any()):
             raise StoreError(f"there is no round {rounds.tolist()} in a history of {segment.rounds.tolist()} rounds")
-        return self._replay_round(segment, self.replay(segment, rounds), torch.arange(len(rounds)), rounds)
+        weights, check = self.replay(segment, rounds), ReplayCheck()
+        result = self._replay_round(segment, weights, torch.arange(len(rounds)), rounds, check)
+        check.finish()
+        return result
 
-    def walk(self, segment: Segment, until: Tensor | None = None) -> Iterator[PastStep]:
-        """Replay the rounds of a segment one after another, up to round `until` [S] if that is given."""
-        weights = segment.start.clone().to(self.clients.images.device)
+    def walk(
+        self, segment: Segment, until: Tensor | None = None, stand_ins: Iterable[Tensor] | None = None
+    ) -> Iterator[PastStep]:
+        """Replay the rounds of a segment one after another, up to round `until` [S] if that is given.
+
+        `stand_ins` [R, e] of each round train next to its cohort, and are not averaged; their places come after it. The
+        host does not wait for a GPU: a round that differs from the recorded one is refused some rounds later.
+        """
+        weights, check = segment.start.to(self.clients.images.device, copy=True), ReplayCheck()
+        next_to = repeat(None) if stand_ins is None else iter(stand_ins)
         last = segment.rounds if until is None else segment.rounds.minimum(until)
         for number in range(int(last.max()) if len(last) else 0):
             rows = torch.nonzero(last > number).flatten()
-            before = weights[rows]
-            result = self._replay_round(segment, before, rows, torch.full_like(rows, number))
+            at = upload(rows, weights.device)
+            before = weights[at]
+            result = self._replay_round(segment, before, rows, torch.full_like(rows, number), check, next(next_to))
             snapshot = segment.snapshot_after(number)
-            weights[rows] = result.weights if snapshot is None else snapshot[rows].to(weights.device)
+            weights[at] = result.weights if snapshot is None else upload(snapshot[rows], weights.device)
             yield PastStep(number, rows, before, result)
+        check.finish()
 
-    def _replay_round(self, segment: Segment, weights: Tensor, seeds: Tensor, rounds: Tensor) -> Round:
-        """A recorded round, computed again and compared with the recorded scalars."""
+    def _replay_round(
+        self,
+        segment: Segment,
+        weights: Tensor,
+        seeds: Tensor,
+        rounds: Tensor,
+        check: ReplayCheck,
+        stand_ins: Tensor | None = None,
+    ) -> Round:
+        """A recorded round, computed again; `check` compares it with the recorded scalars."""
+        device, recorded = weights.device, segment.trace.cohort[seeds, rounds]
         parts = (seeds, rounds, segment.available[seeds], segment.key_state[seeds])
-        rows, numbers, available, state = (part.to(weights.device) for part in parts)
-        result = self.round(weights, rows, numbers, available, Keys(state))
-        recorded, width = segment.trace.cohort[seeds, rounds], result.cohort.shape[1]
-        if not torch.equal(result.cohort.cpu(), recorded[:, :width]) or bool((recorded[:, width:] >= 0).any()):
+        rows, numbers, available, state = (upload(part, device) for part in parts)
+        cohort = draw_cohort(Keys(state), numbers, available, self.federation)
+        seats = cohort.shape[1]
+        if bool((recorded[:, seats:] >= 0).any()):
             raise StoreError(NOT_THE_SAME)
-        refuse_other_updates(weights, result.local, segment.trace.update_norm[seeds, rounds, :width])
+        places = cohort if stand_ins is None else torch.cat([cohort, upload(stand_ins, device)], dim=1)
+        result = self.train_cohort(weights, rows, numbers, places, Keys(state), seats=seats)
+        same = (cohort == upload(recorded[:, :seats], device)).all()
+        check.add(weights, result.local[:, :seats], segment.trace.update_norm[seeds, rounds, :seats], same)
         return result

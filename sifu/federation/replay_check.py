@@ -19,9 +19,14 @@ class ReplayCheck:
         self._at_a_time = rounds
         self._moved: list[Tensor] = []  # on the device
         self._recorded: list[Tensor] = []  # on the host
+        self._same: list[Tensor] = []  # on the device
 
-    def add(self, weights: Tensor, local: Tensor, recorded: Tensor) -> None:
-        """A round: clients' weights `local` [R, m, P] from `weights` [R, P], and their recorded distances [R, m]."""
+    def add(self, weights: Tensor, local: Tensor, recorded: Tensor, same: Tensor | None = None) -> None:
+        """A round: clients' weights `local` [R, m, P] from `weights` [R, P], and their recorded distances [R, m].
+
+        `same`: whether its cohort is the recorded one.
+        """
+        self._same += [] if same is None else [same]
         self._moved.append((local - weights.unsqueeze(1)).norm(dim=-1).flatten())
         self._recorded.append(recorded.flatten())
         if len(self._moved) == self._at_a_time:
@@ -32,13 +37,7 @@ class ReplayCheck:
         if not self._moved:
             return
         moved, recorded = torch.cat(self._moved).cpu(), torch.cat(self._recorded)
-        self._moved, self._recorded = [], []
-        if not torch.allclose(moved, recorded, rtol=_TOLERANCE, atol=_TOLERANCE):
+        same = not self._same or bool(torch.stack(self._same).all())
+        self._moved, self._recorded, self._same = [], [], []
+        if not same or not torch.allclose(moved, recorded, rtol=_TOLERANCE, atol=_TOLERANCE):
             raise StoreError(NOT_THE_SAME)
-
-
-def refuse_other_updates(weights: Tensor, local: Tensor, recorded: Tensor) -> None:
-    """Refuse one round whose updates are not as recorded: shapes as in `ReplayCheck.add`."""
-    check = ReplayCheck()
-    check.add(weights, local, recorded)
-    check.finish()

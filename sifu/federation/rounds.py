@@ -64,14 +64,18 @@ class Rounds:
         cohort: Tensor,
         keys: Keys,
         local_steps: int | None = None,
+        seats: int | None = None,
     ) -> Round:
-        """A round with a given `cohort` [R, m]; empty places, -1, come last. `local_steps`: fewer steps than K."""
+        """A round with a given `cohort` [R, m]; empty places, -1, come last. `local_steps`: fewer steps than K.
+
+        `seats`: only the first so many places are averaged; the clients in the others train for nothing but a look.
+        """
         steps = self.federation.local_steps if local_steps is None else local_steps
         same_size = (
             self.federation.sampling == "fixed"
         )  # a CUDA graph for each size of cohort would cost more than it saves
         train = self._recorded if same_size else self._train_cohort
-        local, average = train(weights, seeds, rounds, cohort, keys.state, local_steps=steps)
+        local, average = train(weights, seeds, rounds, cohort, keys.state, local_steps=steps, seats=seats)
         return Round(cohort, local, average)
 
     @cached_property
@@ -79,13 +83,21 @@ class Rounds:
         return Recorded(self._train_cohort)
 
     def _train_cohort(
-        self, weights: Tensor, seeds: Tensor, rounds: Tensor, cohort: Tensor, key_state: Tensor, *, local_steps: int
+        self,
+        weights: Tensor,
+        seeds: Tensor,
+        rounds: Tensor,
+        cohort: Tensor,
+        key_state: Tensor,
+        *,
+        local_steps: int,
+        seats: int | None,
     ) -> tuple[Tensor, Tensor]:
         """The clients' weights [R, m, P] and their average [R, P]."""
         keys, sizes = Keys(key_state), cohort_sizes(cohort, self.clients.size[seeds])  # [R, m]
         batches = self.batcher.draw(keys, rounds, cohort, sizes).first(local_steps)
         local = self.trainer(weights, seeds, cohort, batches)
-        return local, self.aggregate(weights, local, sizes, rounds, keys)
+        return local, self.aggregate(weights, local[:, :seats], sizes[:, :seats], rounds, keys)
 
     def aggregate(self, weights: Tensor, local: Tensor, sizes: Tensor, rounds: Tensor, keys: Keys) -> Tensor:
         """The new global model from clients' weights `local` [R, m, P] with `sizes` [R, m] examples. [R, P]"""

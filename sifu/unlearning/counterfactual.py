@@ -28,12 +28,12 @@ class Truth(NamedTuple):
 
     psi: Tensor  # the bound, of all these clients together
     single_psi: Tensor  # the bound, of the worst of them alone
-    everyone_psi: Tensor  # the bound, of all who have left so far together
+    everyone_psi: Tensor  # the bound, of all forgotten so far together
     alpha: Tensor  # measured, of all these clients together: no assumption on B
 
 
 def truth_at(lineage: Lineage, node: Node, clients: Tensor, factor: float, progress: Progress | None = None) -> Truth:
-    """The truth of `node`, which the lineage still has, for the `clients` [S, C] that leave now; factor = B^K."""
+    """The truth of `node`, which the lineage still has, for the `clients` [S, C] of the request; factor = B^K."""
     path = lineage.cut(node)
     everyone = clients | (lineage.segments[0].available & ~lineage.segments[-1].available)
     alone = single_sets(clients)

@@ -14,16 +14,12 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from sifu.certificate.empty_seats import increments_of
 from sifu.certificate.refilled import cohorts_without, refilled_increments, single_sets
 from sifu.certificate.rules import Rules
 from sifu.certificate.sensitivity import (
     accumulate,
-    client_increments,
-    client_weights,
-    forgotten_weight,
     sampled,
-    set_increments,
-    spread_clients,
 )
 from sifu.errors import SifuError
 from sifu.federation.engine import Engine
@@ -123,7 +119,7 @@ class Lineage:
         """
         if rules.seats == "refilled":
             return self._refilled_sensitivity(clients, rules, factor)
-        increments = [self._increments(segment, clients, rules) for segment in self.segments]
+        increments = [increments_of(self.engine, segment, clients, rules) for segment in self.segments]
         nodes = self._accumulate(increments, factor, reset=rules.branches == "reset")
         return [psi if psi.dim() == 3 else psi.unsqueeze(2) for psi in nodes]
 
@@ -306,17 +302,6 @@ class Lineage:
             start = torch.where(kept.reshape(-1, *[1] * (last.dim() - 1)) >= 0, last, before)
         return nodes
 
-    def _increments(self, segment: Segment, clients: Tensor, rules: Rules) -> Tensor:
-        """What a segment adds to Psi in each round: for each of `clients` [S, T, C], or for all together [S, T]."""
-        size = self.engine.clients.size.cpu()
-        if rules.sets == "max":
-            single = client_increments(segment, size, rules.weight)
-            spread = spread_clients(single, segment.trace.cohort, size.shape[1])  # [S, T, C]
-            return spread.masked_fill(~clients.unsqueeze(1), 0.0)  # a product would turn inf into NaN
-        if rules.sets == "bound":
-            return set_increments(segment, size, clients, rules.weight)
-        return self._exact_increments(segment, clients, rules.weight)
-
     def _refilled_sensitivity(self, clients: Tensor, rules: Rules, factor: float) -> list[Tensor]:
         """Psi with refilled seats, as far as the federation's spare clients tell. [S, T + 1, C] or [S, T + 1, 1]"""
         spares = self.engine.federation.spare_seats
@@ -334,14 +319,3 @@ class Lineage:
         which = ("refilled", *(part.numpy().tobytes() for part in (until, *sets)), spares)
         make = partial(refilled_increments, self.engine, segment, sets, until, spares)
         return self.cache.total(segment, which, make) if segment is self.segments[0] else make()
-
-    def _exact_increments(self, segment: Segment, clients: Tensor, weight: str) -> Tensor:
-        """Delta_W itself, from the updates of a replay of the whole segment. [S, T]"""
-        size = self.engine.clients.size.cpu()
-        v = client_weights(segment, size, weight).where(sampled(clients, segment.trace.cohort), 0.0)  # [S, T, m]
-        rest = 1 - forgotten_weight(segment, size, clients, weight)  # [S, T]
-        moved = torch.zeros_like(rest)
-        for number, rows, _, result in self.engine.walk(segment):
-            pull = (result.local - result.weights.unsqueeze(1)).double().cpu()  # [R, m, P]
-            moved[rows, number] = (pull * v[rows, number][..., None]).sum(1).norm(dim=1)
-        return torch.where(rest < 1e-12, segment.trace.step_norm.double(), moved / rest.clamp(min=1e-12))

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from sifu.errors import StoreError
-from sifu.federation.replay_check import ReplayCheck, refuse_other_updates
+from sifu.federation.replay_check import ReplayCheck
 
 
 def a_round(length: float) -> tuple[Tensor, Tensor]:
@@ -39,5 +39,15 @@ def test_rounds_of_different_sizes_and_rounds_that_are_no_numbers() -> None:
     check.add(torch.zeros(0, 4), torch.zeros(0, 2, 4), torch.zeros(0, 2))  # no seed took part
     check.add(torch.zeros(2, 4), torch.ones(2, 1, 4), torch.full((2, 1), 2.0))
     check.finish()
+    check.add(*a_round(torch.nan), torch.tensor([[1.0, 2.0]]))
     with pytest.raises(StoreError):
-        refuse_other_updates(*a_round(torch.nan), torch.tensor([[1.0, 2.0]]))
+        check.finish()
+
+
+def test_another_cohort_is_found_though_its_clients_move_as_far() -> None:
+    check = ReplayCheck()
+    check.add(*a_round(2.0), torch.tensor([[1.0, 2.0]]), torch.tensor(True))
+    check.finish()
+    check.add(*a_round(2.0), torch.tensor([[1.0, 2.0]]), torch.tensor(False))
+    with pytest.raises(StoreError, match="its rounds differ on replay"):
+        check.finish()
