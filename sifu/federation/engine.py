@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from sifu.config.optimiser import Optimiser
 from sifu.core.keys import Keys
 from sifu.errors import StoreError
 from sifu.federation.checkpoint import Checkpoints
@@ -47,18 +48,36 @@ class Engine(Rounds):
         snapshot_every: int = 50,
         progress: Progress | None = None,
         rows: Tensor | None = None,
+        optimiser: Optimiser | None = None,
     ) -> Segment:
         """Train every seed from `start` [S, P] on its `available` [S, C] clients until `stop`.
 
         `rows` [S] are the seeds' rows of the clients' data, if they are not 0, 1, 2, ...: a seed may occur twice.
+        `optimiser`: of the clients, in place of the engine's own.
         """
+        if optimiser is not None and optimiser != self.optimiser:
+            again = self.using(optimiser)
+            return again.run(start, available, keys, stop, snapshot_every=snapshot_every, progress=progress, rows=rows)
         if not self.is_exact:
             snapshot_every = snapshot_interval(start, int(stop.max_rounds.max()), snapshot_every)
         recorder = Recorder(self.model, start, self.places, snapshot_every)
         training = Training(self, start, available, keys, stop, recorder, progress, rows, self.checkpoints)
         if self.checkpoints is not None:
             self.checkpoints.resume(training)
-        return training.finish()
+        segment = training.finish()
+        return segment if self.optimiser is None else replace(segment, optimiser=self.optimiser)
+
+    def using(self, optimiser: Optimiser | None) -> Engine:
+        """The same engine with another optimiser of the clients; None: the federation's SGD."""
+        if optimiser == self.optimiser:
+            return self
+        if optimiser not in self._others:
+            self._others[optimiser] = replace(self, optimiser=optimiser)
+        return self._others[optimiser]
+
+    @cached_property
+    def _others(self) -> dict[Optimiser | None, Engine]:
+        return {}
 
     @cached_property
     def is_exact(self) -> bool:
@@ -98,7 +117,7 @@ class Engine(Rounds):
         """A recorded round, computed again and compared with the recorded scalars."""
         parts = (seeds, rounds, segment.available[seeds], segment.key_state[seeds])
         rows, numbers, available, state = (part.to(weights.device) for part in parts)
-        result = self.round(weights, rows, numbers, available, Keys(state))
+        result = self.using(segment.optimiser).round(weights, rows, numbers, available, Keys(state))
         recorded, width = segment.trace.cohort[seeds, rounds], result.cohort.shape[1]
         if not torch.equal(result.cohort.cpu(), recorded[:, :width]) or bool((recorded[:, width:] >= 0).any()):
             raise StoreError(NOT_THE_SAME)
