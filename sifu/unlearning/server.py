@@ -234,6 +234,10 @@ class Server:
         """
         return self._engine.model.layers(weights)
 
+    def linear_layers(self, weights: Tensor) -> list[SimpleNamespace]:
+        """As `layers`, the linear and convolution layers alone: `.weight` [..., out, in, ...] is theirs."""
+        return self._engine.model.linear_layers(weights)
+
     def layer_norms(self, rows: Tensor) -> Tensor:
         """The length of each layer's weight and bias in each row. [..., P] -> [..., parameters]"""
         return self._engine.model.layer_norms(rows)

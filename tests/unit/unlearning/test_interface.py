@@ -44,6 +44,7 @@ READS = {
     Kept.NORMS: lambda history, request: list(history.retained(2)),
     Kept.FIRST_ROUND: lambda history, request: history.first_round(request.remain),
     Kept.UPDATES: lambda history, request: history.accumulated(request.remain, 1),
+    Kept.LAST_UPDATES: lambda history, request: history.last_contribution(request),
     Kept.SCALARS: lambda history, request: history.sensitivity(request.forget, PRESETS["empty_seats"], 1.0),
     Kept.PRODUCTS: lambda history, request: history.sensitivity(request.forget, PRESETS["strict"], 1.0),
 }
@@ -70,7 +71,7 @@ def test_history_offers_no_way_to_the_engine_or_to_its_segments() -> None:
     free = {"current", "end", "nowhere", "num_clients", "rounds", "left_shares", "share_of", "stretches", "early"}
     free |= {"last_at_most", "value_at", "available"}
     declared = {"start", "at", "sensitivity", "visits", "retained", "first_round", "accumulated", "last_round"}
-    declared |= {"checkpoint", "released_cut"}
+    declared |= {"checkpoint", "released_cut", "contributions", "last_contribution"}
     assert offered == free | declared
 
 
@@ -84,7 +85,17 @@ def test_a_server_offers_no_way_to_the_engine() -> None:
     World.make().answer(method_that(answers), rounds=1)
     trains = {"recover", "hold", "ask_again", "ask_forgotten", "ask_remaining"}  # each of them counts
     trains |= {"train_here"}  # on the server's own examples, which costs no client anything
-    reads = {"has_trained", "average", "layers", "layer_norms", "spread_layers", "round_factor", "scenario", "spent"}
+    reads = {
+        "has_trained",
+        "average",
+        "layers",
+        "linear_layers",
+        "layer_norms",
+        "spread_layers",
+        "round_factor",
+        "scenario",
+        "spent",
+    }
     reads |= {"counted_rounds", "new_start", "has_drawn", "data", "training_loss"}
     assert set(offered) == trains | reads
 
