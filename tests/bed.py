@@ -80,8 +80,13 @@ FEDERATION = Federation(clients_per_round=CLIENTS, local_steps=STEPS, batch_size
 @cache
 def bed(rounds: int) -> Lineage:
     """A training of `rounds` rounds, made once: tests read it."""
+    return trained_bed(rounds, CENTRES)
+
+
+def trained_bed(rounds: int, centres: np.ndarray) -> Lineage:
+    """A training of `rounds` rounds of clients with other centres."""
     model = FlatModel(Offset())
-    images = torch.tensor(CENTRES).view(1, CLIENTS, 1, 1, 1, FEATURES)
+    images = torch.tensor(centres).view(1, CLIENTS, 1, 1, 1, FEATURES)
     ones = torch.ones(1, CLIENTS, dtype=torch.int64)
     clients = Clients(images, torch.zeros(1, CLIENTS, 1, dtype=torch.int64), ones)
     engine = BedEngine(model, clients, FEDERATION, Workers(1))

@@ -21,6 +21,8 @@ class FedQuit(Method):
     the slope of an example's logits is p - p_virt: positive for y, zero in sum. With two classes the smallest is the
     other class's logit, so that the teacher is undecided and forgetting ends at chance, not at zero.
 
+    Of several clients each forgets its own examples; the mean of their models forgets less.
+
     The authors' code stops recovery when the test accuracy meets that of a retrained model, which nobody has; here
     the scenario's stop rule ends it, as for every method. Sequential: the teacher is the last recovery's model.
     """
