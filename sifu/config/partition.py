@@ -33,9 +33,6 @@ class OneClass:
     seed: int | None = setting(_SEED, at_least(0), default=None)
     server_share: float = setting(_SERVER, _HALF, default=0.0)
 
-    def refuse(self) -> None:
-        _refuse_cut(self.replacement, self.server_share)
-
 
 @settings
 class Dirichlet:
@@ -48,9 +45,6 @@ class Dirichlet:
     replacement: bool = setting(_REPLACEMENT, default=False)
     seed: int | None = setting(_SEED, at_least(0), default=None)
     server_share: float = setting(_SERVER, _HALF, default=0.0)
-
-    def refuse(self) -> None:
-        _refuse_cut(self.replacement, self.server_share)
 
 
 @settings
@@ -86,12 +80,6 @@ class Iid:
     examples: int = setting("examples per client, exactly", at_least(1), default=100)
     seed: int | None = setting(_SEED, at_least(0), default=None)
     server_share: float = setting(_SERVER, _HALF, default=0.0)
-
-
-def _refuse_cut(replacement: bool, share: float) -> None:
-    """The draws of the paper's code are from the whole training set."""
-    if replacement and share:
-        raise ConfigError("server_share", share, "0, with replacement: true")
 
 
 Partition = OneClass | Dirichlet | Natural | Iid
