@@ -51,7 +51,7 @@ class Puf(Method):
         away = self.factor * (asked.mean - model)
         if self.updates == "special":
             return model - away
-        stayed = server.ask_remaining(model, keys)
+        stayed = server.ask_remaining(model, keys, same_round=True)
         forgotten, remaining = (one.examples.sum(1).double() for one in (asked, stayed))  # [S]
         share = forgotten / (forgotten + remaining).clamp(min=1)
         weight = share.to(model)[:, None]

@@ -172,22 +172,25 @@ class Server:
             raise MethodError(f"{self._method} asks the clients to forget: set assumptions.forgotten_data")
         return self._ask(start, keys, places(self._request.forget), Training(**training), "ask_forgotten")
 
-    def ask_remaining(self, start: Tensor, keys: Keys, **training: Any) -> Asked:
-        """A cohort of remaining clients, drawn as that of a round, trains from `start` [S, P]; as `ask_forgotten`."""
+    def ask_remaining(self, start: Tensor, keys: Keys, *, same_round: bool = False, **training: Any) -> Asked:
+        """A cohort of remaining clients, drawn as that of a round, trains from `start` [S, P]; as `ask_forgotten`.
+
+        `same_round`: together with the clients that were asked last, so that both are one round.
+        """
         remain = self._request.remain.to(keys.state.device)
         cohort = draw_cohort(
             keys.fold("asked cohort", self._asked), torch.zeros_like(keys.state), remain, self._engine.federation
         )
-        return self._ask(start, keys, cohort.cpu(), Training(**training), "ask_remaining")
+        return self._ask(start, keys, cohort.cpu(), Training(**training), "ask_remaining", 0 if same_round else 1)
 
-    def _ask(self, start: Tensor, keys: Keys, cohort: Tensor, training: Training, asked: str) -> Asked:
+    def _ask(self, start: Tensor, keys: Keys, cohort: Tensor, training: Training, asked: str, rounds: int = 1) -> Asked:
         self._refuse_others(start, asked)
         sizes = self._engine.clients.size.cpu().gather(1, cohort.clamp(min=0)).where(cohort >= 0, 0)
         affords = self._stop.affords(self._spent.client_steps, training.limits(sizes, self._engine).sum(1))  # [S]
         cohort = cohort.where(affords[:, None], -1)
         found = train_clients(self._engine, self._engine.clients, start, cohort, self._fresh(keys), training)
         visits = (cohort >= 0).sum(1)  # [S]
-        work = Work.of((visits > 0).long(), visits, 0, start.shape[1])
+        work = Work.of((visits > 0).long() * rounds, visits, 0, start.shape[1])
         self._spent = self._spent + replace(work, client_steps=found.steps.sum(1))
         return found
 

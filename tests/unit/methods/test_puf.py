@@ -39,6 +39,7 @@ def test_stored_updates_are_those_of_the_last_round() -> None:
 def test_what_it_costs(updates: str, clients: int) -> None:
     _, server = forgotten_by(Puf(updates=updates), bed(30))
     assert server.spent.client_steps.tolist() == [clients * STEPS]
+    assert server.spent.rounds.tolist() == [min(1, clients)]
     assert server.spent.comm_floats.tolist() == [clients * 2 * FEATURES]
 
 
