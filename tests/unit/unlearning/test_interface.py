@@ -11,12 +11,13 @@ import torch
 
 from sifu.certificate.rules import PRESETS
 from sifu.config.fields import above, setting
+from sifu.config.optimiser import Adaptive
 from sifu.contract.world import World
 from sifu.errors import ConfigError, MethodError
 from sifu.methods.fine_tuning import FineTuning
 from sifu.unlearning.history import History
 from sifu.unlearning.kept import Kept
-from sifu.unlearning.method import Assumptions, Footprint, Method, Promise, Unlearned
+from sifu.unlearning.method import Assumptions, Footprint, Method, Promise, Unlearned, exact_promise
 from sifu.unlearning.node import Node
 
 
@@ -242,6 +243,20 @@ def test_only_a_model_for_each_seed_can_be_recovered_from(given: str) -> None:
     expected = rf"method tried gave `server\.recover` {words}, not a model for each seed, .* shape \[3, 7850\]"
     with pytest.raises(MethodError, match=expected):
         World.make().answer(method, rounds=1)
+
+
+def test_a_promise_about_the_past_needs_the_federations_own_optimiser() -> None:
+    """Without a promise, or with nothing of the past, any optimiser will do."""
+
+    def answers(history: History, request: Any, server: Any, keys: Any) -> Any:
+        segment = server.recover(history.current, keys, optimiser=Adaptive())
+        return Unlearned(segment, history.end, exact_promise(request) if promised else None)
+
+    promised = False
+    World.make().answer(method_that(answers), rounds=1)
+    promised = True
+    with pytest.raises(MethodError, match="needs the federation's SGD: recover without `optimiser`"):
+        World.make().answer(method_that(answers), rounds=1)
 
 
 def test_layers_are_views_by_name() -> None:
