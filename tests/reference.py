@@ -19,6 +19,7 @@ from torch.nn import functional
 from torch.nn.functional import cross_entropy
 
 from sifu.config.federation import Federation
+from sifu.config.optimiser import Adaptive
 from sifu.core.keys import Keys
 
 
@@ -58,6 +59,58 @@ def keyed_dropout(key: Keys) -> Iterator[None]:
     }
     with patch.multiple(functional, **plain):
         yield
+
+
+def guided_client(
+    module: nn.Module,
+    images: Tensor,
+    labels: Tensor,
+    batches: Tensor,
+    optimiser: Adaptive,
+    loss: Callable[[Tensor, Tensor, Tensor], Tensor],
+    signs: Callable[[int], Tensor],
+    dropout: Keys | None = None,
+) -> Tensor:
+    """A client's training by an adaptive optimiser: one example after another, the whole Hessian. [P]
+
+    `loss`: (logits [B, classes], labels, images) -> [B]; `signs`: step -> the random signs z [P].
+    """
+    local = copy.deepcopy(module).requires_grad_(True)
+    weights = nn.utils.parameters_to_vector(local.parameters()).detach()
+    m, v = torch.zeros_like(weights), torch.zeros_like(weights)
+    for step, rows in enumerate(batches):
+        mask = None if dropout is None else dropout.fold(step)
+
+        def batch_loss(at: Tensor, which: Tensor, key: Keys | None) -> Tensor:
+            parts = dict(zip([n for n, _ in local.named_parameters()], _split(at, local), strict=True))
+            with nullcontext() if key is None else keyed_dropout(key):
+                logits = torch.func.functional_call(local, parts, (images[which],))
+            return loss(logits, labels[which], images[which]).mean()
+
+        leaf = weights.clone().requires_grad_()
+        gradient = torch.autograd.grad(batch_loss(leaf, rows, mask), leaf)[0]
+        curvature = gradient
+        if optimiser.curvature == "fisher":
+            single = []
+            for place, row in enumerate(rows):
+                key = None if mask is None else Keys(mask.fold(place).state)
+                single.append(torch.autograd.grad(batch_loss(leaf, row[None], key), leaf)[0])
+            gradient, curvature = torch.stack(single).mean(0), torch.stack(single).square().mean(0)
+        if optimiser.curvature == "hutchinson":
+            z = signs(step)
+            slope = torch.autograd.grad(batch_loss(leaf, rows, mask), leaf, create_graph=True)[0]
+            curvature = z * torch.autograd.grad(slope @ z, leaf)[0]
+        m = optimiser.beta1 * m + (1 - optimiser.beta1) * gradient
+        v = optimiser.beta2 * v + (1 - optimiser.beta2) * curvature**2
+        fair_m, fair_v = m / (1 - optimiser.beta1 ** (step + 1)), v / (1 - optimiser.beta2 ** (step + 1))
+        weights = weights - optimiser.lr * fair_m / (fair_v.sqrt() + optimiser.damping)
+    return weights
+
+
+def _split(weights: Tensor, module: nn.Module) -> list[Tensor]:
+    """A row of weights as the module's parameters."""
+    shapes = [parameter.shape for parameter in module.parameters()]
+    return [part.view(shape) for part, shape in zip(weights.split([s.numel() for s in shapes]), shapes, strict=True)]
 
 
 def train_client(

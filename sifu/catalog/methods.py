@@ -18,6 +18,13 @@ _OWN: dict[str, str] = {
     "fed_eraser_released": "sifu.methods.fed_eraser_released:FedEraserReleased",
     "scratch_again": "sifu.methods.scratch_again:ScratchAgain",
     "blurred_scratch": "sifu.methods.blurred_scratch:BlurredScratch",
+    "negation": "sifu.methods.negation:Negation",
+    "puf": "sifu.methods.puf:Puf",
+    "fed_recovery": "sifu.methods.fed_recovery:FedRecovery",
+    "gradient_ascent": "sifu.methods.gradient_ascent:GradientAscent",
+    "fed_quit": "sifu.methods.fed_quit:FedQuit",
+    "rapid_retraining": "sifu.methods.rapid_retraining:RapidRetraining",
+    "subtract_and_distil": "sifu.methods.subtract_and_distil:SubtractAndDistil",
 }
 
 METHODS: Catalog[str] = Catalog("methods", _OWN, str)  # name -> "module:class"

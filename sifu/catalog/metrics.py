@@ -9,6 +9,7 @@ _OWN: dict[str, str] = {
     "client_std": "sifu.metrics.client_std:client_std",
     "gap_to_scratch": "sifu.metrics.gap:gap_to_scratch",
     "gap_to_scratch_same_stop": "sifu.metrics.gap:gap_to_scratch_same_stop",
+    "inverted_accuracy": "sifu.metrics.inverted:inverted_accuracy",
 }
 
 METRICS: Catalog[str] = Catalog("metrics", _OWN, str)  # name -> "module:function"

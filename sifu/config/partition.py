@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from sifu.config.fields import at_least, between, inside, one_of, setting, settings
+from sifu.config.fields import at_least, between, from_to, inside, one_of, setting, settings
 from sifu.errors import ConfigError
 
 _SEED = "the seed that draws the partition of all seeds; null: each seed draws its own"
@@ -15,6 +15,11 @@ _REPLACEMENT = (
     "draw each client's examples with replacement, by the draws of the paper's code: clients overlap. With `seed: 42` "
     "(one_class: 0) on the whole dataset it is that code's partition"
 )
+_SERVER = (
+    "share of the training images that goes to the server before the clients get theirs, drawn by the same seed; "
+    "for methods that need data at the server"
+)
+_HALF = from_to(0, 0.5)
 
 
 @settings
@@ -26,6 +31,7 @@ class OneClass:
     examples: int = setting("examples per client, exactly", at_least(1), default=100)
     replacement: bool = setting(_REPLACEMENT, default=False)
     seed: int | None = setting(_SEED, at_least(0), default=None)
+    server_share: float = setting(_SERVER, _HALF, default=0.0)
 
 
 @settings
@@ -38,6 +44,7 @@ class Dirichlet:
     alpha: float = setting("concentration: small is heterogeneous", between(0, 1e6))
     replacement: bool = setting(_REPLACEMENT, default=False)
     seed: int | None = setting(_SEED, at_least(0), default=None)
+    server_share: float = setting(_SERVER, _HALF, default=0.0)
 
 
 @settings
@@ -56,6 +63,7 @@ class Natural:
         default="drawn",
     )
     seed: int | None = setting(_SEED, at_least(0), default=None)
+    server_share: float = setting(_SERVER, _HALF, default=0.0)
 
     @property
     def examples(self) -> int:
@@ -71,6 +79,7 @@ class Iid:
     num_clients: int = setting("clients in the federation (M)", at_least(2), default=100)
     examples: int = setting("examples per client, exactly", at_least(1), default=100)
     seed: int | None = setting(_SEED, at_least(0), default=None)
+    server_share: float = setting(_SERVER, _HALF, default=0.0)
 
 
 Partition = OneClass | Dirichlet | Natural | Iid

@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 
 from sifu.contract.require import require
-from sifu.contract.world import World, masks, scenario_for, trained
+from sifu.contract.world import SIZES, World, masks, scenario_for, trained
 from sifu.core.keys import Keys
 from sifu.core.types import Clients, Status
-from sifu.errors import SifuError
+from sifu.errors import MethodRefused, SifuError
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Footprint, Method
 from sifu.unlearning.sequence import Answer
@@ -104,6 +104,35 @@ def check_forgotten_data(method: Method) -> None:
             "the data of forgotten clients are still read: train with server.recover, "
             "or set assumptions.forgotten_data",
         )
+
+
+def check_forgotten_before(method: Method) -> None:
+    """Clients of an earlier request have left: their data must not be noticed, whatever a method declares."""
+    world = usual(method)
+    first, second, *_ = masks(world.lineage.engine.clients.num_clients, len(world.seeds))
+    expected = answered(method)[1].unlearned.weights
+    images = world.lineage.engine.clients.images.clone()
+    images[first] = torch.nan
+    found = world.answer(method, [first, second], later=images)[1].unlearned
+    require(
+        Status.DIVERGED not in found.segment.status and torch.equal(found.weights, expected),
+        "the data of clients that an earlier request has forgotten are still read: ask the clients to forget now, "
+        "with server.ask_forgotten, and no others",
+    )
+
+
+def check_server_data(method: Method) -> None:
+    """Data at the server are noticed by a method that declares them, which refuses to work without."""
+    world, (forget, *_) = usual(method), masks(len(SIZES), len(usual(method).seeds))
+    try:
+        found = world.with_server_data(None).answer(method, [forget])[0].unlearned.weights
+    except MethodRefused:
+        require(method.assumptions.server_data, "it asks for data at the server: set assumptions.server_data")
+        return
+    require(
+        not method.assumptions.server_data or not torch.equal(found, answered(method)[0].unlearned.weights),
+        "it declares data at the server, and gives the same answer without: clear assumptions.server_data",
+    )
 
 
 def check_not_a_no_op(method: Method) -> None:
@@ -232,6 +261,8 @@ CHECKS: tuple[Callable[[Method], None], ...] = (
     check_seed_by_seed,
     check_padded_client,
     check_forgotten_data,
+    check_forgotten_before,
+    check_server_data,
     check_not_a_no_op,
     check_sequence,
     check_refusals,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -20,7 +21,7 @@ from sifu.hardware.workers import Workers
 from sifu.models.flat import build_model
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Method, OwnTraining
-from sifu.unlearning.sequence import Answer, answer_requests
+from sifu.unlearning.sequence import Answer, answer_request
 
 SIZES = (8, 5, 6, 8, 7, 4, 8)
 FORGET = ((1,), (0, 3), (5,))  # of three requests; 2, 4 and 6 remain
@@ -90,6 +91,16 @@ def random_clients(seeds: int) -> Clients:
     )
 
 
+def random_server_data(seeds: Iterable[int]) -> Clients:
+    """The server's own examples: 12 random images a seed."""
+    spec, images, labels = DATASETS["mnist"], [], []
+    for seed in seeds:
+        generator = torch.Generator().manual_seed(1000 + seed)
+        images.append(torch.randn(1, 12, *spec.shape, generator=generator))
+        labels.append(torch.randint(spec.num_classes, (1, 12), generator=generator))
+    return Clients(torch.stack(images), torch.stack(labels), torch.full((len(images), 1), 12))
+
+
 def masks(num_clients: int, num_seeds: int) -> list[Tensor]:
     """The clients of each request. [S, C] each"""
     found = []
@@ -125,7 +136,9 @@ class World:
         clients = clients.to(torch.device(device))
         model = build_model("logistic", DATASETS["mnist"])
         model.module.to(device)
-        engine = Engine(model, clients, scenario.federation, Workers(2) if device == "cpu" else None)
+        workers = Workers(2) if device == "cpu" else None
+        own = random_server_data(seeds).to(torch.device(device))
+        engine = Engine(model, clients, scenario.federation, workers, server_data=own)
         keys = Keys.of(seeds, device)
         everyone = torch.ones_like(clients.size, dtype=torch.bool) if available is None else available
         stop = Stop(None, 0, torch.full((len(seeds),), 8))
@@ -139,13 +152,29 @@ class World:
         """A new world that the method works in."""
         return World.make(clients, seeds, available, scenario=scenario_for(method))
 
-    def answer(self, method: Method, forget: list[Tensor] | None = None, rounds: int = 4) -> list[Answer]:
-        """The method's answers to all requests, `rounds` rounds of recovery each."""
+    def answer(
+        self, method: Method, forget: list[Tensor] | None = None, rounds: int = 4, later: Tensor | None = None
+    ) -> list[Answer]:
+        """The method's answers to all requests, `rounds` rounds of recovery each.
+
+        `later`: the clients' images from the second request on.
+        """
         engine = self.lineage.engine
         forget = forget if forget is not None else masks(engine.clients.num_clients, len(self.seeds))
         keys = Keys.of(self.seeds, engine.clients.images.device).fold("unlearn")
         stop = Stop(None, 0, torch.full((len(self.seeds),), rounds))
-        return answer_requests(method, self.lineage, forget, self.scenario, lambda request: stop, keys)
+        answers, lineage = [], self.lineage
+        for number, clients in enumerate(forget):
+            if number == 1 and later is not None:
+                lineage = replace(lineage, engine=replace(engine, clients=replace(engine.clients, images=later)))
+            answer, lineage = answer_request(method, lineage, clients, self.scenario, lambda request: stop, keys)
+            answers.append(answer)
+        return answers
+
+    def with_server_data(self, data: Clients | None) -> World:
+        """The same past, other examples at the server from now on."""
+        changed = replace(self.lineage.engine, server_data=data)
+        return replace(self, lineage=replace(self.lineage, engine=changed))
 
     def with_images(self, images: Tensor) -> World:
         """The same past, other images from now on."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 import torch
@@ -19,12 +21,14 @@ from sifu.data.scaling import scale_images
 from sifu.data.watermark import pixel_sets, stamp
 from sifu.errors import DataError
 
+SERVER = -1  # its number in the partition
+
 
 def load_clients(scenario: Scenario, images: Images, partition: pd.DataFrame, seeds: range) -> Clients:
     """The data of all clients of every seed, with marks if the scenario has any, normalised and padded."""
     _check_rows(partition, images)
     num_clients = scenario.partition.num_clients
-    held = _holdings(partition, seeds, num_clients)  # [S][C] -> rows
+    held = _rows_of(partition, seeds, range(num_clients))  # [S][C] -> rows
     longest = max(len(rows) for clients in held for rows in clients)
     shape = DATASETS[scenario.dataset.name].shape
     x = torch.zeros(len(seeds), num_clients, longest, *shape)
@@ -46,6 +50,18 @@ def load_clients(scenario: Scenario, images: Images, partition: pd.DataFrame, se
     return Clients(x, y, size)
 
 
+def load_server_data(scenario: Scenario, images: Images, partition: pd.DataFrame, seeds: range) -> Clients | None:
+    """The server's own examples of every seed, without marks, as of one client; None where it has none."""
+    own = partition[partition["client"] == SERVER]
+    if own.empty:
+        return None
+    held = _rows_of(own, seeds, [SERVER])
+    pixels = [normalise(images.train.pixels(rows), scenario) for (rows,) in held]
+    labels = [torch.from_numpy(images.train.labels[rows]) for (rows,) in held]
+    size = torch.tensor([[len(rows)] for (rows,) in held])
+    return Clients(torch.stack(pixels).unsqueeze(1), torch.stack(labels).unsqueeze(1), size)  # [S, 1, n, ...]
+
+
 def _check_rows(partition: pd.DataFrame, images: Images) -> None:
     """Refuse a partition that was made from other data."""
     rows, labels = partition["row"].to_numpy(), images.train.labels
@@ -53,14 +69,14 @@ def _check_rows(partition: pd.DataFrame, images: Images) -> None:
         raise DataError("the partition was made from other data: its labels differ; run partition again")
 
 
-def _holdings(partition: pd.DataFrame, seeds: range, num_clients: int) -> list[list[np.ndarray]]:
-    """The rows of each client of each seed. [S][C]"""
+def _rows_of(partition: pd.DataFrame, seeds: range, clients: Sequence[int]) -> list[list[np.ndarray]]:
+    """The rows of each of `clients` of each seed. [S][C]"""
     groups = {key: group.sort_values("place")["row"].to_numpy() for key, group in partition.groupby(["seed", "client"])}
     for seed in seeds:
-        for client in range(num_clients):
+        for client in clients:
             if (seed, client) not in groups:
                 raise DataError(f"client {client} of seed {seed} has no examples in the partition")
-    return [[groups[seed, client] for client in range(num_clients)] for seed in seeds]
+    return [[groups[seed, client] for client in clients] for seed in seeds]
 
 
 def _stamped(

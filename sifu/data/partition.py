@@ -28,6 +28,7 @@ class Holdings:
 
     rows: dict[int, Labels]
     moved: int = 0
+    server: Labels | None = None  # the rows that the server holds; None: none
 
 
 def partition_split(
@@ -37,6 +38,26 @@ def partition_split(
 
     `marked`: an image's shape in the paper's code, if that code marks images while it draws them.
     """
+    if not partition.server_share:
+        return _deal(partition, split, num_classes, seed, marked)
+    drawn_by = seed if partition.seed is None else partition.seed
+    own, rest = server_rows(len(split.labels), partition.server_share, Keys.of([drawn_by]).rows(0))
+    groups = None if split.groups is None else split.groups[rest]
+    held = _deal(partition, Split(split.labels[rest], split.pixels, groups), num_classes, seed, marked)
+    return Holdings({client: rest[rows] for client, rows in held.rows.items()}, held.moved, own)
+
+
+def server_rows(count: int, share: float, key: Keys) -> tuple[Labels, Labels]:
+    """`count` rows, divided at random: the server's share of them, and the others. Both ascend."""
+    order = _shuffled(np.arange(count), key.fold("server"))
+    cut = round(share * count)
+    if not cut:
+        raise DataError(f"a share of {share:g} of {count} images is less than one: raise partition.server_share")
+    return np.sort(order[:cut]), np.sort(order[cut:])
+
+
+def _deal(partition: Partition, split: Split, num_classes: int, seed: int, marked: tuple[int, ...] | None) -> Holdings:
+    """What the clients hold of a split."""
     clients, seed = range(partition.num_clients), seed if partition.seed is None else partition.seed
     key = Keys.of([seed]).rows(0)
     match partition:

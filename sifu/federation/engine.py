@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat
 from typing import NamedTuple
@@ -11,6 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from sifu.config.optimiser import Optimiser
 from sifu.core.keys import Keys
 from sifu.errors import StoreError
 from sifu.federation.checkpoint import Checkpoints
@@ -50,18 +51,36 @@ class Engine(Rounds):
         snapshot_every: int = 50,
         progress: Progress | None = None,
         rows: Tensor | None = None,
+        optimiser: Optimiser | None = None,
     ) -> Segment:
         """Train every seed from `start` [S, P] on its `available` [S, C] clients until `stop`.
 
         `rows` [S] are the seeds' rows of the clients' data, if they are not 0, 1, 2, ...: a seed may occur twice.
+        `optimiser`: of the clients, in place of the engine's own.
         """
+        if optimiser is not None and optimiser != self.optimiser:
+            again = self.using(optimiser)
+            return again.run(start, available, keys, stop, snapshot_every=snapshot_every, progress=progress, rows=rows)
         if not self.is_exact:
             snapshot_every = snapshot_interval(start, int(stop.max_rounds.max()), snapshot_every)
         recorder = Recorder(self.model, start, self.places, snapshot_every)
         training = Training(self, start, available, keys, stop, recorder, progress, rows, self.checkpoints)
         if self.checkpoints is not None:
             self.checkpoints.resume(training)
-        return training.finish()
+        segment = training.finish()
+        return segment if self.optimiser is None else replace(segment, optimiser=self.optimiser)
+
+    def using(self, optimiser: Optimiser | None) -> Engine:
+        """The same engine with another optimiser of the clients; None: the federation's SGD."""
+        if optimiser == self.optimiser:
+            return self
+        if optimiser not in self._others:
+            self._others[optimiser] = replace(self, optimiser=optimiser)
+        return self._others[optimiser]
+
+    @cached_property
+    def _others(self) -> dict[Optimiser | None, Engine]:
+        return {}
 
     @cached_property
     def is_exact(self) -> bool:
@@ -129,7 +148,8 @@ class Engine(Rounds):
         if bool((recorded[:, seats:] >= 0).any()):
             raise StoreError(NOT_THE_SAME)
         places = cohort if stand_ins is None else torch.cat([cohort, upload(stand_ins, device)], dim=1)
-        result = self.train_cohort(weights, rows, numbers, places, Keys(state), seats=seats)
+        engine = self.using(segment.optimiser)
+        result = engine.train_cohort(weights, rows, numbers, places, Keys(state), seats=seats)
         same = (cohort == upload(recorded[:, :seats], device)).all()
         check.add(weights, result.local[:, :seats], segment.trace.update_norm[seeds, rounds, :seats], same)
         return result

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from sifu.core.keys import Keys
 from sifu.federation.cohort import cohort_sizes, draw_cohort
+from sifu.federation.local.guided import GuidedTrainer
 from sifu.federation.local.vmapped import VmappedTrainer
 from sifu.federation.rounds import Rounds
 
@@ -23,7 +24,7 @@ MAX_BYTES = 2**33  # of a history's models
 
 def repeats_exactly(engine: Rounds) -> bool:
     """Whether a client's weights after a round do not depend on what else is in the batch: tried with one round."""
-    if not isinstance(engine.trainer, VmappedTrainer) or engine.clients.images.device.type == "cpu":
+    if not isinstance(engine.trainer, VmappedTrainer | GuidedTrainer) or engine.clients.images.device.type == "cpu":
         return True
     keys = Keys.of(range(engine.clients.num_seeds), engine.clients.images.device)
     start, rounds = engine.model.init(keys).to(engine.clients.images.dtype), torch.zeros_like(keys.state)

@@ -15,6 +15,7 @@ from typing import Generic, TypeVar
 import torch
 from torch import Tensor
 
+from sifu.config.optimiser import Optimiser
 from sifu.core.keys import Keys
 from sifu.federation.engine import Engine
 from sifu.federation.segment import Segment
@@ -34,14 +35,15 @@ class _PendingTraining:
     key_state: Tensor
     stop: Stop
     snapshot_every: int
+    optimiser: Optimiser | None = None
     segment: Segment | None = None
     error: BaseException | None = None
     finished: threading.Event = field(default_factory=threading.Event)
 
     @property
-    def kind(self) -> tuple[float | None, int, int]:
+    def kind(self) -> tuple[float | None, int, int, Optimiser | None]:
         """Only trainings of the same kind fit into one batch."""
-        return self.stop.target, self.stop.min_rounds, self.snapshot_every
+        return self.stop.target, self.stop.min_rounds, self.snapshot_every, self.optimiser
 
 
 def run_together(
@@ -98,10 +100,19 @@ class _Pack(Generic[Result]):
             self.changed.notify()
 
     def _request(
-        self, number: int, start: Tensor, available: Tensor, keys: Keys, stop: Stop, *, snapshot_every: int, **_: object
+        self,
+        number: int,
+        start: Tensor,
+        available: Tensor,
+        keys: Keys,
+        stop: Stop,
+        *,
+        snapshot_every: int,
+        optimiser: Optimiser | None = None,
+        **_: object,
     ) -> Segment:
         """Called by a task: request a training and wait for it. It runs once all other tasks wait, too."""
-        training = _PendingTraining(start, available, keys.state, stop, snapshot_every)
+        training = _PendingTraining(start, available, keys.state, stop, snapshot_every, optimiser)
         with self.changed:
             self.pending[number] = training
             self.changed.notify()
@@ -143,7 +154,7 @@ def run_as_one(engine: Engine, trainings: Sequence[_PendingTraining], progress: 
     stop = first.stop.joined([training.stop for training in trainings])
     counts = [len(training.start) for training in trainings]
     rows = torch.cat([torch.arange(count) for count in counts])
-    segment = engine.run(
+    segment = engine.using(first.optimiser).run(
         start, available, Keys(state), stop, snapshot_every=first.snapshot_every, progress=progress, rows=rows
     )
     ends = torch.tensor(counts).cumsum(0).tolist()

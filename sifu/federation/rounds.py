@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
 from torch import Tensor
 
 from sifu.config.federation import Federation
+from sifu.config.optimiser import Adaptive, Optimiser
 from sifu.core.keys import Keys
 from sifu.core.types import Clients
 from sifu.federation.aggregation import mean, private_mean
@@ -16,6 +17,8 @@ from sifu.federation.cohort import cohort_places, cohort_sizes, cohort_weights, 
 from sifu.federation.evaluation import Evaluator
 from sifu.federation.local import LocalTrainer, local_trainer
 from sifu.federation.local.batches import Batcher
+from sifu.federation.local.guided import GuidedTrainer
+from sifu.federation.local.loss import CrossEntropy, Loss
 from sifu.hardware.cuda_graph import Recorded
 from sifu.hardware.workers import Workers
 from sifu.models.flat import FlatModel
@@ -37,15 +40,29 @@ class Rounds:
     clients: Clients
     federation: Federation
     workers: Workers | None
+    optimiser: Optimiser | None = field(default=None, kw_only=True)  # of the clients; None: the federation's SGD
+    server_data: Clients | None = field(default=None, kw_only=True)  # the server's own examples, as of one client
+
+    @cached_property
+    def loss(self) -> Loss:
+        """What clients minimise."""
+        return CrossEntropy()
 
     @cached_property
     def trainer(self) -> LocalTrainer:
+        if self.optimiser is not None:
+            return GuidedTrainer(self.model, self.clients, self.optimiser, self.loss, self.workers)
         return local_trainer(self.model, self.clients, self.federation, self.workers)
 
     @cached_property
     def batcher(self) -> Batcher:
-        draws_masks = self.model.draws_masks(tuple(self.clients.images.shape[3:]))
-        return Batcher.of(self.clients, self.federation, draws_masks=draws_masks)
+        return self.batcher_for(self.clients, self.federation, self.optimiser)
+
+    def batcher_for(self, clients: Clients, federation: Federation, optimiser: Optimiser | None) -> Batcher:
+        """What draws batches of `clients`, with the keys that the model and an optimiser need."""
+        draws_masks = self.model.draws_masks(tuple(clients.images.shape[3:]))
+        draws_probes = isinstance(optimiser, Adaptive) and optimiser.curvature == "hutchinson"
+        return Batcher.of(clients, federation, draws_masks=draws_masks, draws_probes=draws_probes)
 
     @cached_property
     def evaluator(self) -> Evaluator:

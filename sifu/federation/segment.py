@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from sifu.config.optimiser import Optimiser
 from sifu.core.types import Status
 
 
@@ -45,6 +46,7 @@ class Segment:
     snapshots: Tensor  # [S, Q, P]: the weights after snapshot_every, 2 snapshot_every, ... rounds
     snapshot_every: int
     evaluations: tuple[Evaluation, ...] = ()
+    optimiser: Optimiser | None = None  # of the clients; None: the federation's SGD
 
     def nearest_snapshot(self, rounds: Tensor) -> tuple[Tensor, Tensor]:
         """The last snapshot at or before `rounds` [S]: its round [S] and its weights [S, P]."""
@@ -76,6 +78,7 @@ class Segment:
             self.snapshots[which, : longest // self.snapshot_every],
             self.snapshot_every,
             tuple(entry._replace(seed_row=entry.seed_row - first) for entry in evaluations),
+            self.optimiser,
         )
 
     def happened(self) -> Tensor:

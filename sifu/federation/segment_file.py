@@ -36,7 +36,7 @@ def read_segment(path: Path) -> Segment:
         raise StoreError(f"{path} holds weights, not a history")
     tensors["trace.cohort"] = tensors["trace.cohort"].to(torch.int64)
     return Segment(
-        **{name: tensors[name] for name in _TENSORS},
+        **{name: tensors[name] for name in _TENSORS},  # type: ignore[arg-type]
         trace=Trace(**{name: tensors[f"trace.{name}"] for name in _TRACE}),
         status=tuple(Status(name) for name in header["status"]),
         snapshot_every=header["snapshot_every"],

@@ -40,7 +40,7 @@ class SharedEngine(Engine):
 
     @cached_property
     def trainer(self) -> LocalTrainer:
-        trainer = self.single.trainer
+        trainer = replace(self.single, optimiser=self.optimiser).trainer if self.optimiser else self.single.trainer
         if isinstance(trainer, DualTrainer) and self.workers is not None:
             return ByClientTrainer(trainer.model, trainer.clients, trainer.federation, trainer.workers)
         return _FirstRow(trainer)
@@ -52,7 +52,7 @@ class SharedEngine(Engine):
     @cached_property
     def is_exact(self) -> bool:
         """One row cannot show whether a batch changes the bits: where it might, every round is kept."""
-        batched = isinstance(self.single.trainer, VmappedTrainer)
+        batched = self.optimiser is not None or isinstance(self.single.trainer, VmappedTrainer)
         return not batched or self.clients.images.device.type == "cpu"
 
 

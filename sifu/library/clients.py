@@ -24,6 +24,7 @@ class GivenClients:
     examples: list[Examples]  # a client each
     test: Examples | None
     num_classes: int
+    server: Examples | None = None  # its own
 
     @staticmethod
     def of(
@@ -32,14 +33,19 @@ class GivenClients:
         test: tuple[Array, Array] | None,
         num_classes: int | None,
         made: ImageFormat,
+        server: tuple[Array, Array] | None = None,
     ) -> GivenClients:
-        """Lists with an array for each client, and a test set; `num_classes` None: one more than the largest label."""
+        """Lists with an array for each client, a test set, and what the server holds itself.
+
+        `num_classes` None: one more than the largest label.
+        """
         examples = []
         for client, (own_images, own_labels) in enumerate(zip(images, labels, strict=True)):
             prepared = made.prepare(own_images, f"the images of client {client}")
             examples.append((prepared, class_labels(own_labels, len(prepared), f"the labels of client {client}")))
-        held_out = _test(test, made)
-        return GivenClients(made, examples, held_out, _count_classes(examples, held_out, num_classes))
+        held_out, own = _pair(test, "test", made), _pair(server, "server", made)
+        others = {"the test labels": held_out, "the server labels": own}
+        return GivenClients(made, examples, held_out, _count_classes(examples, others, num_classes), own)
 
     @property
     def sizes(self) -> list[int]:
@@ -64,6 +70,13 @@ class GivenClients:
         """The test set as the evaluation takes it."""
         return None if self.test is None else cut_test_set(*self.test).to(device)
 
+    def stacked_server(self, num_seeds: int, device: torch.device) -> Clients | None:
+        """What the server holds itself, as of one client, the same for every seed."""
+        if self.server is None:
+            return None
+        images, labels = (part.to(device)[None, None].repeat(num_seeds, 1, *[1] * part.dim()) for part in self.server)
+        return Clients(images, labels, torch.full((num_seeds, 1), len(self.server[1]), device=device))
+
 
 def refuse_lists(images: Sequence[Array], labels: Sequence[Array]) -> None:
     """Refuse anything but two lists of the same length, with an array for each of at least two clients."""
@@ -75,19 +88,19 @@ def refuse_lists(images: Sequence[Array], labels: Sequence[Array]) -> None:
         raise DataError(f"a federation needs at least two clients, not {len(images)}")
 
 
-def _test(test: tuple[Array, Array] | None, made: ImageFormat) -> Examples | None:
-    if test is None:
+def _pair(given: tuple[Array, Array] | None, name: str, made: ImageFormat) -> Examples | None:
+    if given is None:
         return None
-    if not isinstance(test, list | tuple) or len(test) != 2:
-        raise DataError("test must be a pair: images and labels")
-    images = made.prepare(test[0], "the test images")
-    return images, class_labels(test[1], len(images), "the test labels")
+    if not isinstance(given, list | tuple) or len(given) != 2:
+        raise DataError(f"{name} must be a pair: images and labels")
+    images = made.prepare(given[0], f"the {name} images")
+    return images, class_labels(given[1], len(images), f"the {name} labels")
 
 
-def _count_classes(examples: Sequence[Examples], test: Examples | None, given: int | None) -> int:
+def _count_classes(examples: Sequence[Examples], others: dict[str, Examples | None], given: int | None) -> int:
     """The number of classes: `given`, or one more than the largest label. Labels out of range are refused."""
     parts = {f"the labels of client {client}": labels for client, (_, labels) in enumerate(examples)}
-    parts |= {} if test is None else {"the test labels": test[1]}
+    parts |= {name: other[1] for name, other in others.items() if other is not None}
     if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < 2):
         raise ConfigError("num_classes", given, "a whole number, 2 or more")
     count = max(2, 1 + max(int(labels.max()) for labels in parts.values())) if given is None else given

@@ -29,6 +29,7 @@ def train(
     *,
     model: Model = "logistic",
     test: tuple[Array, Array] | None = None,
+    server: tuple[Array, Array] | None = None,
     target: float = 0.9,
     min_rounds: int = 50,
     max_rounds: int = 10_000,
@@ -62,6 +63,7 @@ def train(
     model              name of the catalog, "module:name", a `torch.nn.Module`, or a function (shape, num_classes) ->
                        module. Weights are drawn from each seed, as in a run of the suite: a module brings only layers.
     test               images and labels of a test set, made like the clients'
+    server             images and labels that the server holds itself, for methods that need data there
     target             accuracy on the clients' own data at which training and every recovery end, as a share
     min_rounds         rounds that are done even if the target is reached before
     max_rounds         rounds after which it ends in any case
@@ -79,7 +81,7 @@ def train(
     _refuse_unknown(unknown)
     refuse_lists(images, labels)
     made = ImageFormat.of(images[0], "the images of client 0", mean, std, scale)
-    clients = GivenClients.of(images, labels, test, num_classes, made)
+    clients = GivenClients.of(images, labels, test, num_classes, made, server)
     federation = {
         "clients_per_round": min(_COHORT, len(images)) if clients_per_round is None else clients_per_round,
         "local_steps": local_steps,
@@ -117,7 +119,8 @@ def _setup(
     device = choose_device(run.device, run.precision)
     flat.module.to(device)
     data = clients.stacked(len(seeds), device)
-    engine = Engine(flat, data, scenario.federation, workers_for(device, run.threads))
+    own = clients.stacked_server(len(seeds), device)
+    engine = Engine(flat, data, scenario.federation, workers_for(device, run.threads), server_data=own)
     return Setup(engine, scenario, seeds, clients.images, clients.stacked_test(device), progress)
 
 

@@ -74,6 +74,16 @@ class FlatModel:
             setattr(layers.setdefault(owner, SimpleNamespace(name=owner)), parameter, view)
         return list(layers.values())
 
+    def linear_layers(self, weights: Tensor) -> list[SimpleNamespace]:
+        """As `layers`, those that multiply their input by a matrix or a kernel: no normalisations, no lone numbers."""
+
+        def is_linear(layer: SimpleNamespace) -> bool:
+            weight = f"{layer.name}.weight".lstrip(".")
+            normalises = isinstance(self.module.get_submodule(layer.name), _NORMALISATIONS)
+            return weight in self.names and len(self.shapes[self.names.index(weight)]) > 1 and not normalises
+
+        return [layer for layer in self.layers(weights) if is_linear(layer)]
+
     def logits(self, weights: Tensor, images: Tensor, *, training: bool = False) -> Tensor:
         """The module's output with the given weights [P] on images [n, C, H, W].
 

@@ -18,7 +18,8 @@ from sifu.unlearning.method import Assumptions
 
 _CAPTION = (
     "What every method assumes and promises (the paper's Table 1). Rows in `code` are run by this suite and say so "
-    "themselves; `not implemented` ones are as the paper gives them, corrected where there is a footnote."
+    "themselves, with a footnote where the paper's table differs; `not implemented` ones are as the paper gives them, "
+    "corrected where there is a footnote."
 )
 OTHERS = Path(__file__).with_name("other_methods.yaml")
 _TITLES = {
@@ -66,17 +67,24 @@ def _word(value: Any) -> str:
 
 def table_1(run: Iterable[str] = ()) -> tuple[list[dict[str, str]], list[str]]:
     """The rows of Table 1 as text, and the footnotes that they refer to; `run`: methods that it has in any case."""
-    rows = [_own_row(row) for row in method_rows(dict.fromkeys([*METHODS.own, *run]))]
+    others = yaml.safe_load(OTHERS.read_text())
     notes: list[str] = []
-    for other in yaml.safe_load(OTHERS.read_text()):
-        rows.append(_other_row(other, notes))
+    listed = {other["run"]: other for other in others if "run" in other}
+    rows = [_own_row(row, listed, notes) for row in method_rows(dict.fromkeys([*METHODS.own, *run]))]
+    rows += [_other_row(other, notes) for other in others if "run" not in other]
     return rows, notes
 
 
-def _own_row(row: dict[str, Any]) -> dict[str, str]:
-    assumed = {_TITLES[key]: _word(row[key]) for key in _TITLES}
+def _own_row(row: dict[str, Any], listed: dict[str, Any], notes: list[str]) -> dict[str, str]:
+    """A method that is run, as it declares itself; with a footnote where the paper's table says otherwise."""
+    assumed = {key: _word(row[key]) for key in _TITLES}
+    other = listed.get(row["method"])
+    if other and other["corrected"]:
+        notes.append(_footnote(other))
+        assumed |= {key: f"{assumed[key]} [{len(notes)}]" for key in other["corrected"]}
+    named = {_TITLES[key]: word for key, word in assumed.items()}
     return (
-        {"method": f"`{row['method']}`", "reference": row["reference"]} | assumed | {"the server stores": row["stores"]}
+        {"method": f"`{row['method']}`", "reference": row["reference"]} | named | {"the server stores": row["stores"]}
     )
 
 

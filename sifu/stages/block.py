@@ -11,7 +11,7 @@ from typing import Any
 from sifu.catalog.datasets import DATASETS
 from sifu.config.blocks import chosen_block_size
 from sifu.config.scenario import Scenario
-from sifu.data.clients import load_clients
+from sifu.data.clients import load_clients, load_server_data
 from sifu.data.dataset import Images, load_images
 from sifu.errors import StoreError
 from sifu.federation.checkpoint import Checkpoints
@@ -68,10 +68,13 @@ class Block:
         table = read_table(self.partition, PARTITION)
         if set(table["scenario"]) != {self.name}:
             raise StoreError(f"{self.partition} is not a partition of scenario {self.name}")
-        clients = load_clients(self.scenario, images or self.images(), table, self.seeds).to(device)
+        images = images or self.images()
+        clients = load_clients(self.scenario, images, table, self.seeds).to(device)
+        own = load_server_data(self.scenario, images, table, self.seeds)
         model = build_model(self.scenario.model, DATASETS[self.scenario.dataset.name])
         model.module.to(device)
-        return Engine(model, clients, self.scenario.federation, workers, self.checkpoints)
+        server_data = None if own is None else own.to(device)
+        return Engine(model, clients, self.scenario.federation, workers, self.checkpoints, server_data=server_data)
 
     def pack_size(self) -> int:
         """How many tasks with these seeds are worth one batch; on the CPU just one."""

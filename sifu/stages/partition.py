@@ -10,6 +10,7 @@ import pandas as pd
 
 from sifu.catalog.datasets import DATASETS
 from sifu.config.scenario import Scenario
+from sifu.data.clients import SERVER
 from sifu.data.dataset import Images, load_images
 from sifu.data.partition import Holdings, partition_split
 from sifu.data.released import image_shape
@@ -58,13 +59,15 @@ def _is_marked(scenario: Scenario) -> bool:
 
 
 def _frame(name: str, seed: int, holdings: Holdings, images: Images) -> pd.DataFrame:
-    rows = np.concatenate(list(holdings.rows.values()))
-    sizes = [len(held) for held in holdings.rows.values()]
+    own = {} if holdings.server is None else {SERVER: holdings.server}
+    held = holdings.rows | own
+    rows = np.concatenate(list(held.values()))
+    sizes = [len(part) for part in held.values()]
     return pd.DataFrame(
         {
             "scenario": name,
             "seed": seed,
-            "client": np.repeat(list(holdings.rows), sizes),
+            "client": np.repeat(list(held), sizes),
             "place": np.concatenate([np.arange(size) for size in sizes]),
             "row": rows,
             "label": images.train.labels[rows],

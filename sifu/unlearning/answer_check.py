@@ -46,7 +46,17 @@ def _problem(returned: Any, lineage: Lineage, server: Server) -> str:
         return "the segment that `unlearn` gave back was not trained by this server, or was changed since"
     if returned.initial is not None and not server.has_drawn(returned.initial):
         return "the initial model that `unlearn` gave back was not drawn by `server.new_start`, or was changed since"
-    return _node_problem(returned.node, lineage)
+    return _node_problem(returned.node, lineage) or _optimiser_problem(returned, lineage)
+
+
+def _optimiser_problem(answer: Unlearned, lineage: Lineage) -> str:
+    """What a certificate is worth is counted from rounds of the federation's own SGD, or from none of the past."""
+    others = any(segment.optimiser is not None for segment in (*lineage.segments, answer.segment))
+    if answer.promise is None or not others or bool((answer.node.branch < 0).all()):
+        return ""
+    return (
+        "a promise about past rounds needs the federation's SGD: recover without `optimiser`, or from history.nowhere"
+    )
 
 
 def _words(value: Any) -> str:

@@ -10,11 +10,13 @@ from sifu.certificate.private_rounds import stretches_of
 from sifu.certificate.rules import Rules
 from sifu.certificate.stretch import Stretches
 from sifu.errors import MethodError
+from sifu.unlearning.contribution import Contribution, contributions, last_contribution
 from sifu.unlearning.kept import Kept, kept_for
 from sifu.unlearning.lineage import Lineage, Psi
 from sifu.unlearning.node import Node
 from sifu.unlearning.past_round import PastRound
 from sifu.unlearning.released_cut import ReleasedCut
+from sifu.unlearning.request import Request
 
 
 class History:
@@ -132,6 +134,16 @@ class History:
         """The mean of the models that the clients `remain` [S, C] sent in the training's last round. [S, P]"""
         self._read(Kept.UPDATES, Kept.COHORTS, Kept.START)
         return self._lineage.last_round(remain).clone()
+
+    def contributions(self, request: Request) -> Iterator[Contribution]:
+        """What the clients to forget contributed to each round of the lineage, branch after branch."""
+        self._read(Kept.UPDATES, Kept.COHORTS)
+        return contributions(self._lineage, request)
+
+    def last_contribution(self, request: Request) -> Contribution:
+        """What they contributed to the last round that any of them took part in."""
+        self._read(Kept.LAST_UPDATES)
+        return last_contribution(self._lineage, request)
 
     def _read(self, *wanted: Kept) -> None:
         for kept in wanted:

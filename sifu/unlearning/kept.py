@@ -15,6 +15,7 @@ class Kept(StrEnum):
     NORMS = "norms"  # the length of each client's update, in all and layer by layer
     FIRST_ROUND = "first round"  # the updates of the training's first round
     UPDATES = "updates"  # every client's update
+    LAST_UPDATES = "last updates"  # of each client the last update that it sent, and the mean of the others then
     PRODUCTS = "products"  # the inner products of all updates of a round, spare clients' included
 
 

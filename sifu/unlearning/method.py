@@ -86,6 +86,7 @@ class Footprint(NamedTuple):
             Kept.SCALARS: self.rounds * self.num_clients,
             Kept.NORMS: self.rounds * self.cohort,
             Kept.FIRST_ROUND: one * self.cohort * self.num_weights,
+            Kept.LAST_UPDATES: one * 2 * self.num_clients * self.num_weights,
             Kept.UPDATES: self.rounds * self.cohort * self.num_weights,
             Kept.PRODUCTS: self.rounds * (self.cohort + self.spares) ** 2,
         }

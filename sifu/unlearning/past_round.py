@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from sifu.config.optimiser import Optimiser
 from sifu.core.keys import Keys
 from sifu.federation.engine import Engine
 from sifu.federation.rounds import Round
@@ -28,6 +29,7 @@ class PastRound:
     layer_norm: Tensor  # [S, m, layers]
     key_state: Tensor  # [S]
     happened: Tensor  # [S] bool: which seeds' lineages have it
+    optimiser: Optimiser | None = None  # of the clients; None: the federation's SGD
 
     @staticmethod
     def of(segment: Segment, branch: int, number: int, kept: Tensor) -> PastRound:
@@ -35,7 +37,7 @@ class PastRound:
         trace, happened = segment.trace, kept > number
         cohort = trace.cohort[:, number].where(happened[:, None], -1)
         norms = trace.update_norm[:, number].clone(), trace.layer_norm[:, number].clone()
-        return PastRound(branch, number, cohort, *norms, segment.key_state.clone(), happened)
+        return PastRound(branch, number, cohort, *norms, segment.key_state.clone(), happened, segment.optimiser)
 
     @staticmethod
     def last(segment: Segment, kept: Tensor) -> PastRound:
@@ -44,7 +46,7 @@ class PastRound:
         number, seeds = (kept - 1).clamp(min=0), torch.arange(len(kept))
         cohort = trace.cohort[seeds, number].where(happened[:, None], -1)
         norms = trace.update_norm[seeds, number], trace.layer_norm[seeds, number]
-        return PastRound(0, number, cohort, *norms, segment.key_state.clone(), happened)
+        return PastRound(0, number, cohort, *norms, segment.key_state.clone(), happened, segment.optimiser)
 
     def only(self, allowed: Tensor) -> PastRound:
         """The same round with the clients `allowed` [S, C] alone; they keep their order, empty places come last."""
@@ -76,6 +78,7 @@ def train_again(engine: Engine, weights: Tensor, past: PastRound, local_steps: i
 
     A seed in which no client took part keeps its weights and costs nothing.
     """
+    engine = engine.using(past.optimiser)
     rows, numbers = past.rows, torch.zeros(len(weights), dtype=torch.int64) + past.number
     parts = (rows, numbers[rows], past.cohort[rows], past.key_state[rows])
     at, numbers, cohort, state = (upload(part, weights.device) for part in parts)

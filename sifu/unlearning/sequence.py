@@ -100,6 +100,7 @@ def answer_request(
         method=name,
         shape=shape,
         forgotten_data=method.assumptions.forgotten_data,
+        server_data=method.assumptions.server_data,
         spares=spares,
     )
     history = History(lineage, method.keeps, name)

@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from sifu.certificate.rules import round_factor
 from sifu.config.certificate import Certificate
+from sifu.config.optimiser import Optimiser
 from sifu.config.scenario import Scenario
 from sifu.core.keys import Keys
-from sifu.errors import MethodError
+from sifu.core.types import Clients
+from sifu.errors import MethodError, MethodRefused
+from sifu.federation.cohort import draw_cohort
 from sifu.federation.engine import Engine
+from sifu.federation.local.loss import Loss
 from sifu.federation.packing import Runner
 from sifu.federation.rounds import Round
 from sifu.federation.segment import Segment, Work, count_work
 from sifu.federation.stop import Stop
 from sifu.federation.training import Progress
 from sifu.hardware.upload import upload
+from sifu.unlearning.asked import Asked, Training, places, train_clients
 from sifu.unlearning.past_round import PastRound, train_again
 from sifu.unlearning.request import Request
+
+
+class ServerData(NamedTuple):
+    """The examples that the server holds itself, none of them a client's or of the test set."""
+
+    images: Tensor  # [S, n, channels, height, width]
+    labels: Tensor  # [S, n]
 
 
 class Server:
@@ -38,17 +52,19 @@ class Server:
         method: str = "this method",  # who asks, for messages
         shape: torch.Size | None = None,  # [S, P] of the models that it may give; None: unknown
         forgotten_data: bool = False,  # whether the method declares that it asks the clients to forget
+        server_data: bool = False,  # whether it declares that it needs data at the server
         spares: int = 0,  # clients a round that are trained for the method and not averaged
     ) -> None:
         self._engine, self._request, self._stop, self._progress = engine, request, stop, progress
         self._run = runner or engine.run
         self.scenario, self._method, self._shape = scenario, method, shape
-        self._forgotten_data, self._spares = forgotten_data, spares
+        self._forgotten_data, self._server_data, self._spares = forgotten_data, server_data, spares
         nothing = torch.zeros(len(request.remain), dtype=torch.int64)
         self._spent = Work(nothing, nothing, nothing)
         self._counted: Tensor | None = None
         self._trained: list[Segment] = []
         self._drawn: list[Tensor] = []
+        self._asked = 0  # calls that drew batches of their own
 
     @property
     def spent(self) -> Work:
@@ -61,7 +77,12 @@ class Server:
         return (self._spent.rounds if self._counted is None else self._counted).clone()
 
     def recover(
-        self, start: Tensor, keys: Keys, at_most: Tensor | None = None, counted: Tensor | None = None
+        self,
+        start: Tensor,
+        keys: Keys,
+        at_most: Tensor | None = None,
+        counted: Tensor | None = None,
+        optimiser: Optimiser | None = None,
     ) -> Segment:
         """FedAvg on the remaining clients from `start` [S, P], for `at_most` [S] rounds if that is given.
 
@@ -69,6 +90,7 @@ class Server:
         which meets the target by then is not trained any more; the maximum is one of recovery alone.
         `counted` [S]: as how many rounds the method's own code counts what it asked before. They count towards the
         minimum and the maximum of the stop rule, and in `counted_rounds`; never in the cost.
+        `optimiser`: of the clients, in place of the federation's SGD.
         """
         self._refuse_others(start, "recover")
         stop = self._stop.after(self._spent.client_steps)
@@ -76,8 +98,8 @@ class Server:
             rounds = stop.max_rounds.minimum(at_most)
             stop = Stop(stop.target, stop.min_rounds, rounds, schedule=stop.schedule)
         if counted is None:
-            return self._train(start, keys, stop.crediting(self._spent.rounds))
-        segment = self._train(start, keys, stop.counting(counted))
+            return self._train(start, keys, stop.crediting(self._spent.rounds), optimiser)
+        segment = self._train(start, keys, stop.counting(counted), optimiser)
         self._counted = counted + segment.rounds
         return segment
 
@@ -93,7 +115,8 @@ class Server:
             words = f"a model for each seed, a Tensor of shape {list(self._shape)}"
             raise MethodError(f"{self._method} gave `server.{asked}` {found}, not {words}")
 
-    def _train(self, start: Tensor, keys: Keys, stop: Stop) -> Segment:
+    def _train(self, start: Tensor, keys: Keys, stop: Stop, optimiser: Optimiser | None = None) -> Segment:
+        other: dict[str, Any] = {} if optimiser is None else {"optimiser": optimiser}
         segment = self._run(
             start,
             self._request.remain.to(start.device),
@@ -101,6 +124,7 @@ class Server:
             stop,
             snapshot_every=self.scenario.snapshot_every,
             progress=self._progress,
+            **other,
         )
         self._spent = self._spent + count_work(segment, self.scenario.federation.local_steps, self._spares)
         self._trained.append(segment)
@@ -137,6 +161,72 @@ class Server:
         self._spent = self._spent + Work.of((visits > 0).long(), visits, local_steps, weights.shape[1])
         return past, train_again(self._engine, weights, past, local_steps)
 
+    def ask_forgotten(self, start: Tensor, keys: Keys, **training: Any) -> Asked:
+        """The clients to forget now train from `start` [S, P]. A method must declare it (`assumptions.forgotten_data`).
+
+        `training`: how, each with FedAvg's own as default: `loss`, `optimiser`, `steps` or `epochs`, `batch_size`, and
+        a hook `after` each step, which may move the weights and end a client's training (sifu/unlearning/asked.py).
+        Steps and communication are counted; a seed without budget for all steps is left out: nobody trains in it.
+        """
+        if not self._forgotten_data:
+            raise MethodError(f"{self._method} asks the clients to forget: set assumptions.forgotten_data")
+        return self._ask(start, keys, places(self._request.forget), Training(**training), "ask_forgotten")
+
+    def ask_remaining(self, start: Tensor, keys: Keys, *, same_round: bool = False, **training: Any) -> Asked:
+        """A cohort of remaining clients, drawn as that of a round, trains from `start` [S, P]; as `ask_forgotten`.
+
+        `same_round`: together with the clients that were asked last, so that both are one round.
+        """
+        remain = self._request.remain.to(keys.state.device)
+        cohort = draw_cohort(
+            keys.fold("asked cohort", self._asked), torch.zeros_like(keys.state), remain, self._engine.federation
+        )
+        return self._ask(start, keys, cohort.cpu(), Training(**training), "ask_remaining", 0 if same_round else 1)
+
+    def _ask(self, start: Tensor, keys: Keys, cohort: Tensor, training: Training, asked: str, rounds: int = 1) -> Asked:
+        self._refuse_others(start, asked)
+        sizes = self._engine.clients.size.cpu().gather(1, cohort.clamp(min=0)).where(cohort >= 0, 0)
+        affords = self._stop.affords(self._spent.client_steps, training.limits(sizes, self._engine).sum(1))  # [S]
+        cohort = cohort.where(affords[:, None], -1)
+        found = train_clients(self._engine, self._engine.clients, start, cohort, self._fresh(keys), training)
+        visits = (cohort >= 0).sum(1)  # [S]
+        work = Work.of((visits > 0).long() * rounds, visits, 0, start.shape[1])
+        self._spent = self._spent + replace(work, client_steps=found.steps.sum(1))
+        return found
+
+    def train_here(self, start: Tensor, keys: Keys, **training: Any) -> Tensor:
+        """Train from `start` [S, P] on the server's own examples, as `ask_forgotten` does: no client takes part. [S, P]
+
+        A method must declare it (`assumptions.server_data`).
+        """
+        self._refuse_others(start, "train_here")
+        own = self._own_data()
+        only = torch.zeros(len(start), 1, dtype=torch.int64)
+        return train_clients(self._engine, own, start, only, self._fresh(keys), Training(**training)).mean
+
+    def _fresh(self, keys: Keys) -> Keys:
+        """Keys that no other call has."""
+        self._asked += 1
+        return keys.fold("asked", self._asked)
+
+    @property
+    def data(self) -> ServerData:
+        """The server's own examples, copies. A method must declare it (`assumptions.server_data`)."""
+        own = self._own_data()
+        return ServerData(own.images[:, 0].clone(), own.labels[:, 0].clone())
+
+    def _own_data(self) -> Clients:
+        if not self._server_data:
+            raise MethodError(f"{self._method} reads data at the server: set assumptions.server_data")
+        if self._engine.server_data is None:
+            raise MethodRefused("it needs data at the server: set partition.server_share")
+        return self._engine.server_data
+
+    @property
+    def training_loss(self) -> Loss:
+        """What clients minimise in a round of FedAvg."""
+        return self._engine.loss
+
     def average(self, weights: Tensor, local: Tensor, past: PastRound) -> Tensor:
         """FedAvg's mean of clients' weights `local` [S, m, P]; `weights` [S, P] where no client took part."""
         return self._engine.weighted_mean(weights, local, upload(past.cohort, weights.device))
@@ -146,6 +236,10 @@ class Server:
         changes `weights`.
         """
         return self._engine.model.layers(weights)
+
+    def linear_layers(self, weights: Tensor) -> list[SimpleNamespace]:
+        """As `layers`, the linear and convolution layers alone: `.weight` [..., out, in, ...] is theirs."""
+        return self._engine.model.linear_layers(weights)
 
     def layer_norms(self, rows: Tensor) -> Tensor:
         """The length of each layer's weight and bias in each row. [..., P] -> [..., parameters]"""

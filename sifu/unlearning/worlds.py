@@ -58,6 +58,7 @@ class Asker:
         request = Request.of(number, clients, lineage.segments[-1].available)
         name, shape = f"method {self.method.name}", lineage.segments[0].start.shape
         more = {"method": name, "shape": shape, "forgotten_data": needs}
+        more["server_data"] = self.method.assumptions.server_data
         server = Server(lineage.engine, request, rule(request), self.scenario, self.progress, **more)  # type: ignore[arg-type]
         history = History(lineage, self.method.keeps, name)
         keys = self.keys.fold("unlearn").fold("request", number)

@@ -14,7 +14,7 @@ from sifu.errors import SifuError
 from sifu.federation.stop import Stop
 from sifu.methods.fine_tuning import FineTuning
 from sifu.unlearning.history import History
-from sifu.unlearning.method import Footprint, Method, Unlearned, exact_promise
+from sifu.unlearning.method import Assumptions, Footprint, Method, Unlearned, exact_promise
 from sifu.unlearning.request import Request
 from sifu.unlearning.server import Server
 
@@ -107,6 +107,37 @@ class HalfNoise(FineTuning):
         return Unlearned(server.recover(history.current + noise.float(), keys), history.end, promised)
 
 
+class AsksUndeclared(FineTuning):
+    """Lets the clients to forget train, and does not say so."""
+
+    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:  # type: ignore[override]
+        return Unlearned(server.recover(server.ask_forgotten(history.current, keys).mean, keys), history.end)
+
+
+class Haunted(FineTuning):
+    """Goes on to read the data of those whom earlier requests have forgotten."""
+
+    assumptions = Assumptions(forgotten_data=True)
+
+    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:  # type: ignore[override]
+        away = history.available[0] & ~request.remain
+        own = server._engine.clients.images.mean((2, 3, 4, 5)).where(away, 0.0)  # [S, C]
+        return Unlearned(server.recover(history.current + own.sum(1, keepdim=True), keys), history.end)
+
+
+class ReadsUndeclared(FineTuning):
+    """Trains on the server's examples, and does not say so."""
+
+    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:  # type: ignore[override]
+        return Unlearned(server.recover(server.train_here(history.current, keys), keys), history.end)
+
+
+class Modest(FineTuning):
+    """Says that it needs the server's examples, and does not."""
+
+    assumptions = Assumptions(server_data=True)
+
+
 class Shapeless(FineTuning):
     """Stores one number for all seeds together."""
 
@@ -120,6 +151,10 @@ class Shapeless(FineTuning):
         (NoOp(), checks.check_not_a_no_op, "give back the segment that was trained"),
         (Leak(), checks.check_forgotten_data, r"server\.recover"),
         (Peek(), checks.check_forgotten_data, r"server\.recover"),
+        (AsksUndeclared(), checks.check_shape, r"set assumptions\.forgotten_data"),
+        (Haunted(), checks.check_forgotten_before, "an earlier request has forgotten are still read"),
+        (ReadsUndeclared(), checks.check_shape, r"set assumptions\.server_data"),
+        (Modest(), checks.check_server_data, r"clear assumptions\.server_data"),
         (Tired(), checks.check_not_a_no_op, "unchanged from request 2"),
         (Leak(), checks.check_interface, r"history\._lineage"),
         (Pretender(), checks.check_promise, "on the node that is given back, where the branch starts"),

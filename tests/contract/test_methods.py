@@ -41,6 +41,12 @@ def test_contract_under_every_rule(name: str, changes: dict[str, str], check: Ca
         ("dp_fedavg", {"mode": "accounted"}),
         ("scratch_again", {"start": "new"}),
         ("sifu", {"noise": "end"}),
+        ("puf", {"updates": "regular", "factor": 20.0}),
+        ("puf", {"updates": "stored"}),
+        ("gradient_ascent", {"stop": "distance"}),
+        ("rapid_retraining", {"curvature": "hutchinson"}),
+        ("rapid_retraining", {"curvature": "none", "lr": 0.02}),
+        ("subtract_and_distil", {"rule": "average"}),
     ],
     ids=str,
 )

@@ -23,6 +23,7 @@ class Batches:
     count: Tensor  # [R, m] int64: min(B, size of the client)
     is_full: bool = False  # every batch is all of its client's examples, in their order
     mask_state: Tensor | None = None  # [R, m] the keys of the clients' dropout masks; None: no dropout
+    probe_state: Tensor | None = None  # [R, m] the keys of the clients' random signs; None: the optimiser draws none
 
     def first(self, steps: int) -> Batches:
         """The same batches, only the first `steps` of them."""
@@ -61,13 +62,16 @@ class Batcher:
     longest: int  # examples of the largest client
     epochs: int  # begun in a round by the smallest client with more than B examples; 0: there is none
     draws_masks: bool = False  # the model has dropout
+    draws_probes: bool = False  # the optimiser estimates a Hessian
 
     @staticmethod
-    def of(clients: Clients, federation: Federation, *, draws_masks: bool = False) -> Batcher:
+    def of(
+        clients: Clients, federation: Federation, *, draws_masks: bool = False, draws_probes: bool = False
+    ) -> Batcher:
         larger = clients.size[clients.size > federation.batch_size]
         drawn = federation.local_steps * federation.batch_size
         epochs = math.ceil(drawn / int(larger.min())) if len(larger) else 0
-        return Batcher(federation, clients.images.shape[2], epochs, draws_masks)
+        return Batcher(federation, clients.images.shape[2], epochs, draws_masks, draws_probes)
 
     def draw(self, keys: Keys, rounds: Tensor, cohort: Tensor, size: Tensor) -> Batches:
         """The batches of one round: `keys` and `rounds` [R], `cohort` and its clients' `size` [R, m]."""
@@ -81,7 +85,8 @@ class Batcher:
             orders = self._orders(keys.fold("batches", rounds, cohort), size)  # [R, m, E, n]
             index = torch.where(size > batch, orders.flatten(-2).gather(-1, epoch * self.longest + offset), index)
         masks = keys.fold("dropout", rounds, cohort).state if self.draws_masks else None
-        return Batches(index.unflatten(-1, (steps, batch)), count, not self.epochs, masks)
+        probes = keys.fold("probes", rounds, cohort).state if self.draws_probes else None
+        return Batches(index.unflatten(-1, (steps, batch)), count, not self.epochs, masks, probes)
 
     def _orders(self, keys: Keys, size: Tensor) -> Tensor:
         """A shuffle of each client's examples for each epoch, padding last."""

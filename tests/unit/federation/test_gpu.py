@@ -11,6 +11,7 @@ from torch import nn
 from sifu.catalog.datasets import DATASETS
 from sifu.catalog.models import MODELS
 from sifu.config.federation import Privacy
+from sifu.config.optimiser import CURVATURES, Adaptive
 from sifu.core.keys import Keys
 from sifu.core.types import Clients
 from sifu.federation.engine import Engine
@@ -155,3 +156,21 @@ def test_divergence_is_an_outcome() -> None:
     broken[1] *= 1e30
     _, segment = train("logistic", replace(clients, images=broken), Stop(None, 0, torch.full((3,), 6)), "cuda")
     assert [status.value for status in segment.status] == ["done", "diverged", "done"]
+
+
+@pytest.mark.parametrize("curvature", CURVATURES)
+@pytest.mark.parametrize("name", ["logistic", "cnn28_narrow", OWN])
+def test_other_optimisers(name: str, curvature: str) -> None:
+    """A recovery by another optimiser, in double precision: the same on both, and replayed to the bit or near it."""
+    clients = tiny_clients("logistic" if name == OWN else name, dtype=torch.float64)
+    stop, optimiser = Stop(None, 0, torch.tensor([3, 2])), Adaptive(lr=0.01, curvature=curvature, damping=1e-3)
+    finals = []
+    for device in ("cpu", "cuda"):
+        engine, _ = train(name, clients, Stop(None, 0, torch.tensor([0, 0])), device)
+        keys = Keys.of(range(2), device)
+        everyone = torch.ones_like(engine.clients.size, dtype=torch.bool)
+        start = engine.model.init(keys).to(torch.float64)
+        segment = engine.run(start, everyone, keys, stop, snapshot_every=2, optimiser=optimiser)
+        torch.testing.assert_close(engine.replay(segment, segment.rounds).cpu(), segment.final, rtol=1e-7, atol=1e-9)
+        finals.append(segment.final)
+    torch.testing.assert_close(*finals, rtol=1e-5, atol=1e-7)

@@ -9,12 +9,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sifu.config.optimiser import own_sgd
 from sifu.core.keys import Keys
 from sifu.federation.cohort import cohort_sizes, cohort_weights, sample_cohort
 from sifu.federation.engine import Engine
 from sifu.federation.local import local_trainer
 from sifu.federation.local.batches import Batcher
 from sifu.federation.local.dual import DualTrainer
+from sifu.federation.local.guided import GuidedTrainer
+from sifu.federation.local.loss import CrossEntropy
 from sifu.federation.local.pooled import PooledTrainer
 from sifu.federation.local.vmapped import VmappedTrainer
 from sifu.hardware.workers import Workers
@@ -39,6 +42,8 @@ def results(name: str, **changes: object) -> dict[str, torch.Tensor]:
         "pooled": PooledTrainer(model, clients, federation, workers),
         "vmapped": VmappedTrainer(model, clients, federation),
     }
+    sgd = own_sgd(federation)
+    trainers |= {f"guided, {w}": GuidedTrainer(model, clients, sgd, CrossEntropy(), w) for w in (workers, None)}
     if name == "logistic":
         trainers |= {f"dual, {w}": DualTrainer(model, clients, federation, w) for w in (workers, None)}
     start = model.init(keys).double()

@@ -146,7 +146,8 @@ def test_models_and_methods_of_another_package(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "descent_to_delete"])
 def test_every_method_of_the_catalog(method: str) -> None:
-    training = trained()
+    images, labels = features()
+    training = trained(server=(images[3], labels[3]))
     answer = training.forget([1], method)
     assert answer.forget([0]).number == 2
     assert torch.equal(training.forget([1], method).weights, answer.weights), "the training stays as it is"

@@ -67,6 +67,7 @@ def test_labels() -> None:
 
 def test_a_test_set() -> None:
     refused("test must be a pair: images and labels", test=np.ones((3, 5)))
+    refused("server must be a pair: images and labels", server=np.ones((3, 5)))
     refused("the test images have the shape [4], the first client's [5]", test=(np.ones((3, 4)), np.zeros(3, int)))
     refused("the test labels are 2, but there are 3 images", test=(np.ones((3, 5)), np.zeros(2, int)))
     refused("the test labels hold 3; allowed: 0 to 2", test=(np.ones((3, 5)), np.full(3, 3)), num_classes=3)
@@ -86,7 +87,7 @@ def test_settings() -> None:
     refused("scale: 'units' is refused; allowed: standard | unit (did you mean unit?)", scale="units")
     refused("std: 0.0 is refused; allowed: above 0", std=0.0)
     refused("mean: [0.0, 1.0] is refused; allowed: a number, or one for each of 5 channels", mean=[0.0, 1.0])
-    refused("learning_rate: 0.1 is refused; allowed: only the settings model, test, target", learning_rate=0.1)
+    refused("learning_rate: 0.1 is refused; allowed: only the settings model, test, server, target", learning_rate=0.1)
     refused("(did you mean clients_per_round?)", client_per_round=2)
 
 

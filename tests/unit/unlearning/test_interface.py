@@ -11,12 +11,13 @@ import torch
 
 from sifu.certificate.rules import PRESETS
 from sifu.config.fields import above, setting
+from sifu.config.optimiser import Adaptive
 from sifu.contract.world import World
 from sifu.errors import ConfigError, MethodError
 from sifu.methods.fine_tuning import FineTuning
 from sifu.unlearning.history import History
 from sifu.unlearning.kept import Kept
-from sifu.unlearning.method import Assumptions, Footprint, Method, Promise, Unlearned
+from sifu.unlearning.method import Assumptions, Footprint, Method, Promise, Unlearned, exact_promise
 from sifu.unlearning.node import Node
 
 
@@ -44,6 +45,7 @@ READS = {
     Kept.NORMS: lambda history, request: list(history.retained(2)),
     Kept.FIRST_ROUND: lambda history, request: history.first_round(request.remain),
     Kept.UPDATES: lambda history, request: history.accumulated(request.remain, 1),
+    Kept.LAST_UPDATES: lambda history, request: history.last_contribution(request),
     Kept.SCALARS: lambda history, request: history.sensitivity(request.forget, PRESETS["empty_seats"], 1.0),
     Kept.PRODUCTS: lambda history, request: history.sensitivity(request.forget, PRESETS["strict"], 1.0),
 }
@@ -70,7 +72,7 @@ def test_history_offers_no_way_to_the_engine_or_to_its_segments() -> None:
     free = {"current", "end", "nowhere", "num_clients", "rounds", "left_shares", "share_of", "stretches", "early"}
     free |= {"last_at_most", "value_at", "available"}
     declared = {"start", "at", "sensitivity", "visits", "retained", "first_round", "accumulated", "last_round"}
-    declared |= {"checkpoint", "released_cut"}
+    declared |= {"checkpoint", "released_cut", "contributions", "last_contribution"}
     assert offered == free | declared
 
 
@@ -82,9 +84,20 @@ def test_a_server_offers_no_way_to_the_engine() -> None:
         return server.recover(history.current, keys)
 
     World.make().answer(method_that(answers), rounds=1)
-    trains = {"recover", "hold", "ask_again"}  # each of them counts
-    reads = {"has_trained", "average", "layers", "layer_norms", "spread_layers", "round_factor", "scenario", "spent"}
-    reads |= {"counted_rounds", "new_start", "has_drawn"}
+    trains = {"recover", "hold", "ask_again", "ask_forgotten", "ask_remaining"}  # each of them counts
+    trains |= {"train_here"}  # on the server's own examples, which costs no client anything
+    reads = {
+        "has_trained",
+        "average",
+        "layers",
+        "linear_layers",
+        "layer_norms",
+        "spread_layers",
+        "round_factor",
+        "scenario",
+        "spent",
+    }
+    reads |= {"counted_rounds", "new_start", "has_drawn", "data", "training_loss"}
     assert set(offered) == trains | reads
 
 
@@ -230,6 +243,20 @@ def test_only_a_model_for_each_seed_can_be_recovered_from(given: str) -> None:
     expected = rf"method tried gave `server\.recover` {words}, not a model for each seed, .* shape \[3, 7850\]"
     with pytest.raises(MethodError, match=expected):
         World.make().answer(method, rounds=1)
+
+
+def test_a_promise_about_the_past_needs_the_federations_own_optimiser() -> None:
+    """Without a promise, or with nothing of the past, any optimiser will do."""
+
+    def answers(history: History, request: Any, server: Any, keys: Any) -> Any:
+        segment = server.recover(history.current, keys, optimiser=Adaptive())
+        return Unlearned(segment, history.end, exact_promise(request) if promised else None)
+
+    promised = False
+    World.make().answer(method_that(answers), rounds=1)
+    promised = True
+    with pytest.raises(MethodError, match="needs the federation's SGD: recover without `optimiser`"):
+        World.make().answer(method_that(answers), rounds=1)
 
 
 def test_layers_are_views_by_name() -> None:

@@ -1,0 +1,56 @@
+"""Local optimisers beyond the federation's own SGD, for methods that ask clients to train in another way.
+
+Their state starts at zero in every local training, as the momentum of FedAvg does.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from sifu.config.federation import Federation
+from sifu.config.fields import above, at_least, from_to, one_of, setting, settings
+
+CURVATURES = ("gradient", "fisher", "hutchinson")
+_CLIP = "gradients with a larger norm are shortened to this norm; null: never"
+
+
+@settings
+class Sgd:
+    """w <- w - lr v, v <- momentum v + g: torch.optim.SGD's arithmetic."""
+
+    kind: ClassVar[str] = "sgd"
+    lr: float = setting("step size", at_least(0))
+    momentum: float = setting("share of the last step's direction that is kept", from_to(0, 0.999), default=0.0)
+    clip: float | None = setting(_CLIP, above(0), default=None)
+    weight_decay: float = setting("lambda of the penalty lambda / 2 ||weights||^2", at_least(0), default=0.0)
+
+
+@settings
+class Adaptive:
+    """w <- w - lr mhat / (sqrt(vhat) + damping): m averages gradients g, v averages the squares of a curvature d.
+
+    d = g is Adam (Kingma and Ba 2015). `fisher`: d is the diagonal of the empirical Fisher matrix, the mean of the
+    squared gradients of single examples. `hutchinson`: d = z * (H z) with H the Hessian of the batch's loss and z of
+    keyed signs, one probe a step, as in AdaHessian (Yao et al. 2021); it is exact where H is diagonal.
+    """
+
+    kind: ClassVar[str] = "adaptive"
+    lr: float = setting("step size", above(0), default=1e-3)
+    curvature: str = setting("what divides a step", one_of(CURVATURES), default="gradient")
+    beta1: float = setting("how much of m is kept at a step", from_to(0, 0.9999), default=0.9)
+    beta2: float = setting("how much of v is kept at a step", from_to(0, 0.9999), default=0.999)
+    damping: float = setting("added to the root of v", above(0), default=1e-8)
+    clip: float | None = setting(_CLIP, above(0), default=None)
+
+
+Optimiser = Sgd | Adaptive
+
+
+def own_sgd(federation: Federation) -> Sgd:
+    """The SGD that the federation's clients train with."""
+    return Sgd(
+        lr=federation.client_lr,
+        momentum=federation.momentum,
+        clip=federation.clip,
+        weight_decay=federation.weight_decay,
+    )

@@ -1,0 +1,75 @@
+"""What a local training minimises. A loss is a small named thing: a number for each example, from its logits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from torch import Tensor
+from torch.nn.functional import cross_entropy, kl_div, log_softmax
+
+Targets = Callable[[Tensor, Tensor], Tensor]  # a teacher's logits [B, classes], labels [B] -> logits to be learned
+
+
+class Loss(Protocol):
+    """The loss of each example of a batch."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def teacher(self) -> Tensor | None:
+        """The models [S, P] whose logits the loss is given; None: none."""
+        ...
+
+    def __call__(self, logits: Tensor, labels: Tensor, taught: Tensor | None) -> Tensor:
+        """`logits` [B, classes], `labels` [B], the teacher's logits `taught` [B, classes] -> [B]."""
+        ...
+
+
+@dataclass(frozen=True)
+class CrossEntropy:
+    """-log p_y: what FedAvg trains with."""
+
+    name: str = "cross-entropy"
+    teacher: None = None
+
+    def __call__(self, logits: Tensor, labels: Tensor, taught: Tensor | None) -> Tensor:
+        return cross_entropy(logits, labels, reduction="none")
+
+
+@dataclass(frozen=True)
+class Negative:
+    """Another loss with the opposite sign: descending it is ascending the other. It has no lower bound."""
+
+    loss: Loss
+
+    @property
+    def name(self) -> str:
+        return f"negative {self.loss.name}"
+
+    @property
+    def teacher(self) -> Tensor | None:
+        return self.loss.teacher
+
+    def __call__(self, logits: Tensor, labels: Tensor, taught: Tensor | None) -> Tensor:
+        return -self.loss(logits, labels, taught)
+
+
+@dataclass(frozen=True, eq=False)
+class Distillation:
+    """KL(softmax(t(z) / T) || softmax(s / T)): s the student's logits, z the teacher's, t = `targets`.
+
+    The teacher answers as in evaluation, without dropout; labels are seen by `targets` alone.
+    """
+
+    teacher: Tensor  # [S, P]
+    temperature: float = 1.0
+    targets: Targets = lambda logits, labels: logits
+    name: str = "distillation"
+
+    def __call__(self, logits: Tensor, labels: Tensor, taught: Tensor | None) -> Tensor:
+        assert taught is not None
+        goal = log_softmax(self.targets(taught, labels) / self.temperature, dim=-1)
+        return kl_div(log_softmax(logits / self.temperature, dim=-1), goal, reduction="none", log_target=True).sum(-1)

@@ -1,0 +1,58 @@
+"""PUF (Mora et al. 2026): one round in which the updates of the clients to forget count negatively."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sifu.config.fields import one_of, setting
+from sifu.unlearning.kept import Kept
+from sifu.unlearning.method import Assumptions, Method
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from sifu.unlearning.method_types import History, Keys, Request, Segment, Server
+
+
+class Puf(Method):
+    """theta' = theta^N + (sum over R of n_k U_k - lambda sum over W of n_u U_u) / n, then FedAvg of those that remain.
+
+    U are updates of an ordinary local training from theta^N. `regular`: R is a cohort of remaining clients, W are the
+    clients to forget, n the examples of both; the paper's lambda is 20, with all clients in every round. `special`: W
+    alone, n the examples of W, lambda = 2. `stored`: as special with what any of W sent in the last round that they
+    took part in, so that nobody is asked; their data are not needed then.
+
+    Sequential: every request starts from the model of the last recovery, whose rounds count as rounds.
+    """
+
+    name = "puf"
+    assumptions = Assumptions(
+        forgotten_data=True,
+        stores="nothing; `stored`: each client's last update",
+        reference="Mora et al., IEEE TBD 2026",
+    )
+
+    updates: str = setting("whose updates are used", one_of(("regular", "special", "stored")), default="special")
+    factor: float = setting("lambda: how much the clients to forget count against", default=2.0)
+
+    @property
+    def keeps(self) -> frozenset[Kept]:
+        return frozenset({Kept.LAST_UPDATES} if self.updates == "stored" else set())
+
+    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Segment:
+        return server.recover(self._start(history, request, server, keys), keys)
+
+    def _start(self, history: History, request: Request, server: Server, keys: Keys) -> Tensor:
+        """theta'. [S, P]"""
+        model = history.current
+        if self.updates == "stored":
+            return model - self.factor * history.last_contribution(request).forgotten
+        asked = server.ask_forgotten(model, keys)
+        away = self.factor * (asked.mean - model)
+        if self.updates == "special":
+            return model - away
+        stayed = server.ask_remaining(model, keys, same_round=True)
+        forgotten, remaining = (one.examples.sum(1).double() for one in (asked, stayed))  # [S]
+        share = forgotten / (forgotten + remaining).clamp(min=1)
+        weight = share.to(model)[:, None]
+        return model + (1 - weight) * (stayed.mean - model) - weight * away
