@@ -154,7 +154,8 @@ def _of_datasets(tables: StoredTables) -> pd.DataFrame:
 
 
 def _costs(totals: pd.DataFrame) -> str:
-    return f"{totals['cost'].min():.0%} to {totals['cost'].max():.0%}"
+    low, high = f"{totals['cost'].min():.0%}", f"{totals['cost'].max():.0%}"
+    return low if low == high else f"{low} to {high}"
 
 
 def _broken(tables: StoredTables, variant: str) -> float | None:

@@ -14,10 +14,14 @@ def missing_words(missing: Sequence[str]) -> str:
 
 
 def missing_names(missing: Sequence[str], root: Path) -> list[str]:
-    """Which: files under `root` while they are few, else stages with their scenarios."""
+    """Which: files under `root` while they are few, else stages with their scenarios, or how many these are."""
     if len(missing) <= _FEW:
         return list(missing)
     stages: dict[str, list[str]] = {}
     for stage, *scenario in sorted({Path(file).relative_to(root).parent.parts[:2] for file in missing}):
         stages.setdefault(stage, []).extend(scenario)  # the null space alone has no scenario
-    return [f"{stage} of {', '.join(names)}" if names else stage for stage, names in stages.items()]
+    return [f"{stage} of {_listed(names)}" if names else stage for stage, names in stages.items()]
+
+
+def _listed(scenarios: list[str]) -> str:
+    return ", ".join(scenarios) if len(scenarios) <= _FEW else f"{len(scenarios)} scenarios"

@@ -77,7 +77,8 @@ def _shares(part: pd.DataFrame) -> str:
     """How many points lie above the line, rule by rule."""
     if not len(part):
         return "no points"
-    return "holds: " + ", ".join(f"{RULES[rule]} {share_held(part, rule):.1%}" for rule in rules_that_differ(part))
+    shares = [f"{RULES[rule]} {share_held(part, rule):.1%}" for rule in rules_that_differ(part)]
+    return "\n".join(["holds: " + ", ".join(shares[:2]), *shares[2:]])  # titles of neighbours must not touch
 
 
 def _colour(rule: str) -> tuple[float, float, float]:

@@ -29,7 +29,8 @@ CAPTION = (
     "without a bar did so, within the maximum rounds, in fewer than half of the seeds. What accuracy cannot show: a "
     "model with scratch's accuracy may still carry traces of the clients, so that this is no proof of forgetting (see "
     "figure `watermark` and the tables `verification` and `certificates`). The training that DP-FedAvg needs for "
-    "itself is not counted. At most 14 methods are drawn; scenarios with marked data have figures of their own."
+    "itself is not counted. At most 14 methods are drawn; scenarios with marked data, or "
+    "with less than half of the methods, have figures of their own."
 )
 MAX_METHODS = 14
 CUT = 1.6  # of scratch's client steps: longer bars end here
@@ -74,9 +75,17 @@ def drawn_variants(plan: ReportPlan) -> list[str]:
     return [name for name in wanted if plan.methods[name] != _ORIGINAL]
 
 
+def drawn_scenarios(plan: ReportPlan) -> list[str]:
+    """Scenarios without marks, with at least half of the methods: those of controls have figures of their own."""
+    drawn = set(drawn_variants(plan))
+    most = max((len(drawn & set(names)) for names in plan.variants.values()), default=0)
+    plain = [name for name in plan.titles if plan.marks[name] == "plain"]
+    return [name for name in plain if len(drawn & set(plan.variants.get(name, drawn))) >= most / 2]
+
+
 def draw(source: Results) -> Figure:
     plan, totals = source.plan, request_totals(source.cells, source.metrics)
-    names = [name for name in plan.titles if plan.marks[name] == "plain" and name in set(totals["scenario"])]
+    names = [name for name in drawn_scenarios(plan) if name in set(totals["scenario"])]
     run = set(totals.loc[totals["scenario"].isin(names), "variant"])
     shown = [name for name in drawn_variants(plan) if name in run][:MAX_METHODS]
     columns = min(len(names), 5) or 1

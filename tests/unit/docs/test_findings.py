@@ -32,8 +32,8 @@ def findings_of(root: Path, changes: Mapping[tuple[str, str], Outcome], *, witho
 def test_the_words_of_the_findings_follow_from_the_numbers(tmp_path: Path) -> None:
     """SIFU takes 40 of scratch's 100 rounds and keeps its promise; fine-tuning knows 0.6 more, FedEraser nothing."""
     starts = [
-        "1. **SIFU is cheaper than training again.** It takes 40% to 40% of scratch's client steps.",
-        "2. **Fine-tuning does not forget.** It takes 50% to 50%. Accuracy on the forgotten clients minus scratch's: "
+        "1. **SIFU is cheaper than training again.** It takes 40% of scratch's client steps.",
+        "2. **Fine-tuning does not forget.** It takes 50%. Accuracy on the forgotten clients minus scratch's: "
         "+0.60 to +0.60.",
         "3. **FedEraser forgets, and promises nothing.**",
         "4. **SIFU's certificate covers a request.**",

@@ -163,6 +163,8 @@ def test_many_files_are_named_by_their_scenarios() -> None:
         "unlearn of a, b",
     ]
     assert missing_names(missing[:8], Path("r")) == missing[:8]
+    many = [f"r/alpha/{name}/{block}/alpha.parquet" for name in "abcdefghij" for block in ("s000-002", "s003-005")]
+    assert missing_names(many, Path("r")) == ["alpha of 10 scenarios"]
 
 
 def test_before_anything_has_run(tmp_path: Path) -> None:
