@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sifu.methods.fed_accum import FedAccum
+from sifu.methods.fed_recover import FedRecover
 from sifu.methods.fed_recovery import FedRecovery
 from sifu.methods.gradient_ascent import GradientAscent
 from sifu.methods.original import Original
@@ -68,6 +69,11 @@ def puf_regular(rounds: int) -> np.ndarray:
     return theta + (sum(update[c] for c in REMAIN) - 20 * update[GONE]) / CLIENTS
 
 
+def retrained(rounds: int) -> np.ndarray:
+    """All curvatures are the same, so that one pair tells them: every estimate is the update itself."""
+    return trained(rounds, REMAIN)
+
+
 class Lazy(Method):
     """Subtraction alone: what `subtract_and_distil` begins with."""
 
@@ -85,6 +91,7 @@ ROWS = {
     "gradient_ascent": (REFERENCE, without_last, (0.270655, 0.270655, 0.270655)),
     "fed_accum": (FedAccum(), all_residuals, (5.172698, 10.803754, 22.065864)),
     "lazy": (Lazy(), lazy, (4.298531, 8.990379, 18.375144)),
+    "fed_recover": (FedRecover(warm_up=6, every=5, final=2), retrained, (0.0, 0.0, 0.0)),
     "puf_special": (Puf(), puf_special, (1.418661, 1.418661, 1.418661)),
     "puf_regular": (Puf(updates="regular", factor=20.0), puf_regular, (2.826425, 2.826425, 2.826425)),
 }
