@@ -327,3 +327,11 @@ def fed_recover(
         total = sum(size[client] for client in found)
         model = model + sum((size[c] / total * u for c, u in found.items()), torch.zeros_like(model))
     return model
+
+
+def orthogonal(direction: Tensor, rows: Tensor) -> Tensor:
+    """`direction` [P] less its least-squares fit by `rows` [R, P], scaled to its length; zero where nothing is left."""
+    fit = torch.linalg.lstsq(rows.double().T, direction.double()[:, None], driver="gelsd").solution
+    left = direction.double() - rows.double().T @ fit[:, 0]
+    small = left.norm() <= 1e-6 * direction.norm()
+    return left * 0 if small else left * (direction.double().norm() / left.norm())

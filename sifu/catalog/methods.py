@@ -26,6 +26,7 @@ _OWN: dict[str, str] = {
     "rapid_retraining": "sifu.methods.rapid_retraining:RapidRetraining",
     "subtract_and_distil": "sifu.methods.subtract_and_distil:SubtractAndDistil",
     "fed_recover": "sifu.methods.fed_recover:FedRecover",
+    "fed_osd": "sifu.methods.fed_osd:FedOsd",
 }
 
 METHODS: Catalog[str] = Catalog("methods", _OWN, str)  # name -> "module:class"
