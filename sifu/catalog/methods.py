@@ -27,6 +27,7 @@ _OWN: dict[str, str] = {
     "subtract_and_distil": "sifu.methods.subtract_and_distil:SubtractAndDistil",
     "fed_recover": "sifu.methods.fed_recover:FedRecover",
     "fed_osd": "sifu.methods.fed_osd:FedOsd",
+    "conda": "sifu.methods.conda:Conda",
 }
 
 METHODS: Catalog[str] = Catalog("methods", _OWN, str)  # name -> "module:class"
