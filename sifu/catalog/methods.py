@@ -28,6 +28,7 @@ _OWN: dict[str, str] = {
     "fed_recover": "sifu.methods.fed_recover:FedRecover",
     "fed_osd": "sifu.methods.fed_osd:FedOsd",
     "conda": "sifu.methods.conda:Conda",
+    "mode": "sifu.methods.mode:Mode",
 }
 
 METHODS: Catalog[str] = Catalog("methods", _OWN, str)  # name -> "module:class"
