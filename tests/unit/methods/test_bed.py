@@ -7,9 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from sifu.methods.conda import Conda
 from sifu.methods.fed_accum import FedAccum
-from sifu.methods.fed_recover import FedRecover
 from sifu.methods.fed_recovery import FedRecovery
 from sifu.methods.gradient_ascent import GradientAscent
 from sifu.methods.mode import Mode
@@ -71,22 +69,10 @@ def puf_regular(rounds: int) -> np.ndarray:
     return theta + (sum(update[c] for c in REMAIN) - 20 * update[GONE]) / CLIENTS
 
 
-def retrained(rounds: int) -> np.ndarray:
-    """All curvatures are the same, so that one pair tells them: every estimate is the update itself."""
-    return trained(rounds, REMAIN)
-
-
 def degraded(rounds: int) -> np.ndarray:
     """lambda^6 theta^N + (1 - lambda) sum_i lambda^(6 - i) D_i with lambda = 0.95, D_i retrained for i rounds."""
     new = sum((0.95 ** (6 - i) * trained(i, REMAIN) for i in range(1, 7)), np.zeros(4))
     return 0.95**6 * trained(rounds) + 0.05 * new
-
-
-def damped(rounds: int) -> np.ndarray:
-    """theta^N, multiplied by half of q = C_R / C_W where q < 1/2, C the sums of distances to theta^0 = 0."""
-    moved = sum(np.abs([local(t, c) for c in range(CLIENTS)]) for t in models(rounds)[:-1])
-    ratio = moved[REMAIN].mean(0) / moved[GONE]
-    return trained(rounds) * np.where(ratio < 0.5, ratio / 2, 1.0)
 
 
 class Lazy(Method):
@@ -106,9 +92,7 @@ ROWS = {
     "gradient_ascent": (REFERENCE, without_last, (0.270655, 0.270655, 0.270655)),
     "fed_accum": (FedAccum(), all_residuals, (5.172698, 10.803754, 22.065864)),
     "lazy": (Lazy(), lazy, (4.298531, 8.990379, 18.375144)),
-    "fed_recover": (FedRecover(warm_up=6, every=5, final=2), retrained, (0.0, 0.0, 0.0)),
     "mode": (Mode(guided_rounds=0), degraded, (0.343462, 0.343462, 0.343462)),
-    "conda": (Conda(), damped, (0.390238, 0.388830, 0.388143)),
     "puf_special": (Puf(), puf_special, (1.418661, 1.418661, 1.418661)),
     "puf_regular": (Puf(updates="regular", factor=20.0), puf_regular, (2.826425, 2.826425, 2.826425)),
 }
