@@ -83,9 +83,9 @@ def bed(rounds: int) -> Lineage:
     return trained_bed(rounds, CENTRES)
 
 
-def trained_bed(rounds: int, centres: np.ndarray) -> Lineage:
-    """A training of `rounds` rounds of clients with other centres."""
-    model = FlatModel(Offset())
+def trained_bed(rounds: int, centres: np.ndarray, module: nn.Module | None = None) -> Lineage:
+    """A training of `rounds` rounds of clients with other centres, or of another model."""
+    model = FlatModel(module or Offset())
     images = torch.tensor(centres).view(1, CLIENTS, 1, 1, 1, FEATURES)
     ones = torch.ones(1, CLIENTS, dtype=torch.int64)
     clients = Clients(images, torch.zeros(1, CLIENTS, 1, dtype=torch.int64), ones)

@@ -25,6 +25,10 @@ _OWN: dict[str, str] = {
     "fed_quit": "sifu.methods.fed_quit:FedQuit",
     "rapid_retraining": "sifu.methods.rapid_retraining:RapidRetraining",
     "subtract_and_distil": "sifu.methods.subtract_and_distil:SubtractAndDistil",
+    "fed_recover": "sifu.methods.fed_recover:FedRecover",
+    "fed_osd": "sifu.methods.fed_osd:FedOsd",
+    "conda": "sifu.methods.conda:Conda",
+    "mode": "sifu.methods.mode:Mode",
 }
 
 METHODS: Catalog[str] = Catalog("methods", _OWN, str)  # name -> "module:class"

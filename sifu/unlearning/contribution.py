@@ -29,6 +29,7 @@ class Contribution:
     together: Tensor  # [S, P] the mean update of the clients to forget and the remaining ones
     remaining: Tensor  # [S, P] that of the remaining ones alone
     share: Tensor  # [S] FedAvg's weight of the clients to forget, float64; 0 where none of them took part
+    visits: Tensor  # [S] how many of the clients to forget took part
 
     @property
     def residual(self) -> Tensor:
@@ -59,13 +60,15 @@ def contributions(lineage: Lineage, request: Request) -> Iterator[Contribution]:
         for number, (together, remaining) in enumerate(walk(lineage, branch, request)):
             past = PastRound.of(segment, branch, number, kept)
             happened = upload(past.happened, together.device)[:, None]  # [S, 1]
-            yield Contribution(together.where(happened, 0.0), remaining, _share(lineage, past.cohort, request))
+            share = _share(lineage, past.cohort, request)
+            yield Contribution(together.where(happened, 0.0), remaining, share, past.only(request.forget).visits)
 
 
 def last_contribution(lineage: Lineage, request: Request) -> Contribution:
     """For each seed the last round of its lineage that any of the clients to forget took part in."""
     nothing = torch.zeros_like(lineage.current)
-    found = Contribution(nothing, nothing, torch.zeros(len(nothing), dtype=torch.float64))
+    nobody = torch.zeros(len(nothing), dtype=torch.int64)
+    found = Contribution(nothing, nothing, nobody.double(), nobody)
     for segment, kept in zip(lineage.segments, lineage.kept, strict=True):
         number = torch.arange(1, segment.trace.cohort.shape[1] + 1)
         took_part = sampled(request.forget, segment.trace.cohort).any(2) & (number <= kept[:, None])  # [S, T]
@@ -95,7 +98,8 @@ def _at(lineage: Lineage, segment: Segment, last: Tensor, kept: Tensor, request:
         together = engine.replay(segment, last) - weights
     else:
         together = mean_update(request.remain | request.forget)
-    return Contribution(together, mean_update(request.remain), _share(lineage, past.cohort, request))
+    share, visits = _share(lineage, past.cohort, request), past.only(request.forget).visits
+    return Contribution(together, mean_update(request.remain), share, visits)
 
 
 def _chosen(which: Tensor, one: Contribution, other: Contribution) -> Contribution:
@@ -105,6 +109,7 @@ def _chosen(which: Tensor, one: Contribution, other: Contribution) -> Contributi
         one.together.where(at, other.together),
         one.remaining.where(at, other.remaining),
         one.share.where(which, other.share),
+        one.visits.where(which, other.visits),
     )
 
 

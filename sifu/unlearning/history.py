@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import torch
 from torch import Tensor
 
 from sifu.certificate.private_rounds import stretches_of
@@ -17,6 +18,7 @@ from sifu.unlearning.node import Node
 from sifu.unlearning.past_round import PastRound
 from sifu.unlearning.released_cut import ReleasedCut
 from sifu.unlearning.request import Request
+from sifu.unlearning.stored_round import StoredRound, stored_rounds
 
 
 class History:
@@ -51,6 +53,11 @@ class History:
     def rounds(self) -> list[Tensor]:
         """How many rounds each branch took; 0 is the training. [S] each"""
         return [segment.rounds.clone() for segment in self._lineage.segments]
+
+    @property
+    def length(self) -> Tensor:
+        """How many rounds led to the current model, on all branches together. [S]"""
+        return sum((kept.clamp(min=0) for kept in self._lineage.kept), torch.zeros_like(self._lineage.kept[0]))
 
     @property
     def left_shares(self) -> list[Tensor]:
@@ -139,6 +146,11 @@ class History:
         """What the clients to forget contributed to each round of the lineage, branch after branch."""
         self._read(Kept.UPDATES, Kept.COHORTS)
         return contributions(self._lineage, request)
+
+    def stored(self, remain: Tensor) -> Iterator[StoredRound]:
+        """Each round of the lineage: the model that it began with, and the update of each of `remain` [S, C] in it."""
+        self._read(Kept.UPDATES, Kept.COHORTS, Kept.START)
+        return stored_rounds(self._lineage, remain)
 
     def last_contribution(self, request: Request) -> Contribution:
         """What they contributed to the last round that any of them took part in."""

@@ -174,6 +174,13 @@ class Lineage:
     def updates(self, branch: int, remain: Tensor) -> Iterator[tuple[PastRound, Tensor, Tensor]]:
         """Replay a branch: for each of its rounds the past round with only the clients `remain` [S, C], the model that
         it began with [S, P], and the mean of their updates [S, P].
+        """
+        for mine, weights, local in self.sent(branch, remain):
+            mean = self.engine.weighted_mean(weights, local, upload(mine.cohort, weights.device))
+            yield mine, weights, mean - weights
+
+    def sent(self, branch: int, remain: Tensor) -> Iterator[tuple[PastRound, Tensor, Tensor]]:
+        """As `updates`, with the weights that each client sent [S, m, P]; those of other places mean nothing.
 
         A server would have stored the updates; here they are trained again, and cached while there is room. Where the
         next model is kept as a snapshot, the forgotten clients are not trained at all. The host waits for a GPU only
@@ -188,9 +195,7 @@ class Lineage:
                 result = self.cache.round(segment, number, past.cohort, partial(self._train, weights, past, check))
             else:
                 result = self._train(weights, past.only(remain), check)
-            mine = past.hide(~remain) if snapshot is None else past.only(remain)
-            mean = self.engine.weighted_mean(weights, result.local, upload(mine.cohort, weights.device))
-            yield mine, weights, mean - weights
+            yield past.hide(~remain) if snapshot is None else past.only(remain), weights, result.local
             if snapshot is None:
                 weights = result.weights
             else:

@@ -50,7 +50,10 @@ class PastRound:
 
     def only(self, allowed: Tensor) -> PastRound:
         """The same round with the clients `allowed` [S, C] alone; they keep their order, empty places come last."""
-        stays = allowed.gather(1, self.cohort.clamp(min=0)) & (self.cohort >= 0)  # [S, m]
+        return self.keep(allowed.gather(1, self.cohort.clamp(min=0)) & (self.cohort >= 0))
+
+    def keep(self, stays: Tensor) -> PastRound:
+        """The same round with the clients in the places `stays` [S, m] alone, in their order."""
         order = torch.argsort((~stays).long(), dim=1, stable=True)
         cohort = self.cohort.masked_fill(~stays, -1).gather(1, order)
         layers = order.unsqueeze(-1).expand_as(self.layer_norm)

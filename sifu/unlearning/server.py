@@ -161,27 +161,39 @@ class Server:
         self._spent = self._spent + Work.of((visits > 0).long(), visits, local_steps, weights.shape[1])
         return past, train_again(self._engine, weights, past, local_steps)
 
-    def ask_forgotten(self, start: Tensor, keys: Keys, **training: Any) -> Asked:
+    def ask_forgotten(self, start: Tensor, keys: Keys, *, seeds: Tensor | None = None, **training: Any) -> Asked:
         """The clients to forget now train from `start` [S, P]. A method must declare it (`assumptions.forgotten_data`).
 
         `training`: how, each with FedAvg's own as default: `loss`, `optimiser`, `steps` or `epochs`, `batch_size`, and
         a hook `after` each step, which may move the weights and end a client's training (sifu/unlearning/asked.py).
         Steps and communication are counted; a seed without budget for all steps is left out: nobody trains in it.
+        `seeds` [S] bool: only these are asked.
         """
         if not self._forgotten_data:
             raise MethodError(f"{self._method} asks the clients to forget: set assumptions.forgotten_data")
-        return self._ask(start, keys, places(self._request.forget), Training(**training), "ask_forgotten")
+        cohort = places(self._request.forget)
+        return self._ask(start, keys, _only(seeds, cohort), Training(**training), "ask_forgotten")
 
-    def ask_remaining(self, start: Tensor, keys: Keys, *, same_round: bool = False, **training: Any) -> Asked:
+    def ask_remaining(
+        self,
+        start: Tensor,
+        keys: Keys,
+        *,
+        same_round: bool = False,
+        everyone: bool = False,
+        seeds: Tensor | None = None,
+        **training: Any,
+    ) -> Asked:
         """A cohort of remaining clients, drawn as that of a round, trains from `start` [S, P]; as `ask_forgotten`.
 
-        `same_round`: together with the clients that were asked last, so that both are one round.
+        `same_round`: together with the clients that were asked last, so that both are one round. `everyone`: all
+        remaining clients instead of a cohort; all of them are paid for.
         """
         remain = self._request.remain.to(keys.state.device)
-        cohort = draw_cohort(
-            keys.fold("asked cohort", self._asked), torch.zeros_like(keys.state), remain, self._engine.federation
-        )
-        return self._ask(start, keys, cohort.cpu(), Training(**training), "ask_remaining", 0 if same_round else 1)
+        folded = keys.fold("asked cohort", self._asked)
+        drawn = draw_cohort(folded, torch.zeros_like(keys.state), remain, self._engine.federation)
+        cohort = _only(seeds, places(self._request.remain) if everyone else drawn.cpu())
+        return self._ask(start, keys, cohort, Training(**training), "ask_remaining", 0 if same_round else 1)
 
     def _ask(self, start: Tensor, keys: Keys, cohort: Tensor, training: Training, asked: str, rounds: int = 1) -> Asked:
         self._refuse_others(start, asked)
@@ -252,3 +264,8 @@ class Server:
     def round_factor(self, certificate: Certificate) -> float:
         """B^K of a certificate: the factor of a round on a distance between two models."""
         return round_factor(certificate, self.scenario.federation)
+
+
+def _only(seeds: Tensor | None, cohort: Tensor) -> Tensor:
+    """A cohort [S, m] that is empty but in `seeds` [S]; None: in all of them."""
+    return cohort if seeds is None else cohort.where(seeds.cpu()[:, None], -1)

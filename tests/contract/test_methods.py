@@ -47,6 +47,9 @@ def test_contract_under_every_rule(name: str, changes: dict[str, str], check: Ca
         ("rapid_retraining", {"curvature": "hutchinson"}),
         ("rapid_retraining", {"curvature": "none", "lr": 0.02}),
         ("subtract_and_distil", {"rule": "average"}),
+        ("fed_recover", {"warm_up": 2, "every": 3, "final": 1}),
+        ("conda", {"origin": "round"}),
+        ("conda", {"as_released": True}),
     ],
     ids=str,
 )

@@ -57,6 +57,33 @@ class Negative:
         return -self.loss(logits, labels, taught)
 
 
+@dataclass(frozen=True)
+class Unlikely:
+    """-log(1 - p_y / 2): 0 where the label is thought impossible, log 2 at most (FedOSD's unlearning cross-entropy).
+
+    Its slope p_y / (2 - p_y) (1[j = y] - p_j) vanishes where p_y is 0, and where it is 1.
+    """
+
+    name: str = "unlikely"
+    teacher: None = None
+
+    def __call__(self, logits: Tensor, labels: Tensor, taught: Tensor | None) -> Tensor:
+        likely = logits.softmax(-1).gather(-1, labels[:, None])[:, 0]
+        return -(-likely / 2).log1p()
+
+
+@dataclass(frozen=True, eq=False)
+class PseudoLabels:
+    """Cross-entropy with the teacher's most likely class in place of the label."""
+
+    teacher: Tensor  # [S, P]
+    name: str = "pseudo-labels"
+
+    def __call__(self, logits: Tensor, labels: Tensor, taught: Tensor | None) -> Tensor:
+        assert taught is not None
+        return cross_entropy(logits, taught.argmax(-1), reduction="none")
+
+
 @dataclass(frozen=True, eq=False)
 class Distillation:
     """KL(softmax(t(z) / T) || softmax(s / T)): s the student's logits, z the teacher's, t = `targets`.

@@ -10,6 +10,7 @@ import pytest
 from sifu.methods.fed_accum import FedAccum
 from sifu.methods.fed_recovery import FedRecovery
 from sifu.methods.gradient_ascent import GradientAscent
+from sifu.methods.mode import Mode
 from sifu.methods.original import Original
 from sifu.methods.puf import Puf
 from sifu.methods.subtract_and_distil import SubtractAndDistil
@@ -68,6 +69,12 @@ def puf_regular(rounds: int) -> np.ndarray:
     return theta + (sum(update[c] for c in REMAIN) - 20 * update[GONE]) / CLIENTS
 
 
+def degraded(rounds: int) -> np.ndarray:
+    """lambda^6 theta^N + (1 - lambda) sum_i lambda^(6 - i) D_i with lambda = 0.95, D_i retrained for i rounds."""
+    new = sum((0.95 ** (6 - i) * trained(i, REMAIN) for i in range(1, 7)), np.zeros(4))
+    return 0.95**6 * trained(rounds) + 0.05 * new
+
+
 class Lazy(Method):
     """Subtraction alone: what `subtract_and_distil` begins with."""
 
@@ -85,6 +92,7 @@ ROWS = {
     "gradient_ascent": (REFERENCE, without_last, (0.270655, 0.270655, 0.270655)),
     "fed_accum": (FedAccum(), all_residuals, (5.172698, 10.803754, 22.065864)),
     "lazy": (Lazy(), lazy, (4.298531, 8.990379, 18.375144)),
+    "mode": (Mode(guided_rounds=0), degraded, (0.343462, 0.343462, 0.343462)),
     "puf_special": (Puf(), puf_special, (1.418661, 1.418661, 1.418661)),
     "puf_regular": (Puf(updates="regular", factor=20.0), puf_regular, (2.826425, 2.826425, 2.826425)),
 }

@@ -18,7 +18,7 @@ def test_every_method_has_a_row_of_its_own_making() -> None:
     assert said["descent_to_delete"]["theorem, convex"] == "yes"
     assert said["descent_to_delete"]["theorem, non-convex"] == "no"
     needing = [name for name, row in said.items() if row["needs forgotten clients' data"].startswith("yes")]
-    assert needing == ["fed_eraser_released", "puf", "gradient_ascent", "fed_quit"]
+    assert needing == ["fed_eraser_released", "puf", "gradient_ascent", "fed_quit", "fed_osd", "mode"]
     needing = [name for name, row in said.items() if row["needs server data"] != "no"]
     assert needing == ["subtract_and_distil"]
 

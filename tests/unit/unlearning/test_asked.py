@@ -101,6 +101,25 @@ def test_a_training_that_ends_early_costs_what_it_took() -> None:
     assert server.spent.client_steps.tolist() == [8, 8, 8]
 
 
+def test_everyone_who_remains_can_be_asked_and_is_paid_for() -> None:
+    """Five clients remain of seven; K = 2 steps each, where a cohort has three."""
+    server, model = asker()
+    found = server.ask_remaining(model, KEYS, everyone=True)
+    assert found.cohort.tolist() == [[1, 2, 4, 5, 6]] * 3
+    assert server.spent.client_steps.tolist() == [10, 10, 10]
+
+
+def test_seeds_can_be_left_alone() -> None:
+    server, model = asker()
+    which = torch.tensor([True, False, True])
+    for ask in (server.ask_forgotten, server.ask_remaining):
+        found = ask(model, KEYS, seeds=which)
+        assert (found.cohort >= 0).any(1).tolist() == [True, False, True]
+        assert torch.equal(found.mean[1], model[1])
+    assert server.spent.rounds.tolist() == [2, 0, 2]
+    assert server.spent.client_steps.tolist() == [10, 0, 10]  # two clients, then three, two steps each
+
+
 def test_a_seed_without_budget_is_left_out() -> None:
     """Two clients with four steps each need 8: seed 1 has 7 left."""
     server, model = asker(Stop.at_budget(torch.tensor([8, 7, 100]), torch.full((3,), 6)))

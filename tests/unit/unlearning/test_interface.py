@@ -70,9 +70,9 @@ def test_every_kind_of_memory_has_a_read_that_needs_it() -> None:
 def test_history_offers_no_way_to_the_engine_or_to_its_segments() -> None:
     offered = {name for name in dir(History) if not name.startswith("_")}
     free = {"current", "end", "nowhere", "num_clients", "rounds", "left_shares", "share_of", "stretches", "early"}
-    free |= {"last_at_most", "value_at", "available"}
+    free |= {"last_at_most", "value_at", "available", "length"}
     declared = {"start", "at", "sensitivity", "visits", "retained", "first_round", "accumulated", "last_round"}
-    declared |= {"checkpoint", "released_cut", "contributions", "last_contribution"}
+    declared |= {"checkpoint", "released_cut", "contributions", "last_contribution", "stored"}
     assert offered == free | declared
 
 
@@ -127,6 +127,10 @@ def test_changing_what_was_read_changes_nothing_else() -> None:
         for past in history.retained(1):
             for part in (past.norm, past.layer_norm, past.cohort, past.key_state, past.happened):
                 part.zero_()
+        for stored in history.stored(request.remain):
+            for part in (stored.model, stored.update, stored.past.cohort, stored.past.key_state):
+                part.zero_()
+        history.length.zero_()
         server.spent.client_steps.zero_()
         request.remain.fill_(True)
         request.forget.fill_(False)

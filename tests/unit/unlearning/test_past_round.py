@@ -17,6 +17,7 @@ from sifu.federation.stop import Stop
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.past_round import PastRound, train_again
 from sifu.unlearning.replay_cache import ReplayCache
+from sifu.unlearning.stored_round import stored_rounds
 
 
 @pytest.fixture
@@ -99,3 +100,16 @@ def test_a_client_that_overflows_does_not_hide_what_others_add_to_psi() -> None:
     far = replace(world.lineage, segments=(replace(segment, trace=trace),))
     found, wanted = (history.sensitivity(clients, PRESETS["published"], 1.0)[0] for history in (far, world.lineage))
     assert torch.equal(found, wanted)
+
+
+def test_stored_rounds_are_models_and_updates_of_the_chosen_clients() -> None:
+    """The mean of the updates, added to the model of each round, is what `updates` gives; empty places are zero."""
+    world = World.make()
+    remain = ~masks(7, 3)[1]
+    lineage = world.lineage
+    for stored, (past, weights, mean) in zip(stored_rounds(lineage, remain), lineage.updates(0, remain), strict=True):
+        assert torch.equal(stored.model, weights)
+        assert torch.equal(stored.past.cohort, past.cohort)
+        assert not stored.update[past.cohort < 0].any()
+        found = lineage.engine.weighted_mean(weights, weights[:, None] + stored.update, past.cohort)
+        torch.testing.assert_close(found - weights, mean, rtol=1e-4, atol=1e-6)
