@@ -25,6 +25,7 @@ _OWN: dict[str, str] = {
     "fed_quit": "sifu.methods.fed_quit:FedQuit",
     "rapid_retraining": "sifu.methods.rapid_retraining:RapidRetraining",
     "subtract_and_distil": "sifu.methods.subtract_and_distil:SubtractAndDistil",
+    "f2l2": "sifu.methods.f2l2:F2l2",
 }
 
 METHODS: Catalog[str] = Catalog("methods", _OWN, str)  # name -> "module:class"
