@@ -26,6 +26,7 @@ _OWN: dict[str, str] = {
     "rapid_retraining": "sifu.methods.rapid_retraining:RapidRetraining",
     "subtract_and_distil": "sifu.methods.subtract_and_distil:SubtractAndDistil",
     "f2l2": "sifu.methods.f2l2:F2l2",
+    "sharded": "sifu.methods.sharded:Sharded",
 }
 
 METHODS: Catalog[str] = Catalog("methods", _OWN, str)  # name -> "module:class"
