@@ -27,6 +27,7 @@ _OWN: dict[str, str] = {
     "subtract_and_distil": "sifu.methods.subtract_and_distil:SubtractAndDistil",
     "f2l2": "sifu.methods.f2l2:F2l2",
     "sharded": "sifu.methods.sharded:Sharded",
+    "fats": "sifu.methods.fats:Fats",
 }
 
 METHODS: Catalog[str] = Catalog("methods", _OWN, str)  # name -> "module:class"
