@@ -29,6 +29,9 @@ _OWN: dict[str, str] = {
     "fed_osd": "sifu.methods.fed_osd:FedOsd",
     "conda": "sifu.methods.conda:Conda",
     "mode": "sifu.methods.mode:Mode",
+    "f2l2": "sifu.methods.f2l2:F2l2",
+    "sharded": "sifu.methods.sharded:Sharded",
+    "fats": "sifu.methods.fats:Fats",
 }
 
 METHODS: Catalog[str] = Catalog("methods", _OWN, str)  # name -> "module:class"

@@ -18,7 +18,9 @@ class Change:
 
     name: str = setting("folder of its results", file_name())
     label: str = setting("name in figures and tables")
-    change: dict[str, Any] = setting("keys of the scenario's `federation` (except privacy), with other values")
+    change: dict[str, Any] = setting(
+        "keys of the scenario's `federation` (except privacy and shards), with other values"
+    )
 
     def refuse(self) -> None:
         if not self.change:
@@ -26,6 +28,8 @@ class Change:
         refuse_unknown(Federation, self.change, "change")
         if "privacy" in self.change:
             raise ConfigError("change.privacy", self.change["privacy"], "nothing: Psi is defined for plain averages")
+        if "shards" in self.change:
+            raise ConfigError("change.shards", self.change["shards"], "nothing: Psi is defined for one model")
 
 
 def limited(scenario: Scenario, rounds: int | None) -> Scenario:

@@ -18,6 +18,18 @@ class Privacy:
 
 
 @settings
+class Shards:
+    """A federation in parts that never mix: each trains a model of its own, and their answers are averaged."""
+
+    count: int = setting("number of shards (k)", at_least(2))
+    num_clients: int = setting("clients that are dealt out: client c is in shard floor(c k / M)", at_least(2))
+
+    def refuse(self) -> None:
+        if self.count > self.num_clients:
+            raise ConfigError("count", self.count, f"2 to the number of clients ({self.num_clients})")
+
+
+@settings
 class Federation:
     """FedAvg: how a round trains."""
 
@@ -51,11 +63,21 @@ class Federation:
         default=None,
     )
     privacy: Privacy | None = setting("shorten the clients' updates and add noise; null: plain FedAvg", default=None)
+    shards: Shards | None = setting("train in parts that never mix; null: one model of all clients", default=None)
+
+    def refuse(self) -> None:
+        if self.shards is not None and (self.sampling != "fixed" or self.privacy is not None):
+            raise ConfigError("shards", "set", "null with Poisson sampling or privacy")
 
     @property
     def spare_seats(self) -> int:
         """Clients that are trained in a round and not averaged, for a method that relies on them."""
         return self.clients_per_round if self.spares is None else self.spares
+
+    @property
+    def num_models(self) -> int:
+        """Models that are trained side by side: one a shard."""
+        return 1 if self.shards is None else self.shards.count
 
 
 @settings

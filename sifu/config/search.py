@@ -88,6 +88,8 @@ class ScenarioSearch(_OwnSeeds):
                 raise ConfigError(
                     f"grid.{key}", self.grid[key], "nothing: noise belongs to a method, not to a scenario"
                 )
+            if key == "federation.shards":
+                raise ConfigError(f"grid.{key}", self.grid[key], "nothing: shards belong to a method")
 
     @property
     def name(self) -> str:

@@ -193,7 +193,7 @@ def check_promise(method: Method) -> None:
     for answer in answered(method):
         promise, node, segment = answer.unlearned.promise, answer.unlearned.node, answer.unlearned.segment
         if promise is not None:
-            at = answer.unlearned.initial
+            at = answer.unlearned.initial if promise.blurred is None else promise.blurred
             if at is None:
                 before = bool((node.branch < 0).all())
                 at = lineage.start if before else lineage.at(node.round, node.branch, dropped=True)

@@ -142,7 +142,7 @@ class World:
         keys = Keys.of(seeds, device)
         everyone = torch.ones_like(clients.size, dtype=torch.bool) if available is None else available
         stop = Stop(None, 0, torch.full((len(seeds),), 8))
-        segment = engine.run(model.init(keys), everyone, keys.fold("train"), stop, snapshot_every=1)
+        segment = engine.run(engine.initial(keys), everyone, keys.fold("train"), stop, snapshot_every=1)
         return World(Lineage.of(engine, segment), seeds, scenario)
 
     @staticmethod

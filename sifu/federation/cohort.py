@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from sifu.config.federation import Federation
+from sifu.config.federation import Federation, Shards
 from sifu.core.keys import Keys
 
 _LAST = torch.iinfo(torch.int64).max
@@ -36,15 +36,42 @@ def first_in_line(priority: Tensor, available: Tensor, count: int) -> Tensor:
 
 def cohort_places(federation: Federation, num_clients: int) -> int:
     """The maximum size of a cohort."""
+    if federation.shards is not None:
+        return federation.shards.count * shard_seats(federation)
     return federation.clients_per_round if federation.sampling == "fixed" else num_clients
 
 
 def draw_cohort(keys: Keys, rounds: Tensor, available: Tensor, federation: Federation) -> Tensor:
     """The clients of a round, by the federation's way of sampling; m is the size of the largest cohort. [R, m]"""
+    if federation.shards is not None:
+        return _shard_cohorts(keys, rounds, available, federation, federation.shards)
     if federation.sampling == "fixed":
         return sample_cohort(keys, rounds, available, federation.clients_per_round)
     drawn = poisson_sample(keys, rounds, available, federation.clients_per_round)
     return sample_cohort(keys, rounds, drawn, max(1, int(drawn.sum(1).max())))
+
+
+def shard_seats(federation: Federation) -> int:
+    """Clients of each shard in a round: all m, dealt out to the shards."""
+    return -(-federation.clients_per_round // federation.num_models)
+
+
+def shard_of(clients: Tensor, shards: Shards) -> Tensor:
+    """The shard of each client number."""
+    return (clients * shards.count // shards.num_clients).clamp(max=shards.count - 1)
+
+
+def shard_members(available: Tensor, shards: Shards) -> Tensor:
+    """The clients of a mask [R, C], shard by shard. [R, k, C] bool"""
+    own = shard_of(torch.arange(available.shape[1], device=available.device), shards)  # [C]
+    return available[:, None] & (own == torch.arange(shards.count, device=own.device)[:, None])
+
+
+def _shard_cohorts(keys: Keys, rounds: Tensor, available: Tensor, federation: Federation, shards: Shards) -> Tensor:
+    """As many clients of each shard, one shard after another: who takes part in one depends on no other. [R, k m]"""
+    priority, seats = priorities(keys, rounds, available.shape[1]), shard_seats(federation)
+    members = shard_members(available, shards)
+    return torch.cat([first_in_line(priority, members[:, s], seats) for s in range(shards.count)], dim=1)
 
 
 def poisson_sample(keys: Keys, rounds: Tensor, available: Tensor, expected: int) -> Tensor:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -52,23 +52,27 @@ class Engine(Rounds):
         progress: Progress | None = None,
         rows: Tensor | None = None,
         optimiser: Optimiser | None = None,
+        idle: Tensor | None = None,
     ) -> Segment:
         """Train every seed from `start` [S, P] on its `available` [S, C] clients until `stop`.
 
         `rows` [S] are the seeds' rows of the clients' data, if they are not 0, 1, 2, ...: a seed may occur twice.
-        `optimiser`: of the clients, in place of the engine's own.
+        `optimiser`: of the clients, in place of the engine's own. `idle` [S, C]: clients that are not sampled, though
+        accuracy is also that of their data.
         """
         if optimiser is not None and optimiser != self.optimiser:
-            again = self.using(optimiser)
-            return again.run(start, available, keys, stop, snapshot_every=snapshot_every, progress=progress, rows=rows)
+            options: dict[str, Any] = {"snapshot_every": snapshot_every, "progress": progress}
+            return self.using(optimiser).run(start, available, keys, stop, **options, rows=rows, idle=idle)
         if not self.is_exact:
             snapshot_every = snapshot_interval(start, int(stop.max_rounds.max()), snapshot_every)
         recorder = Recorder(self.model, start, self.places, snapshot_every)
-        training = Training(self, start, available, keys, stop, recorder, progress, rows, self.checkpoints)
+        training = Training(self, start, available, keys, stop, recorder, progress, rows, self.checkpoints, idle)
         if self.checkpoints is not None:
             self.checkpoints.resume(training)
         segment = training.finish()
-        return segment if self.optimiser is None else replace(segment, optimiser=self.optimiser)
+        if self.optimiser is None and idle is None:
+            return segment
+        return replace(segment, optimiser=self.optimiser, idle=None if idle is None else idle.cpu())
 
     def using(self, optimiser: Optimiser | None) -> Engine:
         """The same engine with another optimiser of the clients; None: the federation's SGD."""
@@ -141,7 +145,7 @@ class Engine(Rounds):
     ) -> Round:
         """A recorded round, computed again; `check` compares it with the recorded scalars."""
         device, recorded = weights.device, segment.trace.cohort[seeds, rounds]
-        parts = (seeds, rounds, segment.available[seeds], segment.key_state[seeds])
+        parts = (seeds, rounds, segment.sampled[seeds], segment.key_state[seeds])
         rows, numbers, available, state = (upload(part, device) for part in parts)
         cohort = draw_cohort(Keys(state), numbers, available, self.federation)
         seats = cohort.shape[1]

@@ -89,7 +89,7 @@ class Evaluator:
     def _predict(self, weights: Tensor, seeds: Tensor, part: slice) -> Tensor:
         """The predicted class of each example of some clients. [R, C, n]"""
         images = self.clients.images
-        if self._kernel is not None:
+        if self._kernel is not None and weights.shape[1] == self.model.num_weights:
             rows = self._places(seeds, part)  # [R, C, n]
             return self._kernel(weights, images.flatten(0, 2), rows.flatten(1)).view_as(rows)
         images = images[seeds, part]  # [R, C, n, ...]

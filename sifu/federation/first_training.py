@@ -21,7 +21,7 @@ def train_everyone(
     keys = Keys.of(seeds, engine.clients.images.device)
     everyone = torch.ones_like(engine.clients.size, dtype=torch.bool)
     stop = Stop.at_target(scenario.stop, len(seeds))
-    start = engine.model.init(keys)
+    start = engine.initial(keys)
     return engine.run(
         start, everyone, keys.fold("train"), stop, snapshot_every=scenario.snapshot_every, progress=progress
     )

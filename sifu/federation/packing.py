@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
@@ -36,14 +36,15 @@ class _PendingTraining:
     stop: Stop
     snapshot_every: int
     optimiser: Optimiser | None = None
+    idle: Tensor | None = None
     segment: Segment | None = None
     error: BaseException | None = None
     finished: threading.Event = field(default_factory=threading.Event)
 
     @property
-    def kind(self) -> tuple[float | None, int, int, Optimiser | None]:
+    def kind(self) -> tuple[float | None, int, int, Optimiser | None, bool]:
         """Only trainings of the same kind fit into one batch."""
-        return self.stop.target, self.stop.min_rounds, self.snapshot_every, self.optimiser
+        return self.stop.target, self.stop.min_rounds, self.snapshot_every, self.optimiser, self.idle is not None
 
 
 def run_together(
@@ -109,10 +110,11 @@ class _Pack(Generic[Result]):
         *,
         snapshot_every: int,
         optimiser: Optimiser | None = None,
+        idle: Tensor | None = None,
         **_: object,
     ) -> Segment:
         """Called by a task: request a training and wait for it. It runs once all other tasks wait, too."""
-        training = _PendingTraining(start, available, keys.state, stop, snapshot_every, optimiser)
+        training = _PendingTraining(start, available, keys.state, stop, snapshot_every, optimiser, idle)
         with self.changed:
             self.pending[number] = training
             self.changed.notify()
@@ -154,8 +156,8 @@ def run_as_one(engine: Engine, trainings: Sequence[_PendingTraining], progress: 
     stop = first.stop.joined([training.stop for training in trainings])
     counts = [len(training.start) for training in trainings]
     rows = torch.cat([torch.arange(count) for count in counts])
-    segment = engine.using(first.optimiser).run(
-        start, available, Keys(state), stop, snapshot_every=first.snapshot_every, progress=progress, rows=rows
-    )
+    idle = torch.cat([one.idle for one in trainings if one.idle is not None]) if first.idle is not None else None
+    options: dict[str, Any] = {"snapshot_every": first.snapshot_every, "progress": progress, "rows": rows}
+    segment = engine.using(first.optimiser).run(start, available, Keys(state), stop, **options, idle=idle)
     ends = torch.tensor(counts).cumsum(0).tolist()
     return [segment.part(slice(end - count, end)) for count, end in zip(counts, ends, strict=True)]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 from sifu.config.federation import Federation
@@ -111,6 +112,29 @@ class Rounds:
         seats: int | None,
     ) -> tuple[Tensor, Tensor]:
         """The clients' weights [R, m, P] and their average [R, P]."""
+        count = self.federation.num_models
+        if count == 1:
+            return self._train_models(weights, seeds, rounds, cohort, key_state, local_steps=local_steps, seats=seats)
+        rows = (part.repeat_interleave(count) for part in (seeds, rounds, key_state))  # a row for each shard
+        own_seeds, own_rounds, own_state = rows
+        models, members = weights.reshape(len(weights) * count, -1), cohort.reshape(len(weights) * count, -1)
+        local, average = self._train_models(
+            models, own_seeds, own_rounds, members, own_state, local_steps=local_steps, seats=None
+        )
+        return side_by_side(weights, local.unflatten(0, (-1, count))), average.reshape(weights.shape)
+
+    def _train_models(
+        self,
+        weights: Tensor,
+        seeds: Tensor,
+        rounds: Tensor,
+        cohort: Tensor,
+        key_state: Tensor,
+        *,
+        local_steps: int,
+        seats: int | None,
+    ) -> tuple[Tensor, Tensor]:
+        """As `_train_cohort`, of one model a row."""
         keys, sizes = Keys(key_state), cohort_sizes(cohort, self.clients.size[seeds])  # [R, m]
         batches = self.batcher.draw(keys, rounds, cohort, sizes).first(local_steps)
         local = self.trainer(weights, seeds, cohort, batches)
@@ -128,7 +152,23 @@ class Rounds:
         sizes = cohort_sizes(cohort, self.clients.size)
         return mean(weights, local, cohort_weights(sizes, local.dtype))
 
+    def initial(self, keys: Keys) -> Tensor:
+        """Initial weights of every seed; of a federation in shards, of one model for each. [S, P]"""
+        count = self.federation.num_models
+        if count == 1:
+            return self.model.init(keys)
+        return torch.cat([self.model.init(keys.fold("shard", shard)) for shard in range(count)], dim=1)
+
     @property
     def places(self) -> int:
         """The maximum size of a cohort."""
         return cohort_places(self.federation, self.clients.num_clients)
+
+
+def side_by_side(weights: Tensor, local: Tensor) -> Tensor:
+    """Whole rows of each shard's clients, `weights` [R, k P] but for their own model: [R, k, m, P] -> [R, k m, k P]."""
+    count, seats = local.shape[1:3]
+    rows = weights.unflatten(1, (count, -1))[:, None, None].repeat(1, count, seats, 1, 1)  # [R, k, m, k, P]
+    for shard in range(count):
+        rows[:, shard, :, shard] = local[:, shard]
+    return rows.flatten(3).flatten(1, 2)

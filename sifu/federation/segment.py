@@ -47,6 +47,12 @@ class Segment:
     snapshot_every: int
     evaluations: tuple[Evaluation, ...] = ()
     optimiser: Optimiser | None = None  # of the clients; None: the federation's SGD
+    idle: Tensor | None = None  # [S, C] bool: who is available and was not sampled all the same; None: nobody
+
+    @property
+    def sampled(self) -> Tensor:
+        """Who was sampled from. [S, C] bool"""
+        return self.available if self.idle is None else self.available & ~self.idle
 
     def nearest_snapshot(self, rounds: Tensor) -> tuple[Tensor, Tensor]:
         """The last snapshot at or before `rounds` [S]: its round [S] and its weights [S, P]."""
@@ -79,6 +85,7 @@ class Segment:
             self.snapshot_every,
             tuple(entry._replace(seed_row=entry.seed_row - first) for entry in evaluations),
             self.optimiser,
+            None if self.idle is None else self.idle[which],
         )
 
     def happened(self) -> Tensor:
@@ -105,8 +112,11 @@ class Work:
         )
 
 
-def count_work(segment: Segment, local_steps: int, spares: int = 0) -> Work:
-    """The cost of a segment from its own trace; with up to `spares` clients more in each round, as far as there are."""
+def count_work(segment: Segment, local_steps: int, spares: int = 0, num_models: int = 1) -> Work:
+    """The cost of a segment from its own trace; with up to `spares` clients more in each round, as far as there are.
+
+    `num_models`: how many models a row holds side by side; a client trains, and moves, one of them.
+    """
     cohort = ((segment.trace.cohort >= 0) & segment.happened()[..., None]).sum(2)  # [S, T]
     waiting = (segment.available.sum(1, keepdim=True) - cohort).clamp(max=spares) * segment.happened()  # [S, T]
-    return Work.of(segment.rounds, (cohort + waiting).sum(1), local_steps, segment.start.shape[1])
+    return Work.of(segment.rounds, (cohort + waiting).sum(1), local_steps, segment.start.shape[1] // num_models)

@@ -72,6 +72,10 @@ class Stop:
             return self
         return Stop.at_budget(self.client_steps, self.steps_a_round + steps)
 
+    def costing(self, steps: Tensor) -> Stop:
+        """The same rule where a round costs `steps` [S] client steps; without a budget, the rule itself."""
+        return self if self.client_steps is None else Stop.at_budget(self.client_steps, steps.clamp(min=1))
+
     def after(self, spent: Tensor) -> Stop:
         """The same rule after `spent` [S] client steps of the budget; without a budget, the rule itself."""
         if self.client_steps is None or self.steps_a_round is None:

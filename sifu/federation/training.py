@@ -64,7 +64,9 @@ class Training:
         progress: Progress | None,
         rows: Tensor | None = None,
         checkpoints: Checkpoints | None = None,
+        idle: Tensor | None = None,
     ) -> None:
+        self.sampled = available if idle is None else available & ~idle  # [S, C]
         self.engine, self.start, self.available, self.keys = engine, start, available, keys
         self.stop, self.recorder, self.progress, self.evaluator = stop, recorder, progress, engine.evaluator
         self.checkpoints = checkpoints
@@ -127,6 +129,8 @@ class Training:
         digest = hashlib.sha256("\0".join(map(str, settings)).encode() + engine.clients.fingerprint)
         for part in (self.start, self.available, self.keys.state, self.data, stop.max_rounds, stop.least):
             digest.update(part.cpu().contiguous().numpy().tobytes())
+        if self.sampled is not self.available:
+            digest.update(self.sampled.cpu().contiguous().numpy().tobytes())
         return digest.digest()
 
     def state(self) -> State:
@@ -165,7 +169,7 @@ class Training:
         """One round of the seeds in the batch; finished seeds are computed too, but not changed."""
         seeds, before = self.seeds, self.weights[self.seeds]
         rounds = self.number.expand(len(seeds))
-        result = self.engine.round(before, self.data[seeds], rounds, self.available[seeds], self.keys.rows(seeds))
+        result = self.engine.round(before, self.data[seeds], rounds, self.sampled[seeds], self.keys.rows(seeds))
         active = self.active[seeds]
         finite = result.weights.isfinite().all(1)
         goes_on = active & finite

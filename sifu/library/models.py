@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from sifu.errors import ConfigError
+from sifu.errors import ConfigError, SifuError
 from sifu.federation.segment import Work
 from sifu.library.arrays import Array
 from sifu.library.numbers import Accuracy
@@ -47,6 +47,9 @@ class SeedModels:
             raise ConfigError("seed", seed, ", ".join(map(str, self.seeds)))
         row = self.weights[0 if seed is None else self.seeds.index(seed)]
         model = self.setup.engine.model
+        if len(row) > model.num_weights:
+            count = len(row) // model.num_weights
+            raise SifuError(f"this is an ensemble of {count} models: `weights` has them side by side in a row")
         parts = zip(model.names, model.split(row), model.shapes, strict=True)
         return {name: part.view(shape) for name, part, shape in parts}
 

@@ -36,7 +36,8 @@ class Training(SeedModels):
         """Train all clients until the target; `name` is shown with the progress."""
         with setup.progress(name) as progress:
             segment = train_everyone(setup.engine, setup.scenario, setup.seeds, progress)
-        work = count_work(segment, setup.scenario.federation.local_steps)
+        federation = setup.scenario.federation
+        work = count_work(segment, federation.local_steps, num_models=federation.num_models)
         return Training(setup, Lineage.of(setup.engine, segment), work)
 
     @cached_property

@@ -1,8 +1,12 @@
-"""A model with all weights in one flat row, so that all seeds are a matrix [S, P] and a cohort is [S, m, P]."""
+"""A model with all weights in one flat row, so that all seeds are a matrix [S, P] and a cohort is [S, m, P].
+
+A row may also hold k models side by side, [k P]: such an ensemble answers with the mean of their probabilities.
+"""
 
 from __future__ import annotations
 
 import copy
+import math
 import threading
 from dataclasses import dataclass
 from functools import cached_property
@@ -87,8 +91,12 @@ class FlatModel:
     def logits(self, weights: Tensor, images: Tensor, *, training: bool = False) -> Tensor:
         """The module's output with the given weights [P] on images [n, C, H, W].
 
-        `training`: with dropout, whose masks `LayerCalls` draws; else as in evaluation.
+        `training`: with dropout, whose masks `LayerCalls` draws; else as in evaluation. Of several models side by side
+        the logarithm of their mean probabilities.
         """
+        if weights.shape[-1] > self.num_weights:
+            each = torch.stack([self.logits(one, images, training=training) for one in self.models(weights)])
+            return each.log_softmax(-1).logsumexp(0) - math.log(len(each))  # [n, classes]
         if not hasattr(self._copies, "module"):
             self._copies.module = copy.deepcopy(self.module).train(training)  # all its parts: some may differ
         if self._copies.module.training != training:
@@ -108,8 +116,14 @@ class FlatModel:
             raise SifuError(f"model {type(self.module).__name__} {problem}") from None
         return calls.masks > 0
 
+    def models(self, weights: Tensor) -> Tensor:
+        """The models that rows hold side by side. [..., k P] -> [k, ..., P]"""
+        return weights.unflatten(-1, (-1, self.num_weights)).movedim(-2, 0)
+
     def layer_norms(self, rows: Tensor) -> Tensor:
-        """Euclidean norm of each layer's part of each row."""
+        """Euclidean norm of each layer's part of each row; of several models side by side, of all of them together."""
+        if rows.shape[-1] > self.num_weights:
+            return torch.stack([self.layer_norms(one) for one in self.models(rows)]).norm(dim=0)  # [..., layers]
         return torch.stack([part.norm(dim=-1) for part in self.split(rows)], dim=-1)  # [..., layers]
 
     def spread_layers(self, values: Tensor) -> Tensor:

@@ -228,6 +228,8 @@ def _with_data(
 
 
 def _with_source(scenario: Scenario, root: Path, *, download: bool) -> Scenario:
+    if scenario.federation.shards is not None:
+        raise ConfigError("federation.shards", "set", "null: shards belong to a method (sharded), not to a scenario")
     if scenario.federation.privacy is not None:
         raise ConfigError("federation.privacy", "set", "null: noise belongs to a method (dp_fedavg), not to a scenario")
     source = resolve_source(scenario.dataset.name, scenario.dataset.source, root, download=download)

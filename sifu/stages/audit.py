@@ -113,7 +113,7 @@ class AuditedGroup:
     @cached_property
     def start(self) -> Tensor:
         """The initial model of the seed. [P]"""
-        return self.engine.model.init(Keys.of(self.block.seeds[:1], self.engine.clients.images.device))[0]
+        return self.engine.initial(Keys.of(self.block.seeds[:1], self.engine.clients.images.device))[0]
 
     def rows(self) -> Rows:
         claims, attacks = self._choose()

@@ -86,7 +86,8 @@ def _trained(engine: Engine, block: Block, method: Method, limit: int, name: str
     scenario = limited(method.training(block.scenario), limit)
     engine = replace(engine, federation=scenario.federation)
     segment = train(engine, scenario, block.seeds, name)
-    return _rows(engine, block.seeds, segment, count_work(segment, scenario.federation.local_steps))
+    steps, num_models = scenario.federation.local_steps, scenario.federation.num_models
+    return _rows(engine, block.seeds, segment, count_work(segment, steps, num_models=num_models))
 
 
 def _answered(lineage: Lineage, block: Block, methods: list[Method], limit: int, variant: str) -> list[Rows]:

@@ -56,7 +56,8 @@ def run_train(block: Block, folder: Path, *, variant: str = VARIANT, method: Met
         rows = _sensitivity(cell, block.scenario, segment, engine.clients.size.cpu())
         write_table(folder / "sensitivity.parquet", SENSITIVITY, rows, stamp)
     write_table(folder / "curves.parquet", CURVES, curve_rows(segment, cell), stamp)
-    work = count_work(segment, block.scenario.federation.local_steps)
+    federation = block.scenario.federation
+    work = count_work(segment, federation.local_steps, num_models=federation.num_models)
     write_table(folder / "cells.parquet", CELLS, cell_rows(segment.status, work, cell), stamp)
 
 

@@ -78,6 +78,8 @@ def _shapes(answer: Unlearned, start: Tensor) -> list[tuple[str, Any, Any]]:
     parts += [(name, value, models) for name, value in given.items() if value is not None]
     if answer.promise is not None:
         parts.append(("promise.sigma", answer.promise.sigma, seeds))
+        if answer.promise.blurred is not None:
+            parts.append(("promise.blurred", answer.promise.blurred, models))
         optional = {name: getattr(answer.promise, name) for name in ("psi", "psi_star", "covers")}
         parts += [(f"promise.{name}", value, seeds) for name, value in optional.items() if value is not None]
     return parts

@@ -48,10 +48,10 @@ def promise_numbers(answer: Answer) -> dict[str, Tensor]:
 
 
 def certificate_numbers(answer: Answer) -> dict[str, Tensor]:
-    """What is promised and what holds, as in the table `cells`; nothing where nothing is promised. [S] each"""
+    """What is promised and, where it can be counted, what holds, as in the table `cells`. [S] each"""
     worth = answer.worth
     if worth is None:
-        return {}
+        return promise_numbers(answer)
     columns = {
         "strict_psi": worth.psi,
         "single_psi": worth.single_psi,

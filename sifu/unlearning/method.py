@@ -47,6 +47,7 @@ class Promise:
     everyone: bool = False  # whether it is a promise to all clients forgotten so far, not only to this request's
     noise: Literal["start", "end", "rounds"] = "start"  # added before recovery, after it, or in every round
     round_factor: float | None = None  # noise at the end: a round's factor on distances; None: B^K of the scenario
+    blurred: Tensor | None = None  # [S, P] noise at the start: the model that it is on, where that is not the node's
 
 
 @dataclass(frozen=True)

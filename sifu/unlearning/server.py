@@ -16,7 +16,7 @@ from sifu.config.scenario import Scenario
 from sifu.core.keys import Keys
 from sifu.core.types import Clients
 from sifu.errors import MethodError, MethodRefused
-from sifu.federation.cohort import draw_cohort
+from sifu.federation.cohort import draw_cohort, shard_members, shard_seats
 from sifu.federation.engine import Engine
 from sifu.federation.local.loss import Loss
 from sifu.federation.packing import Runner
@@ -103,6 +103,29 @@ class Server:
         self._counted = counted + segment.rounds
         return segment
 
+    def recover_shards(self, start: Tensor, keys: Keys, shards: Tensor) -> Segment:
+        """FedAvg from `start` [S, P] on the remaining clients of some `shards` [S, k] alone; as `recover`.
+
+        The stop rule is asked of the answers of all models together, on the data of all remaining clients. Seeds whose
+        shards have no client do not train.
+        """
+        self._refuse_others(start, "recover_shards")
+        federation, remain = self.scenario.federation, self._request.remain
+        if federation.shards is None:
+            raise MethodError(f"{self._method} trains shards, and the federation has none: give it a `training`")
+        members = shard_members(remain, federation.shards) & shards.cpu()[..., None]  # [S, k, C]
+        visits = members.sum(2).clamp(max=shard_seats(federation)).sum(1)  # [S] of a round
+        stop = self._stop.after(self._spent.client_steps).costing(visits * federation.local_steps)
+        stop = replace(stop.crediting(self._spent.rounds), max_rounds=stop.max_rounds.where(visits > 0, 0))
+        return self._train(start, keys, stop, idle=(remain & ~members.any(1)).to(start.device))
+
+    def shards_of(self, clients: Tensor) -> Tensor:
+        """Which shards have any of `clients` [S, C]. [S, k] bool"""
+        shards = self.scenario.federation.shards
+        if shards is None:
+            raise MethodError(f"{self._method} asks for shards, and the federation has none: give it a `training`")
+        return shard_members(clients, shards).any(2)
+
     def hold(self, start: Tensor, keys: Keys) -> Segment:
         """The model as it is, without a single round; `done` where it meets the target."""
         self._refuse_others(start, "hold")
@@ -115,8 +138,11 @@ class Server:
             words = f"a model for each seed, a Tensor of shape {list(self._shape)}"
             raise MethodError(f"{self._method} gave `server.{asked}` {found}, not {words}")
 
-    def _train(self, start: Tensor, keys: Keys, stop: Stop, optimiser: Optimiser | None = None) -> Segment:
-        other: dict[str, Any] = {} if optimiser is None else {"optimiser": optimiser}
+    def _train(
+        self, start: Tensor, keys: Keys, stop: Stop, optimiser: Optimiser | None = None, idle: Tensor | None = None
+    ) -> Segment:
+        given = {"optimiser": optimiser, "idle": idle}
+        other: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         segment = self._run(
             start,
             self._request.remain.to(start.device),
@@ -126,13 +152,15 @@ class Server:
             progress=self._progress,
             **other,
         )
-        self._spent = self._spent + count_work(segment, self.scenario.federation.local_steps, self._spares)
+        federation = self.scenario.federation
+        work = count_work(segment, federation.local_steps, self._spares, federation.num_models)
+        self._spent = self._spent + work
         self._trained.append(segment)
         return segment
 
     def new_start(self, keys: Keys) -> Tensor:
         """A new initial model for every seed, drawn as the training's own was, from other keys. [S, P]"""
-        drawn = self._engine.model.init(keys.fold("new start"))
+        drawn = self._engine.initial(keys.fold("new start"))
         self._drawn.append(drawn.clone())
         return drawn
 

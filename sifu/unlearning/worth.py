@@ -38,9 +38,12 @@ class Worth:
 
 
 def worth_of(lineage: Lineage, request: Request, unlearned: Unlearned, scenario: Scenario) -> Worth | None:
-    """What the promise of an answer is worth, given the lineage before it; None where nothing is promised."""
+    """What the promise of an answer is worth, given the lineage before it.
+
+    None where nothing is promised, and where noise is on a model that no rounds of the past lead to.
+    """
     promise = unlearned.promise
-    if promise is None:
+    if promise is None or promise.blurred is not None:
         return None
     if promise.noise == "rounds":
         return _of_private_rounds(lineage, request, promise)

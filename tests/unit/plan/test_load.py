@@ -276,3 +276,11 @@ def test_noise_in_rounds_is_not_a_scenarios(tmp_path: Path) -> None:
     (tmp_path / "scenarios.yaml").write_text(yaml.safe_dump({"private": raw}))
     with pytest.raises(ConfigError, match="noise belongs to a method"):
         load_scenario(tmp_path / "scenarios.yaml", "private", tmp_path)
+
+
+def test_shards_are_not_a_scenarios(tmp_path: Path) -> None:
+    raw = read_yaml(CONFIG / "scenarios.yaml")["smoke"]
+    raw["federation"]["shards"] = {"count": 2, "num_clients": 20}
+    (tmp_path / "scenarios.yaml").write_text(yaml.safe_dump({"parts": raw}))
+    with pytest.raises(ConfigError, match="shards belong to a method"):
+        load_scenario(tmp_path / "scenarios.yaml", "parts", tmp_path)

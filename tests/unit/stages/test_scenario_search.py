@@ -131,6 +131,7 @@ def test_only_what_is_tried_changes() -> None:
         ({"grid": {"federation.clip": ["much", 5.0]}}, "'much' is refused; allowed: a number"),
         ({"grid": {"federation.clip": [1.0]}}, "the values of smoke_cnn itself among them"),
         ({"grid": {"federation.privacy": [None]}}, "noise belongs to a method"),
+        ({"grid": {"federation.shards": [None]}}, "shards belong to a method"),
         ({"grid": {"model": ["cnn28", "cnn32"]}}, "'cnn32' is refused; allowed: logistic"),
         ({"grid": {"model": ["cnn28", "big"]}}, "'big' is refused; allowed: logistic"),
         ({"grid": {"partition.alpha": [1.0]}}, "only the keys model and federation.<key>"),

@@ -84,7 +84,7 @@ def test_a_server_offers_no_way_to_the_engine() -> None:
         return server.recover(history.current, keys)
 
     World.make().answer(method_that(answers), rounds=1)
-    trains = {"recover", "hold", "ask_again", "ask_forgotten", "ask_remaining"}  # each of them counts
+    trains = {"recover", "recover_shards", "hold", "ask_again", "ask_forgotten", "ask_remaining"}  # each of them counts
     trains |= {"train_here"}  # on the server's own examples, which costs no client anything
     reads = {
         "has_trained",
@@ -97,7 +97,7 @@ def test_a_server_offers_no_way_to_the_engine() -> None:
         "scenario",
         "spent",
     }
-    reads |= {"counted_rounds", "new_start", "has_drawn", "data", "training_loss"}
+    reads |= {"counted_rounds", "new_start", "has_drawn", "data", "training_loss", "shards_of"}
     assert set(offered) == trains | reads
 
 

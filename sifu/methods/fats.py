@@ -1,0 +1,57 @@
+"""FATS (Tao et al. 2024): so few draws that most clients were never drawn; else retrain from the first draw on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sifu.config.fields import above, at_least, setting
+from sifu.unlearning.kept import Kept
+from sifu.unlearning.method import Assumptions, Method, Unlearned, exact_promise
+
+if TYPE_CHECKING:
+    from sifu.config.scenario import Scenario
+    from sifu.unlearning.method_types import History, Keys, Request, Server
+
+
+class Fats(Method):
+    """m = rho M / R clients a round, R rounds fixed in advance; a request goes back to before its clients' first draw.
+
+    rho = m R / M is how often a client is drawn on average, the paper's bound on the total variation between trainings
+    with and without it. A client is in no round with probability (1 - m / M)^R: then nothing is done, and the model has
+    the same bits. Else all rounds from its first one on are drawn again from the others, so that there are R in all.
+    With q = m / M that is R - (1 - q) (1 - (1 - q)^R) / q rounds on average. Exact: while a client is not drawn,
+    cohorts have the law of those drawn without it. The paper draws with replacement, here a cohort has each client
+    once; the argument holds for both. Of the paper's two levels this is the one of clients. `exact_rollback` is the
+    same cut in the scenario's own federation and stop rule.
+
+    Neither m nor R follows the stop rule: the model of R rounds is given out, whatever its accuracy. m is at least 1,
+    so that rho is at least R / M. Sequential: rounds since earlier requests count among the R, and are cut as well.
+    """
+
+    name = "fats"
+    assumptions = Assumptions(
+        fedavg=False,
+        convex=True,
+        non_convex=True,
+        stores="who took part when, and a model for each first time",
+        reference="Tao et al., VLDB 2024",
+    )
+    keeps = frozenset({Kept.MODELS, Kept.COHORTS})
+
+    rho: float = setting("how often a client is drawn on average (rho)", above(0), default=0.25)
+    rounds: int = setting("rounds of the training (R)", at_least(1), default=100)
+
+    def training(self, scenario: Scenario) -> Scenario:
+        """The scenario with so many clients a round, and exactly R rounds."""
+        clients = scenario.partition.num_clients
+        drawn = min(clients, max(1, round(self.rho * clients / self.rounds)))
+        stop = replace(scenario.stop, min_rounds=self.rounds, max_rounds=self.rounds)
+        return replace(scenario, stop=stop, federation=replace(scenario.federation, clients_per_round=drawn))
+
+    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
+        node = history.last_at_most(history.visits(request.forget), 0.0)
+        everyone = history.visits(history.available[0])  # one a round
+        left = self.rounds - history.value_at(everyone, node).long()  # [S]
+        segment = server.recover(history.at(node), keys, at_most=left.clamp(min=0))
+        return Unlearned(segment, node, exact_promise(request))
