@@ -29,6 +29,7 @@ class Contribution:
     together: Tensor  # [S, P] the mean update of the clients to forget and the remaining ones
     remaining: Tensor  # [S, P] that of the remaining ones alone
     share: Tensor  # [S] FedAvg's weight of the clients to forget, float64; 0 where none of them took part
+    present: Tensor  # [S] FedAvg's weight of all these in the round as it was, float64; 1: nobody was forgotten before
 
     @property
     def residual(self) -> Tensor:
@@ -40,6 +41,11 @@ class Contribution:
         """Their part of the mean: the sum of p_u U_u over the clients u to forget. [S, P]"""
         rest = (1 - self.share).to(self.together)[:, None]
         return (self.together - rest * self.remaining).where(self._any, 0.0)
+
+    @property
+    def added(self) -> Tensor:
+        """The same with p_u as it was in the round, clients of earlier requests included. [S, P]"""
+        return self.part * self.present.to(self.together)[:, None]
 
     @property
     def forgotten(self) -> Tensor:
@@ -59,13 +65,14 @@ def contributions(lineage: Lineage, request: Request) -> Iterator[Contribution]:
         for number, (together, remaining) in enumerate(walk(lineage, branch, request)):
             past = PastRound.of(segment, branch, number, kept)
             happened = upload(past.happened, together.device)[:, None]  # [S, 1]
-            yield Contribution(together.where(happened, 0.0), remaining, _share(lineage, past.cohort, request))
+            yield Contribution(together.where(happened, 0.0), remaining, *_shares(lineage, past.cohort, request))
 
 
 def last_contribution(lineage: Lineage, request: Request) -> Contribution:
     """For each seed the last round of its lineage that any of the clients to forget took part in."""
     nothing = torch.zeros_like(lineage.current)
-    found = Contribution(nothing, nothing, torch.zeros(len(nothing), dtype=torch.float64))
+    nobody = torch.zeros(len(nothing), dtype=torch.float64)
+    found = Contribution(nothing, nothing, nobody, nobody)
     for segment, kept in zip(lineage.segments, lineage.kept, strict=True):
         number = torch.arange(1, segment.trace.cohort.shape[1] + 1)
         took_part = sampled(request.forget, segment.trace.cohort).any(2) & (number <= kept[:, None])  # [S, T]
@@ -95,7 +102,7 @@ def _at(lineage: Lineage, segment: Segment, last: Tensor, kept: Tensor, request:
         together = engine.replay(segment, last) - weights
     else:
         together = mean_update(request.remain | request.forget)
-    return Contribution(together, mean_update(request.remain), _share(lineage, past.cohort, request))
+    return Contribution(together, mean_update(request.remain), *_shares(lineage, past.cohort, request))
 
 
 def _chosen(which: Tensor, one: Contribution, other: Contribution) -> Contribution:
@@ -105,6 +112,7 @@ def _chosen(which: Tensor, one: Contribution, other: Contribution) -> Contributi
         one.together.where(at, other.together),
         one.remaining.where(at, other.remaining),
         one.share.where(which, other.share),
+        one.present.where(which, other.present),
     )
 
 
@@ -144,9 +152,12 @@ def _end(lineage: Lineage, branch: int) -> Tensor:
     return lineage.engine.replay(segment, kept.clamp(min=0))
 
 
-def _share(lineage: Lineage, cohort: Tensor, request: Request) -> Tensor:
-    """The weight of the clients to forget among them and the remaining ones of a cohort [S, m]. [S] float64"""
+def _shares(lineage: Lineage, cohort: Tensor, request: Request) -> tuple[Tensor, Tensor]:
+    """The weight of the clients to forget among them and the remaining ones of a cohort [S, m], and the weight of all
+    of these in the cohort. [S] float64 each
+    """
     size = lineage.engine.clients.size.cpu().double()
     held = size.gather(1, cohort.clamp(min=0)).where(cohort >= 0, 0.0)  # [S, m]
     forget, remain = ((held * mask.gather(1, cohort.clamp(min=0))).sum(1) for mask in (request.forget, request.remain))
-    return forget / (forget + remain).clamp(min=1e-30)
+    both = forget + remain
+    return forget / both.clamp(min=1e-30), both / held.sum(1).clamp(min=1e-30)
