@@ -31,7 +31,8 @@ def measure_alpha(
         theta[upload(step.rows, device)] = step.result.weights
         running = torch.nonzero(segment.rounds[seeds] > step.number).flatten()
         at, rows = upload(running, device), seeds[running]
-        phi[at] = one_round(engine, segment, phi[at], rows, remain[running], step.number)
+        if len(running):  # other seeds may have more rounds
+            phi[at] = one_round(engine, segment, phi[at], rows, remain[running], step.number)
         alpha.append((theta[pairs] - phi).double().norm(dim=1))  # stays there: the host does not wait for a GPU
         if progress is not None:
             progress(step.number + 1, [], int((segment.rounds > step.number + 1).sum()))
@@ -43,4 +44,4 @@ def one_round(engine: Engine, segment: Segment, weights: Tensor, seeds: Tensor, 
     """Round `number` of a segment from other `weights` [R, P], sampled from the clients `remain` [R, C]. [R, P]"""
     parts = (seeds, torch.full_like(seeds, number), remain, segment.key_state[seeds])
     rows, numbers, available, state = (upload(part, weights.device) for part in parts)
-    return engine.round(weights, rows, numbers, available, Keys(state)).weights
+    return engine.using(segment.optimiser).round(weights, rows, numbers, available, Keys(state)).weights

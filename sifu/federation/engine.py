@@ -149,7 +149,7 @@ class Engine(Rounds):
         rows, numbers, available, state = (upload(part, device) for part in parts)
         cohort = draw_cohort(Keys(state), numbers, available, self.federation)
         seats = cohort.shape[1]
-        if bool((recorded[:, seats:] >= 0).any()):
+        if seats > recorded.shape[1] or bool((recorded[:, seats:] >= 0).any()):
             raise StoreError(NOT_THE_SAME)
         places = cohort if stand_ins is None else torch.cat([cohort, upload(stand_ins, device)], dim=1)
         engine = self.using(segment.optimiser)

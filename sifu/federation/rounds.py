@@ -84,7 +84,7 @@ class Rounds:
         local_steps: int | None = None,
         seats: int | None = None,
     ) -> Round:
-        """A round with a given `cohort` [R, m]; empty places, -1, come last. `local_steps`: fewer steps than K.
+        """A round with a given `cohort` [R, m]; empty places are -1. `local_steps`: fewer steps than K.
 
         `seats`: only the first so many places are averaged; the clients in the others train for nothing but a look.
         """

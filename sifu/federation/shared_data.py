@@ -30,13 +30,15 @@ class SharedEngine(Engine):
     @staticmethod
     def of(engine: Engine, num_models: int) -> SharedEngine:
         """An engine for `num_models` models on the data of the first row of `engine`."""
-        one = _rows(engine.clients, 1)
-        single = Rounds(engine.model, one, engine.federation, engine.workers)
+        one, own = _rows(engine.clients, 1), None if engine.server_data is None else _rows(engine.server_data, 1)
+        single = Rounds(engine.model, one, engine.federation, engine.workers, server_data=own)
         return SharedEngine(engine.model, one, engine.federation, engine.workers, single=single).sized(num_models)
 
     def sized(self, num_models: int) -> SharedEngine:
         """The same for another number of models; what was computed of the data is kept."""
-        return replace(self, clients=_rows(self.single.clients, num_models))
+        own = self.single.server_data
+        data = None if own is None else _rows(own, num_models)
+        return replace(self, clients=_rows(self.single.clients, num_models), server_data=data)
 
     @cached_property
     def trainer(self) -> LocalTrainer:

@@ -37,5 +37,6 @@ class Negation(Method):
                 raise MethodRefused(
                     f"the model has no layer {number}: it has {len(found)} linear or convolution layers"
                 )
+        for number in {number % len(found) for number in self.layers}:  # 0 and -1 may be the same layer
             found[number].weight.neg_()  # [S, out, in, ...], a view of the model
         return server.recover(model, keys)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sifu.config.fields import above, one_of, setting
-from sifu.config.optimiser import CURVATURES, Adaptive, Sgd
+from sifu.config.optimiser import CURVATURES, Adaptive, own_sgd
+from sifu.errors import MethodRefused
 from sifu.unlearning.kept import Kept
 from sifu.unlearning.method import Assumptions, Method, Unlearned, exact_promise
 
@@ -42,5 +44,7 @@ class RapidRetraining(Method):
     def _optimiser(self, server: Server) -> Optimiser:
         federation = server.scenario.federation
         if self.curvature == "none":
-            return Sgd(lr=self.lr, momentum=federation.momentum, clip=federation.clip)
+            return replace(own_sgd(federation), lr=self.lr)
+        if federation.weight_decay:
+            raise MethodRefused("its steps have no weight decay, so that it would minimise another loss")
         return Adaptive(lr=self.lr, curvature=self.curvature, damping=self.damping, clip=federation.clip)

@@ -24,7 +24,8 @@ class SubtractAndDistil(Method):
     rounds, and the teacher knows the forgotten clients: with more epochs the student is theta^N again, so that its
     accuracy on their data rises. T, epochs and data are not published. Recovery follows, as with every method.
 
-    Sequential: rounds of recovery are subtracted as well; the teacher is the last recovery's model.
+    Sequential: p_u^n is the weight in the round as it was, clients of earlier requests included; rounds of recovery are
+    subtracted as well; the teacher is the last recovery's model.
     """
 
     name = "subtract_and_distil"
@@ -58,5 +59,5 @@ class SubtractAndDistil(Method):
             return history.accumulated(request.remain, 1)
         model = history.current
         for past in history.contributions(request):
-            model = model - past.part
+            model = model - past.added
         return model

@@ -30,6 +30,7 @@ class Contribution:
     remaining: Tensor  # [S, P] that of the remaining ones alone
     share: Tensor  # [S] FedAvg's weight of the clients to forget, float64; 0 where none of them took part
     visits: Tensor  # [S] how many of the clients to forget took part
+    present: Tensor  # [S] FedAvg's weight of all these in the round as it was, float64; 1: nobody was forgotten before
 
     @property
     def residual(self) -> Tensor:
@@ -41,6 +42,11 @@ class Contribution:
         """Their part of the mean: the sum of p_u U_u over the clients u to forget. [S, P]"""
         rest = (1 - self.share).to(self.together)[:, None]
         return (self.together - rest * self.remaining).where(self._any, 0.0)
+
+    @property
+    def added(self) -> Tensor:
+        """The same with p_u as it was in the round, clients of earlier requests included. [S, P]"""
+        return self.part * self.present.to(self.together)[:, None]
 
     @property
     def forgotten(self) -> Tensor:
@@ -60,15 +66,15 @@ def contributions(lineage: Lineage, request: Request) -> Iterator[Contribution]:
         for number, (together, remaining) in enumerate(walk(lineage, branch, request)):
             past = PastRound.of(segment, branch, number, kept)
             happened = upload(past.happened, together.device)[:, None]  # [S, 1]
-            share = _share(lineage, past.cohort, request)
-            yield Contribution(together.where(happened, 0.0), remaining, share, past.only(request.forget).visits)
+            visits, shares = past.only(request.forget).visits, _shares(lineage, past.cohort, request)
+            yield Contribution(together.where(happened, 0.0), remaining, shares[0], visits, shares[1])
 
 
 def last_contribution(lineage: Lineage, request: Request) -> Contribution:
     """For each seed the last round of its lineage that any of the clients to forget took part in."""
     nothing = torch.zeros_like(lineage.current)
     nobody = torch.zeros(len(nothing), dtype=torch.int64)
-    found = Contribution(nothing, nothing, nobody.double(), nobody)
+    found = Contribution(nothing, nothing, nobody.double(), nobody, nobody.double())
     for segment, kept in zip(lineage.segments, lineage.kept, strict=True):
         number = torch.arange(1, segment.trace.cohort.shape[1] + 1)
         took_part = sampled(request.forget, segment.trace.cohort).any(2) & (number <= kept[:, None])  # [S, T]
@@ -98,8 +104,8 @@ def _at(lineage: Lineage, segment: Segment, last: Tensor, kept: Tensor, request:
         together = engine.replay(segment, last) - weights
     else:
         together = mean_update(request.remain | request.forget)
-    share, visits = _share(lineage, past.cohort, request), past.only(request.forget).visits
-    return Contribution(together, mean_update(request.remain), share, visits)
+    visits, shares = past.only(request.forget).visits, _shares(lineage, past.cohort, request)
+    return Contribution(together, mean_update(request.remain), shares[0], visits, shares[1])
 
 
 def _chosen(which: Tensor, one: Contribution, other: Contribution) -> Contribution:
@@ -110,6 +116,7 @@ def _chosen(which: Tensor, one: Contribution, other: Contribution) -> Contributi
         one.remaining.where(at, other.remaining),
         one.share.where(which, other.share),
         one.visits.where(which, other.visits),
+        one.present.where(which, other.present),
     )
 
 
@@ -149,9 +156,12 @@ def _end(lineage: Lineage, branch: int) -> Tensor:
     return lineage.engine.replay(segment, kept.clamp(min=0))
 
 
-def _share(lineage: Lineage, cohort: Tensor, request: Request) -> Tensor:
-    """The weight of the clients to forget among them and the remaining ones of a cohort [S, m]. [S] float64"""
+def _shares(lineage: Lineage, cohort: Tensor, request: Request) -> tuple[Tensor, Tensor]:
+    """The weight of the clients to forget among them and the remaining ones of a cohort [S, m], and the weight of all
+    of these in the cohort. [S] float64 each
+    """
     size = lineage.engine.clients.size.cpu().double()
     held = size.gather(1, cohort.clamp(min=0)).where(cohort >= 0, 0.0)  # [S, m]
     forget, remain = ((held * mask.gather(1, cohort.clamp(min=0))).sum(1) for mask in (request.forget, request.remain))
-    return forget / (forget + remain).clamp(min=1e-30)
+    both = forget + remain
+    return forget / both.clamp(min=1e-30), both / held.sum(1).clamp(min=1e-30)

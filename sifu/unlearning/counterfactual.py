@@ -82,6 +82,7 @@ def _rounds(
 ) -> Tensor:
     """`kept` [S] rounds of a segment from `phi` [S, P], without `clients` [S, C]; NaN where that diverges. [S, P]"""
     remain, keys = (segment.available & ~clients).to(phi.device), Keys(segment.key_state.to(phi.device))
-    run = lineage.engine.run(phi, remain, keys, Stop(None, 0, kept.clamp(min=0)), progress=progress)
+    stop = Stop(None, 0, kept.clamp(min=0))
+    run = lineage.engine.using(segment.optimiser).run(phi, remain, keys, stop, progress=progress)
     diverged = torch.tensor([status == Status.DIVERGED for status in run.status])
     return run.final.masked_fill(diverged[:, None], torch.nan).to(phi.device)

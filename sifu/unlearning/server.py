@@ -65,6 +65,7 @@ class Server:
         self._trained: list[Segment] = []
         self._drawn: list[Tensor] = []
         self._asked = 0  # calls that drew batches of their own
+        self._open: tuple[Tensor, Tensor] | None = None  # the last of them: what was sent [S, P], who trained [S] bool
 
     @property
     def spent(self) -> Work:
@@ -182,6 +183,9 @@ class Server:
         """
         if forgotten and not self._forgotten_data:
             raise MethodError(f"{self._method} asks the clients to forget: set assumptions.forgotten_data")
+        if not 1 <= local_steps <= self.scenario.federation.local_steps:
+            most = self.scenario.federation.local_steps
+            raise MethodError(f"{self._method} asks for {local_steps} steps of a past round; allowed: 1 to {most}")
         past = past.only(self._request.remain | (self._request.forget & forgotten))
         affords = self._stop.affords(self._spent.client_steps, past.visits * local_steps)  # [S]
         past = past.only(affords[:, None].expand_as(self._request.remain))
@@ -214,24 +218,30 @@ class Server:
     ) -> Asked:
         """A cohort of remaining clients, drawn as that of a round, trains from `start` [S, P]; as `ask_forgotten`.
 
-        `same_round`: together with the clients that were asked last, so that both are one round. `everyone`: all
-        remaining clients instead of a cohort; all of them are paid for.
+        `same_round`: together with the clients that were asked last, from the same model, so that both are one round.
+        `everyone`: all remaining clients instead of a cohort; all of them are paid for.
         """
+        if same_round and (self._open is None or not torch.equal(self._open[0], start)):
+            raise MethodError(f"{self._method}: a round has one model: `same_round` needs that which was sent last")
         remain = self._request.remain.to(keys.state.device)
         folded = keys.fold("asked cohort", self._asked)
         drawn = draw_cohort(folded, torch.zeros_like(keys.state), remain, self._engine.federation)
         cohort = _only(seeds, places(self._request.remain) if everyone else drawn.cpu())
-        return self._ask(start, keys, cohort, Training(**training), "ask_remaining", 0 if same_round else 1)
+        return self._ask(start, keys, cohort, Training(**training), "ask_remaining", same_round=same_round)
 
-    def _ask(self, start: Tensor, keys: Keys, cohort: Tensor, training: Training, asked: str, rounds: int = 1) -> Asked:
+    def _ask(
+        self, start: Tensor, keys: Keys, cohort: Tensor, training: Training, asked: str, *, same_round: bool = False
+    ) -> Asked:
         self._refuse_others(start, asked)
         sizes = self._engine.clients.size.cpu().gather(1, cohort.clamp(min=0)).where(cohort >= 0, 0)
         affords = self._stop.affords(self._spent.client_steps, training.limits(sizes, self._engine).sum(1))  # [S]
         cohort = cohort.where(affords[:, None], -1)
         found = train_clients(self._engine, self._engine.clients, start, cohort, self._fresh(keys), training)
         visits = (cohort >= 0).sum(1)  # [S]
-        work = Work.of((visits > 0).long() * rounds, visits, 0, start.shape[1])
+        counted = self._open[1] if same_round and self._open is not None else torch.zeros_like(visits, dtype=torch.bool)
+        work = Work.of(((visits > 0) & ~counted).long(), visits, 0, start.shape[1])
         self._spent = self._spent + replace(work, client_steps=found.steps.sum(1))
+        self._open = start.clone(), counted | (visits > 0)
         return found
 
     def train_here(self, start: Tensor, keys: Keys, **training: Any) -> Tensor:

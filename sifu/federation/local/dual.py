@@ -62,14 +62,14 @@ class DualTrainer:
             return (self._train_fused if fused else self._train_all)(start, seeds, cohort, weight)
         local = start.unsqueeze(1).repeat(1, cohort.shape[1], 1)  # [R, m, P]
         self._gram, self._targets  # noqa: B018  # computed once here, not by several threads at the same time
-        present = (cohort >= 0).sum(1).tolist()  # empty places come last
         tasks = [
-            (r, s, slice(j, min(j + _CHUNK, present[r])))
+            (r, s, part)
             for r, s in enumerate(seeds.tolist())
-            for j in range(0, present[r], _CHUNK)
+            for part in (cohort[r] >= 0).nonzero().flatten().split(_CHUNK)  # empty places may be in between
+            if len(part)
         ]
 
-        def train(task: tuple[int, int, slice]) -> None:
+        def train(task: tuple[int, int, Tensor]) -> None:
             r, s, part = task
             who = cohort[r, part]
             local[r, part] = self._train(start[r].expand(len(who), -1), torch.full_like(who, s), who, weight[r, part])

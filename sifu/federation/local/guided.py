@@ -34,7 +34,11 @@ class Step(NamedTuple):
     weights: Tensor  # [q, P]
     row: Tensor  # [q] seeds
     place: Tensor  # [q] places in the cohort
-    accuracy: Callable[[], Tensor]  # [q] share of correct answers on the client's own examples, computed when called
+    measure: Callable[[Tensor], Tensor]  # weights [q, P] -> [q] their share of right answers on the client's examples
+
+    def accuracy(self) -> Tensor:
+        """The share of correct answers of `weights` on the client's own examples, computed when called. [q]"""
+        return self.measure(self.weights)
 
 
 AfterStep = Callable[[Step], tuple[Tensor, Tensor]]  # -> weights [q, P] to go on with, whether to stop there [q] bool
@@ -127,8 +131,7 @@ class GuidedTrainer:
             steps = steps + going
             stop = torch.zeros_like(going)
             if after is not None:
-                seen = Step(number, moved, rows.row, rows.place, lambda at=moved: self._accuracy(at, rows))  # type: ignore[misc]
-                moved, stop = after(seen)
+                moved, stop = after(Step(number, moved, rows.row, rows.place, lambda at: self._accuracy(at, rows)))
             weights, going = torch.where(going[:, None], moved, weights), going & ~stop
         return weights, steps
 

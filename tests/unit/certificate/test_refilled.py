@@ -14,6 +14,7 @@ from torch import Tensor
 from sifu.certificate.alpha import measure_alpha
 from sifu.certificate.refilled import cohorts_without, longest_update, refilled_increments, single_sets
 from sifu.certificate.sensitivity import accumulate, set_increments
+from sifu.config.optimiser import Adaptive
 from sifu.core.keys import Keys
 from sifu.federation.engine import Engine
 from sifu.federation.segment import Segment
@@ -56,9 +57,13 @@ def test_the_next_in_line_takes_the_seat() -> None:
             assert stayed <= set(others[s, n].tolist())
 
 
-def test_increments_are_those_of_a_round_that_is_trained_again() -> None:
-    """Delta from the updates of cohort and stand-ins equals the distance to a whole round without the clients."""
-    engine, segment = trained(seeds=2)
+@pytest.mark.parametrize("sampling", ["fixed", "poisson"])
+def test_increments_are_those_of_a_round_that_is_trained_again(sampling: str) -> None:
+    """Delta from the updates of cohort and stand-ins equals the distance to a whole round without the clients.
+
+    Poisson cohorts of two seeds have different sizes: then empty places come before the stand-ins.
+    """
+    engine, segment = trained(seeds=2, sampling=sampling)
     sets = [mask(1, seeds=2), mask(0, 2, 3, seeds=2), mask(*range(8), seeds=2)]
     found = refilled_increments(engine, segment, sets)  # [S, T, sets]
     for number, rows, before, result in engine.walk(segment):
@@ -91,6 +96,24 @@ def test_in_the_convex_case_alpha_is_bounded_for_every_set(seed: int, gone: set[
     alpha = measure_alpha(engine, segment, torch.tensor([0]), mask(*gone))[0]
     psi = accumulate(refilled_increments(engine, segment, [mask(*gone)]), 1.0)[0, :, 0]
     assert (alpha <= psi * (1 + ROUNDING) + 1e-6).all()
+
+
+@pytest.mark.parametrize("sampling", ["fixed", "poisson"])
+def test_alpha_of_a_seed_that_ended_before_another(sampling: str) -> None:
+    """Seed 1 has one round less than seed 0: alone it is measured as with seed 0, and stays where it ended."""
+    engine, segment = trained(seeds=2, sampling=sampling)
+    both = measure_alpha(engine, segment, torch.tensor([0, 1]), mask(0, 1, seeds=2))
+    alone = measure_alpha(engine, segment, torch.tensor([1]), mask(0, 1))
+    torch.testing.assert_close(alone[0], both[1])
+    assert alone[0, -1] == alone[0, -2]
+
+
+def test_alpha_without_anybody_is_zero_with_another_optimiser_too() -> None:
+    """Nobody is left out, so that both runs are the same: the second one has the segment's own optimiser."""
+    engine, plain = trained(rounds=4)
+    stop = Stop(None, 0, plain.rounds)
+    segment = engine.run(plain.start, plain.available, Keys(plain.key_state), stop, optimiser=Adaptive(lr=0.01))
+    assert not measure_alpha(engine, segment, torch.tensor([0]), mask()).any()
 
 
 def test_with_empty_seats_the_same_bound_fails() -> None:

@@ -6,8 +6,11 @@ import pytest
 import torch
 from torch import Tensor
 
+from sifu.core.keys import Keys
 from sifu.errors import StoreError
 from sifu.federation.replay_check import ReplayCheck
+from sifu.federation.stop import Stop
+from tests.conftest import tiny_engine
 
 
 def a_round(length: float) -> tuple[Tensor, Tensor]:
@@ -51,3 +54,13 @@ def test_another_cohort_is_found_though_its_clients_move_as_far() -> None:
     check.add(*a_round(2.0), torch.tensor([[1.0, 2.0]]), torch.tensor(False))
     with pytest.raises(StoreError, match="its rounds differ on replay"):
         check.finish()
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_history_with_other_cohort_sizes_is_refused(count: int) -> None:
+    """Two clients a round were recorded."""
+    engine, keys = tiny_engine(clients_per_round=2), Keys.of(range(2))
+    everyone = torch.ones(2, engine.clients.num_clients, dtype=torch.bool)
+    segment = engine.run(engine.model.init(keys), everyone, keys, Stop(None, 0, torch.full((2,), 2)))
+    with pytest.raises(StoreError, match="its rounds differ on replay"):
+        tiny_engine(clients_per_round=count).replay(segment, segment.rounds)

@@ -67,6 +67,14 @@ def test_it_is_further_from_retraining_than_the_initial_model() -> None:
     assert ((negation.unlearned.weights - retrained).norm(dim=1) > (start - retrained).norm(dim=1)).all()
 
 
+def test_a_layer_that_is_named_twice_is_negated_once() -> None:
+    """The first layer of a logistic regression is its last one: negated twice, nothing would have been done."""
+    world, forget = World.make(), masks(7, 3)[:1]
+    once, twice = (world.answer(Negation(layers=layers), forget, rounds=0) for layers in ((0,), (0, -1)))
+    assert torch.equal(once[0].unlearned.weights, twice[0].unlearned.weights)
+    assert not torch.equal(once[0].unlearned.weights, world.lineage.current)
+
+
 def test_a_layer_that_there_is_not_is_refused() -> None:
     with pytest.raises(MethodRefused, match="the model has no layer 1: it has 1 linear"):
         World.make().answer(Negation(layers=(1,)), rounds=1)

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from sifu.config.optimiser import Adaptive
-from sifu.contract.world import SCENARIO, World
+from sifu.contract.world import CONVEX, SCENARIO, World
 from sifu.core.keys import Keys
+from sifu.errors import MethodRefused
 from sifu.federation.local.guided import GuidedTrainer
 from sifu.hardware.workers import Workers
 from sifu.methods.rapid_retraining import RapidRetraining
@@ -22,6 +23,16 @@ def test_plain_sgd_at_the_federations_step_size_is_scratch() -> None:
         torch.testing.assert_close(one.unlearned.weights, other.unlearned.weights, rtol=1e-4, atol=1e-5)
         assert torch.equal(one.work.client_steps, other.work.client_steps)
         assert torch.equal(one.unlearned.node.branch, other.unlearned.node.branch)
+
+
+def test_weight_decay_is_the_federations_or_refused() -> None:
+    """Without it another loss would be minimised. Steps that are divided by curvature have none."""
+    world = World.make(scenario=CONVEX)
+    sgd = RapidRetraining(curvature="none", lr=CONVEX.federation.client_lr)
+    for one, other in zip(world.answer(sgd), world.answer(Scratch()), strict=True):
+        torch.testing.assert_close(one.unlearned.weights, other.unlearned.weights, rtol=1e-4, atol=1e-5)
+    with pytest.raises(MethodRefused, match="no weight decay"):
+        world.answer(RapidRetraining(), rounds=1)
 
 
 @pytest.mark.parametrize("curvature", ["gradient", "fisher", "hutchinson"])

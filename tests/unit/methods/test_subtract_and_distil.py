@@ -33,6 +33,14 @@ def test_a_client_that_never_took_part_changes_nothing() -> None:
         assert same == bool(absent[s])
 
 
+def test_two_requests_take_away_what_one_of_both_does() -> None:
+    """p_u is the weight in the round as it was: a client that was forgotten before still counts in it."""
+    world, (first, second, _) = World.make(), masks(7, 3)
+    later = world.answer(ALONE, [first, second], rounds=0)[1].unlearned.weights
+    at_once = world.answer(ALONE, [first | second], rounds=0)[0].unlearned.weights
+    torch.testing.assert_close(later, at_once, rtol=1e-4, atol=1e-6)
+
+
 def test_averaging_is_fed_accum() -> None:
     world = World.make()
     one, other = (

@@ -17,7 +17,7 @@ from sifu.certificate.rules import rules_of
 from sifu.cli.main import main
 from sifu.config.fields import build, to_plain
 from sifu.config.scenario import Scenario
-from sifu.contract.world import SCENARIO
+from sifu.contract.world import SCENARIO, World
 from sifu.core.keys import Keys
 from sifu.core.types import Clients
 from sifu.errors import ConfigError
@@ -200,3 +200,14 @@ def test_one_table_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> 
     shown = capsys.readouterr().out
     for word in ("claimed", "strict", "measured", "proved", "each alone", "20 a world", "cannot tell"):
         assert word in shown
+
+
+def test_every_model_of_an_audit_has_the_servers_own_examples() -> None:
+    """Those of the first seed, as the clients' data are; a method that needs them is not refused."""
+    engine = World.make().lineage.engine
+    shared = SharedEngine.of(engine, 1).sized(5)
+    assert shared.server_data is not None
+    assert engine.server_data is not None
+    assert shared.server_data.images.shape[0] == 5
+    assert all(torch.equal(row, engine.server_data.images[0]) for row in shared.server_data.images)
+    assert SharedEngine.of(replace(engine, server_data=None), 2).server_data is None

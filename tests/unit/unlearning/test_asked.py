@@ -157,6 +157,40 @@ def test_remaining_clients_are_a_cohort_as_of_a_round() -> None:
     assert server.spent.client_steps.tolist() == [6, 6, 6]
 
 
+def test_one_round_has_one_model_and_is_counted_once() -> None:
+    """Two clients to forget need 8 steps, three remaining ones 12; seed 2 affords neither."""
+    server, model = asker(Stop.at_budget(torch.tensor([20, 100, 7]), torch.full((3,), 6)))
+    with pytest.raises(MethodError, match="method tried: a round has one model"):
+        server.ask_remaining(model, KEYS, same_round=True)
+    server.ask_forgotten(model, KEYS, steps=4)
+    server.ask_remaining(model, KEYS, same_round=True, steps=4)
+    assert server.spent.rounds.tolist() == [1, 1, 0]
+    assert server.spent.client_steps.tolist() == [20, 20, 0]
+    with pytest.raises(MethodError, match="a round has one model"):
+        server.ask_remaining(model + 1, KEYS, same_round=True)
+
+
+def test_a_round_that_only_its_second_group_affords_is_counted() -> None:
+    """Two clients with five steps each need 10 of the 8 that there are, three with two steps 6."""
+    server, model = asker(Stop.at_budget(torch.full((3,), 8), torch.full((3,), 6)))
+    server.ask_forgotten(model, KEYS, steps=5)
+    assert server.spent.rounds.tolist() == [0, 0, 0]
+    server.ask_remaining(model, KEYS, same_round=True)
+    assert server.spent.rounds.tolist() == [1, 1, 1]
+    assert server.spent.client_steps.tolist() == [6, 6, 6]
+
+
+@pytest.mark.parametrize("steps", [-1, 0, 3])
+def test_a_past_round_has_no_other_steps_than_its_own(steps: int) -> None:
+    """K = 2: -1 would train one step and be paid back for it, 3 would be paid and not trained."""
+    world = World.make()
+    past = next(world.lineage.retained(1))
+    server = server_for(world)
+    with pytest.raises(MethodError, match=f"asks for {steps} steps of a past round; allowed: 1 to 2"):
+        server.ask_again(world.lineage.current, past, steps)
+    assert server.spent.client_steps.tolist() == [0, 0, 0]
+
+
 def test_the_server_trains_on_its_own_examples_for_free() -> None:
     world = World.make()
     server, model = server_for(world, server_data=True), world.lineage.current
@@ -180,6 +214,23 @@ def test_a_scenario_without_server_data_refuses_the_method() -> None:
     bare = replace(world, lineage=replace(world.lineage, engine=replace(world.lineage.engine, server_data=None)))
     with pytest.raises(MethodRefused, match=r"needs data at the server: set partition\.server_share"):
         server_for(bare, server_data=True).data  # noqa: B018
+
+
+def test_a_ball_asks_for_the_accuracy_of_what_stays_in_it() -> None:
+    """Steps of length 1000 forget everything, but the ball of 1e-6 holds the model, and with it what it knows."""
+    server, model = asker()
+    seen: list[tuple[int, int, float]] = []
+
+    def stop(step: Step) -> Tensor:
+        seen.extend(zip(step.row.tolist(), step.place.tolist(), step.accuracy().tolist(), strict=True))
+        return torch.zeros_like(step.row, dtype=torch.bool)
+
+    ball, loss = in_ball(model, torch.full((3,), 1e-6), stop), Negative(CrossEntropy())
+    server.ask_forgotten(model, KEYS, steps=2, loss=loss, optimiser=Sgd(lr=1000.0), after=ball)
+    right = World.make().lineage.engine.evaluator.correct(model, torch.arange(3))[:, [0, 3]] / 8  # of 8 examples each
+    assert right.any()
+    assert len(seen) == 3 * 2 * 2
+    assert all(accuracy == float(right[row, place]) for row, place, accuracy in seen)
 
 
 def test_a_ball_keeps_what_is_inside_and_projects_the_rest() -> None:

@@ -61,6 +61,15 @@ def test_alpha_is_zero_where_nobody_of_them_took_part() -> None:
     assert torch.equal(measured_at(lineage, lineage.nowhere, clients), torch.zeros(3, dtype=torch.float64))
 
 
+def test_a_branch_is_trained_again_with_its_own_optimiser() -> None:
+    """Without anybody the run is the same as it was: rapid retraining's steps are not those of SGD."""
+    world = World.make()
+    (answer,) = world.answer(build_method("rapid_retraining", {"lr": 0.01}, Certificate(sigma=0.0)), masks(7, 3)[:1])
+    lineage = world.lineage.grow(answer.unlearned.node, answer.unlearned.segment)
+    nobody = torch.zeros(3, 7, dtype=torch.bool)
+    assert torch.equal(measured_at(lineage, lineage.end, nobody), torch.zeros(3, dtype=torch.float64))
+
+
 def test_the_truth_of_a_node() -> None:
     """One client is its own set; everyone forgotten so far counts at least as much as the worst of them."""
     _, lineage, clients = grown()
