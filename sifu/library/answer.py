@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -93,7 +94,11 @@ class Answer(SeedModels):
     def certificate(self) -> Guarantee | None:
         """What is claimed and what holds; None where the method promises nothing."""
         numbers = certificate_numbers(self.answered)
-        return Guarantee(**{name: values.numpy() for name, values in numbers.items()}) if numbers else None
+        if not numbers:
+            return None
+        unknown = numbers["sigma"] * math.nan
+        numbers = {"actual_epsilon": unknown, "actual_delta": unknown} | numbers
+        return Guarantee(**{name: values.numpy() for name, values in numbers.items()})
 
     @property
     def cells(self) -> pd.DataFrame:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -74,6 +75,7 @@ class Cost(Printed):
 class Guarantee(Printed):
     """The certificate of an answer: what is claimed, and what holds if it is counted strictly. [S] each
 
+    What holds is NaN where noise is on a model that no rounds lead to, and nothing can be counted.
     The names are those of the table `cells` (docs/results.md).
     """
 
@@ -100,7 +102,8 @@ class Guarantee(Printed):
         whom = "each client alone" if covered == 1 else f"{covered} clients together"
         claimed = f"claimed epsilon {_text(self.claimed_epsilon)}, delta {_text(self.claimed_delta)} for {whom}"
         actual = f"strictly epsilon {_text(self.actual_epsilon)}, or delta {_text(self.actual_delta)}"
-        parts = [claimed, actual, f"noise {_text(self.sigma)}"]
+        counted = not np.isnan(self.actual_epsilon).any()
+        parts = [claimed, *([actual] if counted else []), f"noise {_text(self.sigma)}"]
         if self.spent_epsilon is not None:
             parts.append(f"an accountant finds epsilon {_text(self.spent_epsilon)} for one client")
         return "; ".join(parts)

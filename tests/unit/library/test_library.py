@@ -16,6 +16,7 @@ import sifu
 from sifu.catalog.methods import METHODS
 from sifu.config.fields import above, setting
 from sifu.core.keys import Keys
+from sifu.errors import SifuError
 from sifu.methods.sifu import Sifu
 from sifu.models.logistic import Logistic
 from sifu.plan.code_hash import used_modules
@@ -144,15 +145,16 @@ def test_models_and_methods_of_another_package(tmp_path: Path, monkeypatch: pyte
     assert len(list(answer.module().parameters())) == 4
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if name != "descent_to_delete"])
+@pytest.mark.parametrize("method", [name for name in METHODS if name not in ("descent_to_delete", "f2l2")])
 def test_every_method_of_the_catalog(method: str) -> None:
     images, labels = features()
     training = trained(server=(images[3], labels[3]))
-    answer = training.forget([1], method)
+    few = {"shards": 2} if method == "sharded" else {}  # there are not many clients
+    answer = training.forget([1], method, **few)
     assert answer.forget([0]).number == 2
-    assert torch.equal(training.forget([1], method).weights, answer.weights), "the training stays as it is"
+    assert torch.equal(training.forget([1], method, **few).weights, answer.weights), "the training stays as it is"
     assert answer.asked.method.name == method
-    assert (answer.training is training) == (method != "dp_fedavg")
+    assert (answer.training is training) == (method not in ("dp_fedavg", "sharded", "fats"))
 
 
 def test_descent_to_delete() -> None:
@@ -163,6 +165,26 @@ def test_descent_to_delete() -> None:
     answer = sifu.train(**same, **convex, **QUICK).forget([1], "descent_to_delete")
     assert answer.certificate is not None
     assert (answer.certificate.actual_delta <= answer.certificate.claimed_delta).all()
+
+
+def test_f2l2() -> None:
+    """In the same case, with examples at the server; what holds is not counted by a replay."""
+    images, labels = features()
+    same = {"images": [own[:6] for own in images], "labels": [own[:6] for own in labels]}
+    convex = {"scale": "unit", "local_steps": 1, "weight_decay": 0.2, "client_lr": 1.0, "momentum": 0.0}
+    training = sifu.train(**same, **convex, **QUICK, server=(images[3], labels[3]))
+    answer = training.forget([1], "f2l2")
+    assert answer.certificate is not None
+    assert (answer.certificate.sigma > 0).all()
+    assert np.isnan(answer.certificate.actual_delta).all()
+    assert "strictly" not in answer.certificate.words()
+
+
+def test_an_ensemble_is_not_one_module() -> None:
+    answer = trained().forget([1], "sharded", shards=2)
+    assert answer.accuracy.retain.shape == (len(answer.seeds),)
+    with pytest.raises(SifuError, match="an ensemble of 2 models"):
+        answer.module()
 
 
 class Shrink(Method):
