@@ -65,7 +65,7 @@ class Training:
             steps = federation.local_steps if self.steps is None else self.steps
             return torch.full_like(examples, steps).where(examples > 0, 0)
         batch = examples.clamp(max=self.batch_size or federation.batch_size).clamp(min=1)
-        return (self.epochs * examples / batch - 1e-9).ceil().long()
+        return (self.epochs * examples.double() / batch - 1e-9).ceil().long()  # float32 would round 0.3 x 10 up to 4
 
 
 def train_clients(

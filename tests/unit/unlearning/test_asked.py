@@ -15,7 +15,7 @@ from sifu.errors import MethodError, MethodRefused
 from sifu.federation.local.guided import Step
 from sifu.federation.local.loss import CrossEntropy, Negative
 from sifu.federation.stop import Stop
-from sifu.unlearning.asked import in_ball, projected
+from sifu.unlearning.asked import Training, in_ball, projected
 from sifu.unlearning.request import Request
 from sifu.unlearning.server import Server
 
@@ -88,6 +88,12 @@ def test_epochs_are_counted_by_each_clients_own_examples() -> None:
     found = server.ask_forgotten(model, KEYS, epochs=0.5, batch_size=3)
     assert found.steps.tolist() == [[2, 2]] * 3
     assert server.ask_forgotten(model, KEYS, epochs=2.0, batch_size=100).steps.tolist() == [[2, 2]] * 3
+
+
+def test_whole_numbers_of_steps_are_not_rounded_up() -> None:
+    """0.3 epochs of 100 examples in batches of 10 are 3 steps, of 7 examples in one batch 1."""
+    engine = World.make().lineage.engine
+    assert Training(epochs=0.3, batch_size=10).limits(torch.tensor([[100, 7, 0]]), engine).tolist() == [[3, 1, 0]]
 
 
 def test_a_training_that_ends_early_costs_what_it_took() -> None:
