@@ -51,4 +51,5 @@ def test_the_whole_run_gives_the_tables_of_one_machine(cluster: Cluster) -> None
     assert differences(results / "local", results / "cluster") == []
     jobs = cluster.jobs()
     assert {job["JobState"] for job in jobs} == {"COMPLETED"}
-    assert {job["NodeList"] for job in jobs} == {f"n{number}" for number in range(1, NODES + 1)}
+    nodes = {job["NodeList"] for job in jobs}
+    assert 1 < len(nodes) <= NODES, "Slurm chooses: on a busy machine few groups wait at the same time"
