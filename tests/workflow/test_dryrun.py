@@ -13,14 +13,14 @@ from tests.workflow.conftest import ONCE, SMOKE, Checkout, parse_plan
 
 
 def test_default_config(checkout: Checkout, tmp_path: Path) -> None:
-    """3 seeds in one block; 13, 7 and 7 variants, 2 of them with a training of their own; nothing is searched.
+    """3 seeds in one block; 13, 6 and 7 variants, 2 of them with a training of their own; nothing is searched.
 
     From another folder, into results whose name has a space: commands quote it.
     """
     result = checkout.snakemake("-n", "-p", "--directory", str(tmp_path), "--config", "results='my results'")
     assert result.returncode == 0, result.stderr
     plan = parse_plan(result.stdout + result.stderr)
-    blocks = {"partition": 3, "train": 3, "unlearn": 27, "verify": 3, "alpha": 3, "sweep": 1, "request_sets": 1}
+    blocks = {"partition": 3, "train": 3, "unlearn": 26, "verify": 3, "alpha": 3, "sweep": 1, "request_sets": 1}
     assert plan == ONCE | {"train_variant": 2, "alpha_sweep": 2} | blocks
     assert sum(plan.values()) <= 60
     assert "--results 'my results'" in result.stdout + result.stderr
