@@ -145,7 +145,18 @@ def test_models_and_methods_of_another_package(tmp_path: Path, monkeypatch: pyte
     assert len(list(answer.module().parameters())) == 4
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if name not in ("descent_to_delete", "f2l2")])
+# kinds of method: with a certificate, a replay, a training of its own, the server's images, the clients to forget
+KINDS = ("scratch", "sifu", "fed_accum", "dp_fedavg", "sharded", "fats", "subtract_and_distil", "gradient_ascent")
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        pytest.param(name, marks=[] if name in KINDS else pytest.mark.long)
+        for name in METHODS
+        if name not in ("descent_to_delete", "f2l2")
+    ],
+)
 def test_every_method_of_the_catalog(method: str) -> None:
     images, labels = features()
     training = trained(server=(images[3], labels[3]))

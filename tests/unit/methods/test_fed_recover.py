@@ -69,6 +69,7 @@ def test_rounds_of_training_contract_what_estimates_missed() -> None:
     np.testing.assert_allclose(second - retrained(36, factor), factor**6 * missed, rtol=1e-9, atol=1e-14)
 
 
+@pytest.mark.long
 def test_estimates_above_the_limit_are_replaced() -> None:
     """With alpha = 1 the limit is the smallest stored number of a round, the largest over rounds: more train."""
     few, many = (forgotten_by(FedRecover(warm_up=6, every=5, final=2, tolerance=a), bed(40))[1] for a in (0.0, 1.0))
