@@ -33,7 +33,9 @@ def plain(rounds: int, method: Conda) -> np.ndarray:
 
 @BOTH
 @pytest.mark.parametrize("origin", ["initial", "round"])
-@pytest.mark.parametrize("cutoff", [0.5, 0.9, 3.0])
+@pytest.mark.parametrize(
+    "cutoff", [pytest.param(0.5, marks=pytest.mark.long), 0.9, pytest.param(3.0, marks=pytest.mark.long)]
+)
 def test_it_is_the_plain_loop(origin: str, cutoff: float, as_released: bool) -> None:
     method = Conda(origin=origin, cutoff=cutoff, as_released=as_released, factor=0.8)
     model, server = forgotten_by(method, bed(30))

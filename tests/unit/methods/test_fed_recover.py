@@ -53,6 +53,7 @@ def retrained(rounds: int, factor: np.ndarray) -> np.ndarray:
     return CENTRES[REMAIN].mean(0) * (1 - factor**rounds)
 
 
+@pytest.mark.long
 def test_rounds_of_training_contract_what_estimates_missed() -> None:
     """A round in which everybody trains multiplies the distance to retraining by (1 - eta a_j^2)^K in coordinate j.
 
