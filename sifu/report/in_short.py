@@ -56,7 +56,7 @@ class Methods:
         cheapest = sorted(costs.items(), key=lambda item: item[1])
         words = "; ".join(f"{label} {cost:.2f}" for label, cost in cheapest)
         missed = f"; target accuracy missed: {'; '.join(short)}" if short else ""
-        return f"Cost, client steps relative to training again (scratch): {words}{missed}."
+        return f"Cost of a request, client steps relative to training again (scratch), mean: {words}{missed}."
 
     def forgotten(self) -> str | None:
         """Which methods give the forgotten clients the accuracy that scratch gives them."""

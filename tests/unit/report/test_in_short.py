@@ -57,7 +57,7 @@ def test_what_every_method_costs_forgets_keeps_and_promises() -> None:
         ]
     )
     assert in_short(source(), table) == [
-        "Cost, client steps relative to training again (scratch): SIFU, strict 0.30; SIFU 0.60; "
+        "Cost of a request, client steps relative to training again (scratch), mean: SIFU, strict 0.30; SIFU 0.60; "
         "target accuracy missed: DP.",
         "Forgotten after 2 requests as by scratch: SIFU, strict. "
         "Off scratch's accuracy on forgotten clients: SIFU +0.30; DP +0.40.",
