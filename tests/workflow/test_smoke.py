@@ -32,7 +32,7 @@ def done(checkout: Checkout) -> Checkout:
     assert result.stderr.splitlines()[0] == "planning ..."
     assert result.stderr.splitlines()[-1] == f"{jobs} of {jobs} jobs"
     findings = result.stdout.splitlines()
-    assert [line.split()[1] for line in findings[:-1]] == ["Cost,", "Forgotten", "Kept:", "Certificates,"]
+    assert [line.split()[1] for line in findings[:-1]] == ["Cost", "Forgotten", "Kept:", "Certificates,"]
     assert findings[-1].startswith("open results/smoke/report/report.html")
     (log,) = (checkout.root / ".snakemake" / "log").glob("*.snakemake.log")
     assert parse_plan(log.read_text()) == SMOKE
