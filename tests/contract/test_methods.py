@@ -17,14 +17,33 @@ from sifu.plan.variants import build_method
 from sifu.unlearning.method import Method
 
 
+# rounds of their own, which contract tests need few of; test-all has the settings that users get
+SHORT: dict[str, dict[str, Any]] = {
+    "fed_osd": {"rounds": 2, "guarded_rounds": 2},
+    "fed_recover": {"warm_up": 2, "every": 3, "final": 1},
+    "gradient_ascent": {"epochs": 1.0},
+    "mode": {"degrade_rounds": 2, "guided_rounds": 2},
+    "subtract_and_distil": {"epochs": 2.0},
+}
+
+
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("name", list(METHODS))
 def test_contract(name: str, check: Callable[[Method], None]) -> None:
+    check(build_method(name, SHORT.get(name, {}), SCENARIO.certificate))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", list(SHORT))
+def test_contract_with_all_rounds(name: str, check: Callable[[Method], None]) -> None:
     check(build_method(name, {}, SCENARIO.certificate))
 
 
 @pytest.mark.parametrize("check", [checks.check_seed_by_seed, checks.check_padded_client, checks.check_promise])
-@pytest.mark.parametrize("changes", [{"preset": "released"}, {"preset": "strict"}, {"sets": "exact"}])
+@pytest.mark.parametrize(
+    "changes", [{"preset": "released"}, {"preset": "strict"}, pytest.param({"sets": "exact"}, marks=pytest.mark.long)]
+)
 @pytest.mark.parametrize("name", ["sifu", "last", "descent_to_delete"])
 def test_contract_under_every_rule(name: str, changes: dict[str, str], check: Callable[[Method], None]) -> None:
     check(build_method(name, {}, replace(SCENARIO.certificate, **changes)))  # type: ignore[arg-type]
@@ -47,7 +66,6 @@ def test_contract_under_every_rule(name: str, changes: dict[str, str], check: Ca
         pytest.param("rapid_retraining", {"curvature": "hutchinson"}, marks=pytest.mark.long),
         pytest.param("rapid_retraining", {"curvature": "none", "lr": 0.02}, marks=pytest.mark.long),
         pytest.param("subtract_and_distil", {"rule": "average"}, marks=pytest.mark.long),
-        pytest.param("fed_recover", {"warm_up": 2, "every": 3, "final": 1}, marks=pytest.mark.long),
         pytest.param("conda", {"origin": "round"}, marks=pytest.mark.long),
         ("conda", {"as_released": True}),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -63,7 +64,8 @@ def only_sifu(tables: StoredTables) -> list[Line]:
 
 def _lines(tables: StoredTables, scenario: str) -> list[Line]:
     rows = tables.sets[tables.sets["scenario"] == scenario]
-    methods = {name: _against_scratch(rows, name) for name in (SIFU, *RIVALS, SHOWN)}
+    answers = dict(iter(rows.groupby("variant")))
+    methods = {name: _against_scratch(answers, name) for name in (SIFU, *RIVALS, SHOWN)}
     own, ran = methods[SIFU], rows.loc[rows["variant"] == SIFU, "seed"].nunique()
     lines = [Line(scenario, f"rounds saved by {SIFU}, other sets", own.saved, None, "share", ran)]
     if scenario in DATASETS:
@@ -97,9 +99,11 @@ def _floor(rows: pd.DataFrame) -> float | None:
     return float(gaps.mean()) if len(gaps) else None
 
 
-def _against_scratch(rows: pd.DataFrame, variant: str) -> AgainstScratch:
-    own, scratch = (rows[rows["variant"] == name] for name in (variant, REFERENCE))
-    if own.empty or not all((part["status"] == "done").all() for part in (own, scratch)):
+def _against_scratch(answers: dict[Hashable, pd.DataFrame], variant: str) -> AgainstScratch:
+    if not {variant, REFERENCE} <= set(answers):
+        return AgainstScratch(None, None)
+    own, scratch = answers[variant], answers[REFERENCE]
+    if not all((part["status"] == "done").all() for part in (own, scratch)):
         return AgainstScratch(None, None)
     own, scratch = (part.groupby("seed")[["counted_rounds", "forget_accuracy"]].mean() for part in (own, scratch))
     saved = 1 - own["counted_rounds"] / scratch["counted_rounds"]

@@ -62,7 +62,10 @@ class StoredTables:
 
         Client steps are those that are paid, with spare clients of the training.
         """
-        return _totals(self._to_target(scenario, variant), column)
+        key = ("totals", scenario, variant, column)
+        if key not in self._asked:
+            self._asked[key] = _totals(self._to_target(scenario, variant), column)
+        return self._asked[key]
 
     def swept(self, scenario: str, variant: str) -> dict[float, pd.DataFrame]:
         """The rows of a scenario in the sigma sweep of a variant, sigma by sigma."""
@@ -72,10 +75,10 @@ class StoredTables:
     def values(self, scenario: str, variant: str, metric: str, subset: str, stop: str = "target") -> pd.Series:
         """A metric by seed, the mean over its requests."""
         key = (scenario, variant, stop, metric, subset)
-        if key not in self._values:
+        if key not in self._asked:
             rows = self.metrics.iloc[self._places.get(key, [])]
-            self._values[key] = rows.groupby("seed")["value"].mean()
-        return self._values[key]
+            self._asked[key] = rows.groupby("seed")["value"].mean()
+        return self._asked[key]
 
     def promises(self, scenario: str, variant: str, of: str, *, together: bool = False) -> pd.Series:
         """Actual over claimed `of` (delta | epsilon) of every request that has a certificate, with its seed as index.
@@ -83,8 +86,12 @@ class StoredTables:
         Counted for whom the promise is made; `together`: for all clients of the request. A recovery that misses the
         target has a certificate, too: it is about the model that recovery starts from.
         """
-        rows = self._answered(scenario, variant)
-        return (at_claim(rows, of, together=together) / rows[f"claimed_{of}"].astype(float)).dropna()
+        key = ("promises", scenario, variant, of, "together" if together else "")
+        if key not in self._asked:
+            rows = self._answered(scenario, variant)
+            over = at_claim(rows, of, together=together) / rows[f"claimed_{of}"].astype(float)
+            self._asked[key] = over.dropna()
+        return self._asked[key]
 
     def ratios(self, scenario: str, variant: str) -> pd.Series:
         """Sensitivity over noise of every request, for whom its promise is made, with its seed as index; none without
@@ -126,8 +133,8 @@ class StoredTables:
         return self.metrics.groupby(["scenario", "variant", "stop", "metric", "subset"]).indices
 
     @cached_property
-    def _values(self) -> dict[tuple[str, ...], pd.Series]:
-        """What has been asked for."""
+    def _asked(self) -> dict[tuple[str, ...], pd.Series]:
+        """What has been asked for, which nobody changes."""
         return {}
 
 

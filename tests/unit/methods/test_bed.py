@@ -98,7 +98,9 @@ ROWS = {
 }
 
 
-@pytest.mark.parametrize(("number", "rounds"), [(0, 30), (1, 60), pytest.param(2, 120, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("number", "rounds"), [(0, 30), *(pytest.param(*case, marks=pytest.mark.long) for case in ((1, 60), (2, 120)))]
+)
 @pytest.mark.parametrize("name", ROWS)
 def test_methods_are_as_far_from_retraining_as_the_plain_loop(name: str, number: int, rounds: int) -> None:
     method, plain, expected = ROWS[name]

@@ -121,6 +121,7 @@ def test_sifu(sigma: float) -> None:
         assert_same_weights(found, seed, expected)
 
 
+@pytest.mark.long
 def test_sifu_is_tried_where_it_matters() -> None:
     """The cases above have requests that go back to an older branch and requests that do not, checkpoints later than
     the cut, and one of a round that an earlier request had dropped.
