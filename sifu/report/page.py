@@ -164,8 +164,8 @@ def _certificates(source: Results) -> str:
 
 
 def _settings(source: Results) -> str:
-    parts = [html_table(tables.hyper_parameters(source.plan.titles, source.plan.settings), "settings-table")]
-    for name, plain in source.plan.settings.items():
+    parts = [html_table(tables.hyper_parameters(source.plan.titles, source.settings), "settings-table")]
+    for name, plain in source.settings.items():
         text, title = escape(yaml.safe_dump(plain, sort_keys=False)), escape(source.plan.titles[name])
         parts.append(f"<details><summary>{title}: every setting</summary><pre>{text}</pre></details>")
     tried = {

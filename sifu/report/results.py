@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -63,6 +64,12 @@ class Results:
     @cached_property
     def training(self) -> pd.DataFrame:
         return self.table("train/cells")
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """The settings of the scenarios that were trained: what is planned depends on which datasets are here."""
+        ran = set(self.training["scenario"])
+        return {name: plain for name, plain in self.plan.settings.items() if name in ran}
 
     @cached_property
     def metrics(self) -> pd.DataFrame:

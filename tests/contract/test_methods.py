@@ -16,7 +16,6 @@ from sifu.contract.world import SCENARIO, World, scenario_for
 from sifu.plan.variants import build_method
 from sifu.unlearning.method import Method
 
-
 # rounds of their own, which contract tests need few of; test-all has the settings that users get
 SHORT: dict[str, dict[str, Any]] = {
     "fed_osd": {"rounds": 2, "guarded_rounds": 2},
