@@ -10,6 +10,7 @@ Scott's bandwidth, fitted to one fold of the seeds and read at the other; the sc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -18,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, logsumexp
+from scipy.special import expit
 
 from sifu.errors import SifuError
 from sifu.forgetting.auc import LOW_RATES, LowRate, auc_null_deviation, low_rate, mann_whitney
@@ -55,10 +56,10 @@ class Game:
 class Separated(NamedTuple):
     """AUC of the mean of both folds, an upper limit of its null's deviation, and the scores of both groups."""
 
-    auc: float
+    auc: Floats  # [C]
     null_deviation: float
-    unlearned: Floats
-    never: Floats
+    unlearned: Floats  # [N, C]
+    never: Floats  # [M, C]
 
 
 def privacy_game(after: ArrayLike, roles: ArrayLike, seeds: ArrayLike) -> Game:
@@ -79,10 +80,10 @@ def _game(unlearned: ArrayLike, never: ArrayLike, roles: ArrayLike, seeds: Array
     found = [_client(one[:, c], two[:, c], role[:, c], number) for c in range(one.shape[1])]
     smallest = min(min(len(client.unlearned), len(client.never)) for client in found)
     return Game(
-        np.array([client.auc for client in found]),
+        np.concatenate([client.auc for client in found]),
         np.array([client.null_deviation for client in found]),
-        np.concatenate([client.unlearned for client in found]),
-        np.concatenate([client.never for client in found]),
+        np.concatenate([client.unlearned[:, 0] for client in found]),
+        np.concatenate([client.never[:, 0] for client in found]),
         enough_models("ruli", smallest),
     )
 
@@ -90,23 +91,23 @@ def _game(unlearned: ArrayLike, never: ArrayLike, roles: ArrayLike, seeds: Array
 def _client(one: Floats, two: Floats, role: Ints, seeds: Ints) -> Separated:
     """The attack on one client: its models with the role UNLEARN against those with OUT."""
     forgot, never = role == Role.UNLEARN, role == Role.OUT
-    return separated(one[forgot], two[never], seeds[forgot], seeds[never])
+    return separated(one[forgot, None], two[never, None], seeds[forgot], seeds[never])
 
 
 def separated(unlearned: ArrayLike, never: ArrayLike, unlearned_seeds: ArrayLike, never_seeds: ArrayLike) -> Separated:
-    """Two groups of models [N] and [M] by densities of the other fold."""
-    groups = samples("ruli", unlearned, never)
-    parts = folds(unlearned_seeds, never_seeds)
-    scores = np.empty(len(groups[0])), np.empty(len(groups[1]))
-    aucs, deviations = [], []
+    """Two groups of models, [N, C] and [M, C], by densities of the other fold."""
+    one, two = samples("ruli", unlearned, never)
+    own, other = folds(unlearned_seeds, never_seeds)
+    scores = np.empty(one.shape), np.empty(two.shape)
     for fold in (False, True):
-        fitted = [group[part != fold] for group, part in zip(groups, parts, strict=True)]
-        for score, group, part in zip(scores, groups, parts, strict=True):
-            score[part == fold] = density_score(fitted[0], fitted[1], group[part == fold])
-        own, other = (score[part == fold] for score, part in zip(scores, parts, strict=True))
-        aucs.append(float(mann_whitney(own, other)))
-        deviations.append(auc_null_deviation(len(own), len(other)))
-    return Separated(float(np.mean(aucs)), max(deviations), *scores)
+        for column in range(one.shape[1]):
+            fitted = one[own != fold, column], two[other != fold, column]
+            scores[0][own == fold, column] = density_score(*fitted, one[own == fold, column])
+            scores[1][other == fold, column] = density_score(*fitted, two[other == fold, column])
+    halves = [(scores[0][own == fold], scores[1][other == fold]) for fold in (False, True)]
+    aucs = np.mean([mann_whitney(*half) for half in halves], axis=0)
+    deviation = max(auc_null_deviation(len(first), len(second)) for first, second in halves)
+    return Separated(np.asarray(aucs), deviation, *scores)
 
 
 def density_score(unlearned: Floats, never: Floats, at: Floats) -> Floats:
@@ -117,8 +118,10 @@ def density_score(unlearned: Floats, never: Floats, at: Floats) -> Floats:
 def log_density(sample: Floats, at: Floats) -> Floats:
     """The logarithm of a sum of Gaussian kernels over a sample [n] at points [q], bandwidth s n^(-1/5) (Scott). [q]"""
     width = max(sample.std(ddof=1) * len(sample) ** _SCOTT, _NARROW * max(1.0, float(np.abs(sample).max())))
-    away = (at[:, None] - sample) / width
-    return np.asarray(logsumexp(-0.5 * away**2, axis=1) - np.log(len(sample) * width * np.sqrt(2 * np.pi)))
+    kernels = -0.5 * ((at[:, None] - sample) / width) ** 2  # [q, n]
+    highest = kernels.max(1)
+    total = np.log(np.exp(kernels - highest[:, None]).sum(1))
+    return highest + total - math.log(len(sample) * width * math.sqrt(2 * math.pi))
 
 
 def drawn_roles(seeds: Sequence[int], clients: int) -> Ints:
