@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _DECILE = 10
+_FLOAT16 = 65504.0  # its largest number
 
 
 def margin(logits: ArrayLike, labels: ArrayLike) -> Floats:
@@ -37,6 +38,11 @@ def margin_tensor(logits: Tensor, labels: Tensor) -> Tensor:
     right = labels[..., None]
     others = logits.scatter(-1, right, float("-inf"))
     return logits.gather(-1, right)[..., 0] - others.logsumexp(-1)
+
+
+def stored_margin(margins: Tensor) -> Tensor:
+    """Margins as they are kept, in float16; what is beyond its range is at its end, and NaN stays NaN."""
+    return margins.clamp(-_FLOAT16, _FLOAT16).half()
 
 
 def client_margins(margins: ArrayLike, owners: ArrayLike, clients: ArrayLike) -> Floats:

@@ -115,6 +115,18 @@ def smallest_effect(oracles: ArrayLike, models: int, score: Score, draws: int = 
     return _smallest(lambda effect: float((scores(effect) > limit).mean()) >= POWER)
 
 
+def smallest_memory(client: ArrayLike, twin: ArrayLike, models: int, draws: int = 200, key: int = 0) -> float:
+    """As `smallest_effect`, of the twin test: the shift of the margins of whoever took part that it finds.
+
+    From margins [M, P] on a client and [M, Q] on its twin, of oracles that saw neither. Memory moves the difference up
+    in one world and down in the other.
+    """
+    own, other = (samples("power", margins)[0].mean(1) for margins in (client, twin))
+    difference = (own - other)[:, None]
+    seen = smallest_effect(difference, models, SCORES["auc"], draws, key)
+    return seen * float(difference.std(ddof=1) / own.std(ddof=1)) / 2
+
+
 def _splits(oracles: int, models: int, draws: int, key: int) -> tuple[Ints, Ints]:
     """Two disjoint sets of oracles a draw. [models, draws] each"""
     require_models("power", draws)

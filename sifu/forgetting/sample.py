@@ -29,7 +29,7 @@ class Need(NamedTuple):
 NEEDS: dict[str, Need] = {
     "auc": Need("AUC", 5, 100),
     "twins": Need("the twin test", 5, 100),
-    "u_lira": Need("U-LiRA", 8, 100),
+    "u_lira": Need("U-LiRA", 10, 100),
     "klom": Need("KLOM", 5, 200),
     "gaussian_kl": Need("the Gaussian KL", 5, 100),
     "ruli": Need("RULI", 10, 100),

@@ -48,6 +48,17 @@ def permuted_worlds(first: ArrayLike, second: ArrayLike, draws: int, *, paired: 
     return found
 
 
+def permuted_within_folds(first: ArrayLike, second: ArrayLike, draws: int, *, paired: bool, key: int = 0) -> Flags:
+    """As `permuted_worlds`, fold by fold: every world keeps its number of models in each. [draws, N + M] bool"""
+    numbers, parts = (_distinct(first), _distinct(second)), folds(first, second)
+    found = np.empty((draws, sum(map(len, numbers))), bool)
+    for fold in (False, True):
+        own, other = (seeds[part == fold] for seeds, part in zip(numbers, parts, strict=True))
+        places = np.concatenate(parts) == fold
+        found[:, places] = permuted_worlds(own, other, draws, paired=paired, key=2 * key + fold)
+    return found
+
+
 def _swapped(one: Ints, two: Ints, swaps: Flags) -> Flags:
     """Pairs of seeds with their worlds swapped where `swaps` [draws, seeds in order] says so."""
     if set(one.tolist()) != set(two.tolist()):

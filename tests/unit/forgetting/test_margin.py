@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sifu.errors import SifuError
-from sifu.forgetting.margin import client_margins, lowest_margins, margin, margin_tensor, set_margin
+from sifu.forgetting.margin import client_margins, lowest_margins, margin, margin_tensor, set_margin, stored_margin
 from tests import reference
 
 LOGITS = st.lists(st.floats(-8, 8), min_size=2, max_size=6)
@@ -32,6 +32,14 @@ def test_logits_know_what_probabilities_have_lost() -> None:
     assert margin([800.0, 0.0, 0.0], 0) == pytest.approx(800 - np.log(2), rel=1e-14)
     assert float(margin_tensor(torch.tensor([800.0, 0.0, 0.0]), torch.tensor(0))) == pytest.approx(800 - np.log(2))
     assert margin([-1e5, 1e5, 0.0], 0) == -2e5
+
+
+def test_margins_are_kept_in_half_the_space() -> None:
+    """Two bytes each: 11 bits, an error of 1 / 2048 at most. Beyond the range the end; a diverged model stays NaN."""
+    kept = stored_margin(torch.tensor([3.14159, 1e6, -1e6, float("nan")]))
+    assert kept.dtype == torch.float16
+    assert kept[:3].tolist() == [pytest.approx(3.14159, rel=1 / 2048), 65504, -65504]
+    assert kept[3].isnan()
 
 
 def test_all_models_at_once() -> None:

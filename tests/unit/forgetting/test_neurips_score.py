@@ -52,11 +52,12 @@ def test_bins_by_hand() -> None:
 def test_a_perfect_method_is_far_below_one(models: int, limit: float, shifted: float) -> None:
     """Limits of the best threshold from above, as computed elsewhere (0.45, 0.49 and 0.51). With every threshold and
     20,000 examples or more we have 0.440, 0.515 and 0.538, 0.028 apart at most; 2,000 examples have an error of 0.008.
+    With a shift of one deviation 0.091, 0.059 and 0.039: 11% apart at most, and an error of 2%.
     """
     first, second = draws(models, 2000)
     assert forgetting_quality(example_epsilons(first, second, both_ways=False)) == pytest.approx(limit, abs=0.045)
     found = forgetting_quality(example_epsilons(first + 1, second, both_ways=False))
-    assert found == pytest.approx(shifted, rel=0.12)
+    assert found == pytest.approx(shifted, rel=0.15)
 
 
 @pytest.mark.long
@@ -66,7 +67,7 @@ def test_a_perfect_method_with_many_models(models: int, limit: float, shifted: f
     first, second = draws(models, 2000)
     assert forgetting_quality(example_epsilons(first, second, both_ways=False)) == pytest.approx(limit, abs=0.045)
     found = forgetting_quality(example_epsilons(first + 1, second, both_ways=False))
-    assert found == pytest.approx(shifted, rel=0.12)
+    assert found == pytest.approx(shifted, rel=0.15)
 
 
 def test_a_score_comes_with_the_oracles_own() -> None:
