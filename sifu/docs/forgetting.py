@@ -50,6 +50,12 @@ def _row(models: int) -> list[str]:
     ]
 
 
+def few_models(root: Path) -> str:
+    """What the fewest models of the table can see, in words."""
+    models = _COUNTS[0]
+    return f"with {models} a world, no shift below {smallest_shift(models, models):.1f} standard deviations"
+
+
 def low_rates(root: Path) -> str:
     """The false-alarm rates at which hits are counted."""
     return " and ".join(f"{rate:g}" for rate in LOW_RATES)

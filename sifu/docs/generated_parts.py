@@ -201,5 +201,6 @@ PARTS: dict[str, Callable[..., str]] = {
     "tried": performance.tried,
     "models_needed": forgetting.models_needed,
     "models_see": forgetting.models_see,
+    "few_models": forgetting.few_models,
     "low_rates": forgetting.low_rates,
 }

@@ -63,6 +63,19 @@ def test_a_client_has_the_mean_of_its_points() -> None:
     assert lowest_margins(margins, owners, [3, 7]).tolist() == [[5, 1], [50, 10]]
 
 
+def test_a_block_of_models_changes_no_bit() -> None:
+    """Margins in float16, as they are kept, of 64 models at once, in blocks, and in another order."""
+    random = np.random.default_rng(0)
+    margins, owners = random.normal(size=(64, 300)).astype(np.float16), random.integers(5, size=300)
+    whole = client_margins(margins, owners, range(5))
+    parts = [client_margins(margins[start : start + 7], owners, range(5)) for start in range(0, 64, 7)]
+    np.testing.assert_array_equal(np.concatenate(parts), whole)
+    order = random.permutation(64)
+    np.testing.assert_array_equal(client_margins(margins[order], owners, range(5)), whole[order])
+    wanted = [[np.mean([float(m) for m, own in zip(row, owners, strict=True) if own == 2])] for row in margins]
+    assert whole[:, [2]] == pytest.approx(np.array(wanted))
+
+
 def test_the_lowest_tenth_is_rounded_up() -> None:
     """Of 11 points the two lowest, 0 and 1."""
     assert lowest_margins([list(range(11))], [0] * 11, [0]).tolist() == [[0.5]]

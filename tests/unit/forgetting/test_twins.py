@@ -77,6 +77,22 @@ def test_the_share_that_is_forgotten() -> None:
     assert (same.value, same.low, same.high) == (0, 0, 0), "who does nothing forgets nothing, in every resample"
 
 
+@pytest.mark.long
+def test_the_interval_of_the_share_covers_it() -> None:
+    """Original at a distance of 1.2, unlearned at 0.4, 80 models, half of the variance shared: of 200 intervals at least
+    0.95 - 3 sqrt(0.95 * 0.05 / 200) = 0.904 hold the share. The shorter test has one interval.
+    """
+    truth = 1 - (ndtr(0.4 / np.sqrt(2)) - 0.5) / (ndtr(1.2 / np.sqrt(2)) - 0.5)
+    covered = 0
+    for key in range(200):
+        first, second, other, last = np.random.default_rng(key).normal(size=(4, 80))
+        original = first + 0.6, second - 0.6
+        unlearned = (first + other) / np.sqrt(2) + 0.2, (second + last) / np.sqrt(2) - 0.2
+        found = share_forgotten(unlearned, original, (range(80), range(80)), resamples=300)
+        covered += found.low < truth < found.high
+    assert covered >= 0.904 * 200
+
+
 def test_nothing_to_forget_is_said() -> None:
     """An original at 0.5 has no share. One at 0.62 (memory 0.15, 400 models) had little, which is far from its null."""
     seeds = np.arange(400), np.arange(400)
