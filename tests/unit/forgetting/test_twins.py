@@ -79,8 +79,8 @@ def test_the_share_that_is_forgotten() -> None:
 
 @pytest.mark.long
 def test_the_interval_of_the_share_covers_it() -> None:
-    """Original at a distance of 1.2, unlearned at 0.4, 80 models, half of the variance shared: of 200 intervals at least
-    0.95 - 3 sqrt(0.95 * 0.05 / 200) = 0.904 hold the share. The shorter test has one interval.
+    """Original at a distance of 1.2, unlearned at 0.4, 80 models, half of the variance shared: of 200 intervals at
+    least 0.95 - 3 sqrt(0.95 * 0.05 / 200) = 0.904 hold the share. The shorter test has one interval.
     """
     truth = 1 - (ndtr(0.4 / np.sqrt(2)) - 0.5) / (ndtr(1.2 / np.sqrt(2)) - 0.5)
     covered = 0
