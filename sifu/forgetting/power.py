@@ -16,12 +16,11 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri, owens_t
 
-from sifu.errors import TooFewModels
 from sifu.forgetting.auc import auc, auc_null_deviation
 from sifu.forgetting.klom import gaussian_kl, klom
 from sifu.forgetting.neurips_score import example_epsilons, forgetting_quality
 from sifu.forgetting.ruli import separated
-from sifu.forgetting.sample import NEEDS, Floats, Ints, require_models, samples
+from sifu.forgetting.sample import NEEDS, Floats, Ints, TooFewModels, require_models, samples
 from sifu.forgetting.u_lira import u_lira
 
 POWER, LEVEL = 0.9, 0.05

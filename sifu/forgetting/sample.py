@@ -11,11 +11,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sifu.errors import SifuError, TooFewModels
+from sifu.errors import SifuError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+
+
+class TooFewModels(SifuError):
+    """A metric over many models has too few of them to say anything."""
 
 
 class Need(NamedTuple):

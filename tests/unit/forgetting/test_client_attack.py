@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sifu.errors import TooFewModels
 from sifu.forgetting.client_attack import client_attack
+from sifu.forgetting.sample import TooFewModels
 
 SEEDS = np.arange(120)
 

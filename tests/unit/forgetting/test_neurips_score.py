@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sifu.errors import TooFewModels
 from sifu.forgetting.neurips_score import example_epsilons, forgetting_quality, neurips_score
+from sifu.forgetting.sample import TooFewModels
 from tests import reference
 
 WORLD = st.lists(st.integers(0, 9), min_size=20, max_size=25)  # with ties

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sifu.errors import TooFewModels
 from sifu.forgetting.auc import auc, auc_null_deviation
 from sifu.forgetting.power import SCORES, gaussian_auc, power_table, smallest_effect, smallest_memory, smallest_shift
-from sifu.forgetting.sample import NEEDS
+from sifu.forgetting.sample import NEEDS, TooFewModels
 
 PUBLISHED = [(10, 1.64), (40, 0.78), (100, 0.46), (200, 0.34), (1000, 0.16)]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 from scipy.stats import kstest
 
-from sifu.errors import TooFewModels
+from sifu.forgetting.sample import TooFewModels
 from sifu.forgetting.seeds import folds, permuted_within_folds
 from sifu.forgetting.u_lira import cross_fitted, log_ratio, pair, u_lira, u_lira_test
 from tests import reference
