@@ -1,7 +1,7 @@
 """Seeds of two worlds: halves that share none, folds for cross-fitting, and permutations of the worlds.
 
 A method starts from a training and Scratch from the same initial model, so models of one seed belong together. All
-three functions look at the seeds' numbers alone: the order in which models come, or their blocks, changes nothing.
+functions use the seeds' numbers alone: the order in which models come, or their blocks, changes nothing.
 """
 
 from __future__ import annotations
