@@ -24,6 +24,11 @@ class Sgd:
     clip: float | None = setting(_CLIP, above(0), default=None)
     weight_decay: float = setting("lambda of the penalty lambda / 2 ||weights||^2", at_least(0), default=0.0)
 
+    @property
+    def gradients(self) -> int:
+        """Gradients of a batch that a step takes: as many client steps it counts."""
+        return 1
+
 
 @settings
 class Adaptive:
@@ -42,8 +47,20 @@ class Adaptive:
     damping: float = setting("added to the root of v", above(0), default=1e-8)
     clip: float | None = setting(_CLIP, above(0), default=None)
 
+    @property
+    def gradients(self) -> int:
+        """As `Sgd.gradients`. H z is a gradient of a gradient, so that `hutchinson` takes two; the gradients of single
+        examples, which `fisher` squares, add up to that of the batch, so that it takes one.
+        """
+        return 2 if self.curvature == "hutchinson" else 1
+
 
 Optimiser = Sgd | Adaptive
+
+
+def gradients_of(optimiser: Optimiser | None) -> int:
+    """Gradients of a batch that a step of clients takes; None: a step of the federation's SGD."""
+    return 1 if optimiser is None else optimiser.gradients
 
 
 def own_sgd(federation: Federation) -> Sgd:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from sifu.config.optimiser import Optimiser, own_sgd
+from sifu.config.optimiser import Optimiser, gradients_of, own_sgd
 from sifu.core.keys import Keys
 from sifu.core.types import Clients
 from sifu.errors import MethodError
@@ -52,6 +52,11 @@ class Training:
             raise MethodError(f"a local training takes more than {count} steps or epochs")
         if self.batch_size is not None and self.batch_size < 1:
             raise MethodError(f"a batch has at least one example, not {self.batch_size}")
+
+    @property
+    def gradients(self) -> int:
+        """Gradients of a batch that a step takes."""
+        return gradients_of(self.optimiser)
 
     @property
     def is_ordinary(self) -> bool:
