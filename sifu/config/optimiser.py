@@ -55,7 +55,36 @@ class Adaptive:
         return 2 if self.curvature == "hutchinson" else 1
 
 
-Optimiser = Sgd | Adaptive
+@settings
+class Svgd:
+    """Stein variational gradient descent (Liu and Wang 2016): rows hold N particles theta_n side by side.
+
+    theta_n <- theta_n - lr v_n with momentum on v_n = sum_j [k(theta_j, theta_n) g_j - alpha grad_{theta_j} k], g_j the
+    gradient of particle j's loss and k(a, b) = exp(-||a - b||^2 / h). The stationary particles stand for the
+    distribution exp(-loss / alpha). The paper's step size is N lr, so that a particle far from all others moves as by
+    SGD. `anchored` multiplies the target by the density of the particles that the local training began with, estimated
+    with the same kernel: g_j has alpha (2 / h) (theta_j - m_j) more, m_j their mean, weighted by k.
+    """
+
+    kind: ClassVar[str] = "svgd"
+    lr: float = setting("step size", at_least(0))
+    particles: int = setting("number of particles (N)", at_least(1))
+    temperature: float = setting("of the target (alpha)", above(0))
+    momentum: float = setting("share of the last step's direction that is kept", from_to(0, 0.999), default=0.0)
+    clip: float | None = setting(_CLIP, above(0), default=None)
+    weight_decay: float = setting("lambda of the penalty lambda / 2 ||weights||^2", at_least(0), default=0.0)
+    bandwidth: float | None = setting(
+        "h of the kernel; null: the median of the squared distances over log N", above(0), default=None
+    )
+    anchored: bool = setting("whether the particles at the start are part of the target", default=False)
+
+    @property
+    def gradients(self) -> int:
+        """As `Sgd.gradients`: one of all particles, which are one model."""
+        return 1
+
+
+Optimiser = Sgd | Adaptive | Svgd
 
 
 def gradients_of(optimiser: Optimiser | None) -> int:

@@ -286,6 +286,11 @@ class Server:
         """What clients minimise in a round of FedAvg."""
         return self._engine.loss
 
+    @property
+    def training_optimiser(self) -> Optimiser:
+        """What clients step with in a round of FedAvg: the federation's SGD, unless the model brings another step."""
+        return self._engine.using(None).own_optimiser
+
     def average(self, weights: Tensor, local: Tensor, past: PastRound) -> Tensor:
         """FedAvg's mean of clients' weights `local` [S, m, P]; `weights` [S, P] where no client took part."""
         return self._engine.weighted_mean(weights, local, upload(past.cohort, weights.device))

@@ -16,11 +16,29 @@ from sifu.contract.world import SCENARIO, World, scenario_for
 from sifu.plan.variants import build_method
 from sifu.unlearning.method import Method
 
+# Methods on models with a loss of their own, which are trained in a slow way: their local trainings are short here, and
+# checks that need a world beyond the usual one are long. tests/unit/unlearning/test_asked.py shows the same of what
+# they ask for, on logistic regression.
+SHORT: dict[str, dict[str, Any]] = {"bfu": {"epochs": 1.0}, "forget_svgd": {"steps": 2}}
+OTHER_WORLDS = {
+    *(checks.check_deterministic, checks.check_seed_by_seed, checks.check_padded_client),
+    *(checks.check_forgotten_before, checks.check_server_data, checks.check_refusals),
+}
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("name", list(METHODS))
+
+def cases() -> list[Any]:
+    """Every method with every check."""
+    found = []
+    for name in METHODS:
+        for check in CHECKS:
+            long = [pytest.mark.long] if name in SHORT and check in OTHER_WORLDS else []
+            found.append(pytest.param(name, check, marks=long, id=f"{name}-{check.__name__}"))
+    return found
+
+
+@pytest.mark.parametrize(("name", "check"), cases())
 def test_contract(name: str, check: Callable[[Method], None]) -> None:
-    check(build_method(name, {}, SCENARIO.certificate))
+    check(build_method(name, SHORT.get(name, {}), SCENARIO.certificate))
 
 
 @pytest.mark.parametrize("check", [checks.check_seed_by_seed, checks.check_padded_client, checks.check_promise])
