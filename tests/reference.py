@@ -152,7 +152,8 @@ def train_client(
 def _steer(module: nn.Module, optimiser: Svgd) -> None:
     """Replace the gradients of a module of particles by SVGD's directions."""
     parameters = list(module.parameters())
-    weights, slopes = (nn.utils.parameters_to_vector(part) for part in (parameters, [p.grad for p in parameters]))
+    weights = nn.utils.parameters_to_vector(parameters)
+    slopes = nn.utils.parameters_to_vector([p.grad for p in parameters if p.grad is not None])
     particles, gradients = (list(row.detach().chunk(optimiser.particles)) for row in (weights, slopes))
     turned = torch.cat(stein_directions(particles, gradients, optimiser))
     for parameter, part in zip(parameters, _split(turned, module), strict=True):

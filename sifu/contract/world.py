@@ -142,7 +142,8 @@ class World:
         model.module.to(device)
         workers = Workers(2) if device == "cpu" else None
         own = random_server_data(seeds).to(torch.device(device))
-        engine = Engine(model, clients, scenario.federation, workers, server_data=own)
+        test = random_server_data([0]).to(torch.device(device))  # the same for all seeds
+        engine = Engine(model, clients, scenario.federation, workers, server_data=own, test_data=test)
         keys = Keys.of(seeds, device)
         everyone = torch.ones_like(clients.size, dtype=torch.bool) if available is None else available
         stop = Stop(None, 0, torch.full((len(seeds),), 8))

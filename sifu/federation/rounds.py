@@ -43,6 +43,9 @@ class Rounds:
     workers: Workers | None
     optimiser: Optimiser | None = field(default=None, kw_only=True)  # of the clients; None: the federation's SGD
     server_data: Clients | None = field(default=None, kw_only=True)  # the server's own examples, as of one client
+    test_data: Clients | None = field(
+        default=None, kw_only=True
+    )  # for a stop by an oracle alone (unlearning/oracle.py)
 
     @cached_property
     def loss(self) -> Loss:

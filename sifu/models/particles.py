@@ -17,7 +17,7 @@ _TEMPERATURE = 1e-3
 class Particles(nn.Module):
     """N particles theta_n; the answer is their mean probability. A local step is one of SVGD, which moves all of them.
 
-    With the mean loss F the particles approach exp(-F / alpha), alpha the temperature.
+    With the mean loss F the particles approach exp(-F / alpha), alpha the temperature. 39,250 weights for MNIST.
     """
 
     def __init__(self, shape: tuple[int, int, int], num_classes: int) -> None:

@@ -14,7 +14,7 @@ from sifu.config.certificate import Certificate
 from sifu.config.optimiser import Optimiser, gradients_of
 from sifu.config.scenario import Scenario
 from sifu.core.keys import Keys
-from sifu.core.types import Clients
+from sifu.core.types import Clients, Status
 from sifu.errors import MethodError, MethodRefused
 from sifu.federation.cohort import draw_cohort, shard_members, shard_seats
 from sifu.federation.engine import Engine
@@ -26,6 +26,7 @@ from sifu.federation.stop import Stop
 from sifu.federation.training import Progress
 from sifu.hardware.upload import upload
 from sifu.unlearning.asked import Asked, Training, places, train_clients
+from sifu.unlearning.oracle import ask_oracle
 from sifu.unlearning.past_round import PastRound, train_again
 from sifu.unlearning.request import Request
 
@@ -54,11 +55,13 @@ class Server:
         forgotten_data: bool = False,  # whether the method declares that it asks the clients to forget
         server_data: bool = False,  # whether it declares that it needs data at the server
         spares: int = 0,  # clients a round that are trained for the method and not averaged
+        oracle: bool = False,  # whether it declares that it asks an oracle
     ) -> None:
         self._engine, self._request, self._stop, self._progress = engine, request, stop, progress
         self._run = runner or engine.run
         self.scenario, self._method, self._shape = scenario, method, shape
         self._forgotten_data, self._server_data, self._spares = forgotten_data, server_data, spares
+        self._oracle = oracle
         nothing = torch.zeros(len(request.remain), dtype=torch.int64)
         self._spent = Work(nothing, nothing, nothing)
         self._asked_rounds = nothing
@@ -105,6 +108,26 @@ class Server:
             return self._train(start, keys, stop.crediting(self._spent.rounds), optimiser)
         segment = self._train(start, keys, stop.counting(counted), optimiser)
         self._counted = counted + segment.rounds
+        return segment
+
+    def recover_by_oracle(self, start: Tensor, keys: Keys, initial: Tensor) -> Segment:
+        """As `recover`, until the test accuracy is that of a model that was retrained from `initial` [S, P].
+
+        Nobody has that model, nor may look at the test set: for repeating code that does (sifu/unlearning/oracle.py).
+        The oracle costs nothing; the rounds of recovery do. A method must declare it (`Method.oracle`).
+        """
+        self._refuse_others(start, "recover_by_oracle")
+        if not self._oracle:
+            raise MethodError(f"{self._method} asks an oracle: set `oracle`")
+        stop = self._stop.after(self._spent.client_steps)
+        whole = stop if stop.client_steps is None else Stop.at_target(self.scenario.stop, len(start))  # of retraining
+        found = ask_oracle(self._engine, initial, start, self._request.remain, keys, stop, whole)
+        segment = self._train(start, keys, Stop(None, 0, found.rounds))
+        if stop.target is not None:  # a budget is kept in any case
+            ended = zip(segment.status, found.met.tolist(), strict=True)
+            status = tuple(Status.NOT_REACHED if one == Status.DONE and not met else one for one, met in ended)
+            segment = replace(segment, status=status)
+            self._trained.append(segment)
         return segment
 
     def recover_shards(self, start: Tensor, keys: Keys, shards: Tensor) -> Segment:

@@ -68,6 +68,7 @@ def test_contract_under_every_rule(name: str, changes: dict[str, str], check: Ca
         pytest.param("fed_recover", {"warm_up": 2, "every": 3, "final": 1}, marks=pytest.mark.long),
         pytest.param("conda", {"origin": "round"}, marks=pytest.mark.long),
         ("conda", {"as_released": True}),
+        pytest.param("fed_quit", {"as_released": True}, marks=pytest.mark.long),
     ],
     ids=str,
 )

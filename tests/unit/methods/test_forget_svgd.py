@@ -50,7 +50,7 @@ def test_the_mean_of_the_clients_steps_is_the_step_for_the_mean_loss() -> None:
 
 
 def test_two_particles_end_where_they_should() -> None:
-    """F = (x - c)^2 / 2, particles c - u and c + u. v = 0 where u (1 - k) = alpha (4 u / h) k with k = exp(-4 u^2 / h): at
+    """F = (x - c)^2 / 2, particles c - u and c + u, k = exp(-4 u^2 / h). v = 0 where u (1 - k) = alpha (4 u / h) k: at
     u^2 = (h / 4) ln(1 + 4 alpha / h). For a wide kernel that tends to alpha, the variance of exp(-F / alpha).
     """
     centre, width = 1.5, 2.0
@@ -71,8 +71,8 @@ class Particle(Offset):
 
 
 def test_forgetting_leaves_the_exact_posterior_of_the_others() -> None:
-    """Gaussians: N(cbar, alpha) times exp(+p |x - c_u|^2 / 2 alpha), p = 1/6, has the mean (cbar - p c_u) / (1 - p), that
-    of the remaining centres, where retraining ends. A step shrinks the distance by 1 - eta (1 - p) = 0.9167.
+    """Gaussians: N(cbar, alpha) times exp(+p |x - c_u|^2 / 2 alpha), p = 1/6, has the mean (cbar - p c_u) / (1 - p): of
+    the remaining centres, where retraining ends. A step shrinks the distance by 1 - eta (1 - p) = 0.9167.
     """
     lineage = trained_bed(60, CENTRES, Particle())
     assert distance(lineage.current[0], 60) == pytest.approx(0.458357, abs=1e-6)  # the original model
