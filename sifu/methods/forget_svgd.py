@@ -35,7 +35,7 @@ class ForgetSvgd(Method):
     name = "forget_svgd"
     assumptions = Assumptions(fedavg=False, forgotten_data=True, reference="Gong et al., IEEE DSLW 2022 (Forget-SVGD)")
 
-    steps: int = setting("steps of a client to forget (L)", at_least(1), default=50)
+    steps: int = setting("steps of a client to forget (L)", at_least(1), default=10)
     lr: float | None = setting("step size of these; null: the federation's", above(0), default=None)
 
     def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Segment:
