@@ -19,7 +19,7 @@ from torch.nn import functional
 from torch.nn.functional import cross_entropy
 
 from sifu.config.federation import Federation
-from sifu.config.optimiser import Adaptive
+from sifu.config.optimiser import Adaptive, Svgd, own_sgd
 from sifu.core.keys import Keys
 
 
@@ -57,7 +57,11 @@ def keyed_dropout(key: Keys) -> Iterator[None]:
         "dropout": lambda x, p, training, inplace=False: dropped(x, p, training, list(x.shape)),
         "dropout2d": lambda x, p, training, inplace=False: dropped(x, p, training, [*x.shape[:2], 1, 1]),
     }
-    with patch.multiple(functional, **plain):
+
+    def normal(x: Tensor) -> Tensor:
+        return key.fold("normal", next(calls)).normal(x.numel()).to(x.dtype).view(x.shape)
+
+    with patch.multiple(functional, **plain), patch.object(torch, "randn_like", normal):
         yield
 
 
@@ -133,13 +137,47 @@ def train_client(
     for step, rows in enumerate(batches):
         optimiser.zero_grad()
         x, y = (images, labels) if is_full else (images[rows], labels[rows])
+        own: Any = getattr(local, "own_loss", None)
         with nullcontext() if dropout is None else keyed_dropout(dropout.fold(step)):
-            logits = local(x)
-        cross_entropy(logits, y).backward()
+            loss = cross_entropy(local(x), y) if own is None else own(local(x, seen=True), y).mean()
+        loss.backward()
         if federation.clip is not None:
             nn.utils.clip_grad_norm_(local.parameters(), federation.clip)
+        if hasattr(local, "own_optimiser"):  # momentum is then on the directions of SVGD
+            _steer(local, local.own_optimiser(own_sgd(federation)))  # type: ignore[operator]
         optimiser.step()
     return local
+
+
+def _steer(module: nn.Module, optimiser: Svgd) -> None:
+    """Replace the gradients of a module of particles by SVGD's directions."""
+    parameters = list(module.parameters())
+    weights = nn.utils.parameters_to_vector(parameters)
+    slopes = nn.utils.parameters_to_vector([p.grad for p in parameters if p.grad is not None])
+    particles, gradients = (list(row.detach().chunk(optimiser.particles)) for row in (weights, slopes))
+    turned = torch.cat(stein_directions(particles, gradients, optimiser))
+    for parameter, part in zip(parameters, _split(turned, module), strict=True):
+        parameter.grad = part
+
+
+def stein_directions(particles: list[Tensor], gradients: list[Tensor], optimiser: Svgd) -> list[Tensor]:
+    """v_n = sum_j [k(theta_j, theta_n) g_j - alpha grad_{theta_j} k(theta_j, theta_n)], pair by pair."""
+    count, alpha, width = len(particles), optimiser.temperature, optimiser.bandwidth
+    if width is None:
+        squares = sorted(
+            float((particles[i] - particles[j]) @ (particles[i] - particles[j])) for i in range(count) for j in range(i)
+        )
+        width = squares[len(squares) // 2] / math.log(count)
+    found = []
+    for own in particles:
+        direction = torch.zeros_like(own)
+        for other, gradient in zip(particles, gradients, strict=True):
+            at = other.clone().requires_grad_()
+            kernel = torch.exp(-(at - own).square().sum() / width)
+            (slope,) = torch.autograd.grad(kernel, at)
+            direction += kernel.detach() * gradient - alpha * slope
+        found.append(direction)
+    return found
 
 
 def average(models: list[nn.Module], weights: list[float]) -> nn.Module:

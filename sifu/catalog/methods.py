@@ -32,6 +32,8 @@ _OWN: dict[str, str] = {
     "f2l2": "sifu.methods.f2l2:F2l2",
     "sharded": "sifu.methods.sharded:Sharded",
     "fats": "sifu.methods.fats:Fats",
+    "bfu": "sifu.methods.bfu:Bfu",
+    "forget_svgd": "sifu.methods.forget_svgd:ForgetSvgd",
 }
 
 METHODS: Catalog[str] = Catalog("methods", _OWN, str)  # name -> "module:class"

@@ -39,6 +39,9 @@ _OWN: dict[str, ModelSpec] = {
     "cnn_cifar10": ModelSpec("sifu.models.paper:cnn_cifar10", (3, 32, 32)),
     "cnn_cifar100": ModelSpec("sifu.models.paper:cnn_cifar100", (3, 32, 32)),
     "cnn_celeba": ModelSpec("sifu.models.paper:cnn_celeba", (3, 64, 64)),
+    # with a loss of their own, for methods that need it
+    "variational": ModelSpec("sifu.models.variational:Variational"),
+    "particles": ModelSpec("sifu.models.particles:Particles"),
     # others
     "resnet8": ModelSpec("sifu.models.resnet:resnet8", only_images=True),
     "resnet20": ModelSpec("sifu.models.resnet:resnet20", only_images=True),

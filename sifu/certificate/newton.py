@@ -6,6 +6,7 @@ A classifier has a matrix [S, K, D] with the bias as its last column; inputs [S,
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import torch
 from torch import Tensor
@@ -17,6 +18,11 @@ def with_ones(images: Tensor) -> Tensor:
     """Images [S, n, ...] as inputs of a linear classifier, in float64. [S, n, D]"""
     pixels = images.double().flatten(2)
     return torch.cat([pixels, torch.ones_like(pixels[..., :1])], dim=2)
+
+
+def as_matrix(layer: SimpleNamespace) -> Tensor:
+    """Weight [S, K, D - 1] and bias [S, K] of a linear layer as its matrix, in float64. [S, K, D]"""
+    return torch.cat([layer.weight, layer.bias[..., None]], dim=2).double()
 
 
 def hessian_product(inputs: Tensor, decay: float, matrix: Tensor | None = None) -> Product:

@@ -24,6 +24,11 @@ class Sgd:
     clip: float | None = setting(_CLIP, above(0), default=None)
     weight_decay: float = setting("lambda of the penalty lambda / 2 ||weights||^2", at_least(0), default=0.0)
 
+    @property
+    def gradients(self) -> int:
+        """Gradients of a batch that a step takes: as many client steps it counts."""
+        return 1
+
 
 @settings
 class Adaptive:
@@ -42,8 +47,49 @@ class Adaptive:
     damping: float = setting("added to the root of v", above(0), default=1e-8)
     clip: float | None = setting(_CLIP, above(0), default=None)
 
+    @property
+    def gradients(self) -> int:
+        """As `Sgd.gradients`. H z is a gradient of a gradient, so that `hutchinson` takes two; the gradients of single
+        examples, which `fisher` squares, add up to that of the batch, so that it takes one.
+        """
+        return 2 if self.curvature == "hutchinson" else 1
 
-Optimiser = Sgd | Adaptive
+
+@settings
+class Svgd:
+    """Stein variational gradient descent (Liu and Wang 2016): rows hold N particles theta_n side by side.
+
+    theta_n <- theta_n - lr v_n with momentum on v_n = sum_j [k(theta_j, theta_n) g_j - alpha grad_{theta_j} k], g_j the
+    gradient of particle j's loss and k(a, b) = exp(-||a - b||^2 / h). The stationary particles stand for the
+    distribution exp(-loss / alpha). The paper's step size is N lr, so that a particle far from all others moves as by
+    SGD. `anchored` multiplies the target by the density of the particles that the local training began with, estimated
+    with the same kernel: g_j has alpha (2 / h) (theta_j - m_j) more, m_j their mean, weighted by k.
+    """
+
+    kind: ClassVar[str] = "svgd"
+    lr: float = setting("step size", at_least(0))
+    particles: int = setting("number of particles (N)", at_least(1))
+    temperature: float = setting("of the target (alpha)", above(0))
+    momentum: float = setting("share of the last step's direction that is kept", from_to(0, 0.999), default=0.0)
+    clip: float | None = setting(_CLIP, above(0), default=None)
+    weight_decay: float = setting("lambda of the penalty lambda / 2 ||weights||^2", at_least(0), default=0.0)
+    bandwidth: float | None = setting(
+        "h of the kernel; null: the median of the squared distances over log N", above(0), default=None
+    )
+    anchored: bool = setting("whether the particles at the start are part of the target", default=False)
+
+    @property
+    def gradients(self) -> int:
+        """As `Sgd.gradients`: one of all particles, which are one model."""
+        return 1
+
+
+Optimiser = Sgd | Adaptive | Svgd
+
+
+def gradients_of(optimiser: Optimiser | None) -> int:
+    """Gradients of a batch that a step of clients takes; None: a step of the federation's SGD."""
+    return 1 if optimiser is None else optimiser.gradients
 
 
 def own_sgd(federation: Federation) -> Sgd:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -61,16 +62,19 @@ CONVEX: Scenario = build(
 )
 
 
+VARIATIONAL, PARTICLES = (replace(SCENARIO, model=name) for name in ("variational", "particles"))
+
+
 @cache
 def scenario_for(method: Method) -> Scenario:
     """The first of the scenarios that a method does not refuse, as it is trained for the method."""
     if isinstance(method, OwnTraining):
         return method.training(SCENARIO)
-    try:
-        trained(SCENARIO).answer(method, rounds=1)
-    except MethodRefused:
-        return CONVEX
-    return SCENARIO
+    for scenario in (SCENARIO, CONVEX, VARIATIONAL, PARTICLES):
+        with suppress(MethodRefused):
+            trained(scenario).answer(method, rounds=1)
+            return scenario
+    return SCENARIO  # whose refusal then says what is missing
 
 
 @cache
@@ -134,11 +138,12 @@ class World:
                 length = clients.images.flatten(3).norm(dim=3)[..., None, None, None]
                 clients = replace(clients, images=clients.images / length)
         clients = clients.to(torch.device(device))
-        model = build_model("logistic", DATASETS["mnist"])
+        model = build_model(scenario.model, DATASETS["mnist"])
         model.module.to(device)
         workers = Workers(2) if device == "cpu" else None
         own = random_server_data(seeds).to(torch.device(device))
-        engine = Engine(model, clients, scenario.federation, workers, server_data=own)
+        test = random_server_data([0]).to(torch.device(device))  # the same for all seeds
+        engine = Engine(model, clients, scenario.federation, workers, server_data=own, test_data=test)
         keys = Keys.of(seeds, device)
         everyone = torch.ones_like(clients.size, dtype=torch.bool) if available is None else available
         stop = Stop(None, 0, torch.full((len(seeds),), 8))

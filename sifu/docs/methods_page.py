@@ -8,4 +8,6 @@ from sifu.report.methods import methods_page as table_of_methods
 
 def methods_page() -> str:
     """The whole page."""
-    return NOTE.format(source="sifu/methods and sifu/report/other_methods.yaml") + "# Methods\n\n" + table_of_methods()
+    return (
+        NOTE.format(source="sifu/methods and sifu/report/published_marks.yaml") + "# Methods\n\n" + table_of_methods()
+    )

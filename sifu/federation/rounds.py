@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from sifu.config.federation import Federation
-from sifu.config.optimiser import Adaptive, Optimiser
+from sifu.config.optimiser import Adaptive, Optimiser, own_sgd
 from sifu.core.keys import Keys
 from sifu.core.types import Clients
 from sifu.federation.aggregation import mean, private_mean
@@ -19,7 +19,7 @@ from sifu.federation.evaluation import Evaluator
 from sifu.federation.local import LocalTrainer, local_trainer
 from sifu.federation.local.batches import Batcher
 from sifu.federation.local.guided import GuidedTrainer
-from sifu.federation.local.loss import CrossEntropy, Loss
+from sifu.federation.local.loss import CrossEntropy, Loss, OwnLoss
 from sifu.hardware.cuda_graph import Recorded
 from sifu.hardware.workers import Workers
 from sifu.models.flat import FlatModel
@@ -43,16 +43,26 @@ class Rounds:
     workers: Workers | None
     optimiser: Optimiser | None = field(default=None, kw_only=True)  # of the clients; None: the federation's SGD
     server_data: Clients | None = field(default=None, kw_only=True)  # the server's own examples, as of one client
+    test_data: Clients | None = field(
+        default=None, kw_only=True
+    )  # for a stop by an oracle alone (unlearning/oracle.py)
 
     @cached_property
     def loss(self) -> Loss:
         """What clients minimise."""
-        return CrossEntropy()
+        own = self.model.own_loss
+        return CrossEntropy() if own is None else OwnLoss(own)
+
+    @cached_property
+    def own_optimiser(self) -> Optimiser:
+        """What clients step with in a round: `optimiser`, the model's own, or the federation's SGD."""
+        sgd, brings = own_sgd(self.federation), self.model.own_optimiser
+        return self.optimiser or (sgd if brings is None else brings(sgd))
 
     @cached_property
     def trainer(self) -> LocalTrainer:
-        if self.optimiser is not None:
-            return GuidedTrainer(self.model, self.clients, self.optimiser, self.loss, self.workers)
+        if self.optimiser is not None or self.model.own_loss is not None or self.model.own_optimiser is not None:
+            return GuidedTrainer(self.model, self.clients, self.own_optimiser, self.loss, self.workers)
         return local_trainer(self.model, self.clients, self.federation, self.workers)
 
     @cached_property

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from sifu.config.optimiser import Optimiser
+from sifu.config.optimiser import Optimiser, gradients_of
 from sifu.core.types import Status
 
 
@@ -98,8 +98,9 @@ class Work:
     """The cost of a run, counted by the engine. All [S]."""
 
     rounds: Tensor
-    client_steps: Tensor  # local optimiser steps, over all clients
+    client_steps: Tensor  # gradients of a batch, over all clients: one a local step, two with a Hessian's product
     comm_floats: Tensor  # floats moved, down and up
+    server_steps: Tensor | None = None  # such steps at the server, on its own examples; None: none
 
     @staticmethod
     def of(rounds: Tensor, visits: Tensor, local_steps: int, num_weights: int) -> Work:
@@ -107,9 +108,18 @@ class Work:
         return Work(rounds, visits * local_steps, visits * 2 * num_weights)
 
     def __add__(self, other: Work) -> Work:
+        here = [work.server_steps for work in (self, other) if work.server_steps is not None]
         return Work(
-            self.rounds + other.rounds, self.client_steps + other.client_steps, self.comm_floats + other.comm_floats
+            self.rounds + other.rounds,
+            self.client_steps + other.client_steps,
+            self.comm_floats + other.comm_floats,
+            sum(here[1:], here[0]) if here else None,
         )
+
+    @property
+    def at_the_server(self) -> Tensor:
+        """Steps at the server, as numbers in any case. [S]"""
+        return torch.zeros_like(self.rounds) if self.server_steps is None else self.server_steps
 
 
 def count_work(segment: Segment, local_steps: int, spares: int = 0, num_models: int = 1) -> Work:
@@ -119,4 +129,5 @@ def count_work(segment: Segment, local_steps: int, spares: int = 0, num_models: 
     """
     cohort = ((segment.trace.cohort >= 0) & segment.happened()[..., None]).sum(2)  # [S, T]
     waiting = (segment.available.sum(1, keepdim=True) - cohort).clamp(max=spares) * segment.happened()  # [S, T]
-    return Work.of(segment.rounds, (cohort + waiting).sum(1), local_steps, segment.start.shape[1] // num_models)
+    gradients = local_steps * gradients_of(segment.optimiser)
+    return Work.of(segment.rounds, (cohort + waiting).sum(1), gradients, segment.start.shape[1] // num_models)

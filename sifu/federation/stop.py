@@ -72,6 +72,10 @@ class Stop:
             return self
         return Stop.at_budget(self.client_steps, self.steps_a_round + steps)
 
+    def with_gradients(self, gradients: int) -> Stop:
+        """The same rule where each client step counts as so many; without a budget, the rule itself."""
+        return self if self.steps_a_round is None or gradients == 1 else self.costing(self.steps_a_round * gradients)
+
     def costing(self, steps: Tensor) -> Stop:
         """The same rule where a round costs `steps` [S] client steps; without a budget, the rule itself."""
         return self if self.client_steps is None else Stop.at_budget(self.client_steps, steps.clamp(min=1))

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from sifu.core.types import Clients
+from sifu.data.test_set import cut_test_set
 from sifu.errors import ConfigError, DataError
 from sifu.library.arrays import Array, ImageFormat, class_labels, refuse_labels, refuse_no_list
-from sifu.metrics.measure import cut_test_set
 
 Examples = tuple[Tensor, Tensor]  # images [n, ...] as the model sees them, labels [n]
 

@@ -59,16 +59,19 @@ class Cost(Printed):
     client_steps: Numbers  # local optimiser steps, over all clients
     comm_floats: Numbers  # floats moved between server and clients, down and up
     share_of_training: Numbers | None = None  # client steps relative to the training's; None for the training itself
+    server_steps: Numbers | None = None  # steps at the server, on its own examples, counted apart; None: none
 
     @staticmethod
     def of(work: Work, training: Work | None = None) -> Cost:
         """The cost of some work, also relative to that of a training."""
         share = None if training is None else (work.client_steps / training.client_steps).numpy()
-        return Cost(work.rounds.numpy(), work.client_steps.numpy(), work.comm_floats.numpy(), share)
+        here = work.at_the_server.numpy() if bool(work.at_the_server.any()) else None
+        return Cost(work.rounds.numpy(), work.client_steps.numpy(), work.comm_floats.numpy(), share, here)
 
     def words(self) -> str:
         share = "" if self.share_of_training is None else f", {self.share_of_training.mean():.0%} of the training's"
-        return f"{self.rounds.mean():,.0f} rounds, {self.client_steps.mean():,.0f} client steps{share}"
+        here = "" if self.server_steps is None else f", {self.server_steps.mean():,.0f} steps at the server"
+        return f"{self.rounds.mean():,.0f} rounds, {self.client_steps.mean():,.0f} client steps{share}{here}"
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -21,6 +21,7 @@ from sifu.library.models import SeedModels
 from sifu.library.numbers import Accuracy, Cost, summary
 from sifu.library.scenario import NAME
 from sifu.library.setup import Setup
+from sifu.plan.method_check import refuse_private_updates
 from sifu.stages.rows import Cell, cell_rows
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Method, OwnTraining
@@ -77,6 +78,7 @@ class Training(SeedModels):
         chosen, scenario = chosen_method(method, settings, self.setup.scenario)
         trained = self
         if isinstance(chosen, OwnTraining):
+            refuse_private_updates(chosen, scenario)
             scenario = chosen.training(scenario)
             trained = self._trained_for(chosen, scenario)
         rule = self._stop_rule(scenario, budget)

@@ -22,10 +22,13 @@ class Conda(Method):
     forget one client; of several in the same round only the mean of their models is used here, as often as there are
     clients in it, so that no client is asked. Nothing is damped where a weight was not moved by both (0/0).
 
-    `as_released` divides the other way, q = C_W / C_R, as two arguments are exchanged in the authors' code: then the
-    weights where the clients to forget moved least are damped, and where they are at theta^0 they become zero. With
-    distances to theta^0 the clients of late rounds look alike, so that q is close to 1; `round` takes them from the
-    model that the round began with.
+    `as_released` divides the other way, q = C_W / C_R, as two arguments are exchanged in the authors' code (compared at
+    its commit a4108eb): then the weights where the clients to forget moved least are damped, and where they are at
+    theta^0 they become zero. Of several clients to forget that code counts all but the first among the remaining ones
+    as well, which is not repeated.
+
+    With distances to theta^0 the clients of late rounds look alike, so that q is close to 1; `round` takes them from
+    the model that the round began with.
 
     The authors need no recovery; it follows here, as with every method. Sequential: rounds of recovery count as rounds,
     theta^0 stays that of the training, and clients of earlier requests count nowhere.

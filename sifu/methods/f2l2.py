@@ -67,24 +67,15 @@ def _descended(server: Server, model: Tensor, keys: Keys) -> Asked:
 
 def _step(server: Server, model: Tensor, gradient: Tensor) -> Tensor:
     """v with H_s v = g. [S, P]"""
-    from sifu.certificate.newton import conjugate_gradients, hessian_product, with_ones
+    from sifu.certificate.newton import as_matrix, conjugate_gradients, hessian_product, with_ones
 
-    decay, inputs = server.scenario.federation.weight_decay, with_ones(server.data.images)
-    product = hessian_product(inputs, decay, _matrix(server, model))
-    found = conjugate_gradients(product, _matrix(server, gradient))  # [S, K, D + 1]
     step = model.clone()
-    (layer,) = server.layers(step)
-    layer.weight.copy_(found[..., :-1])
-    layer.bias.copy_(found[..., -1])
+    (at,), (slope,), (moved,) = (server.layers(rows) for rows in (model, gradient, step))
+    product = hessian_product(with_ones(server.data.images), server.scenario.federation.weight_decay, as_matrix(at))
+    found = conjugate_gradients(product, as_matrix(slope))  # [S, K, D + 1]
+    moved.weight.copy_(found[..., :-1])  # views of the step
+    moved.bias.copy_(found[..., -1])
     return step
-
-
-def _matrix(server: Server, rows: Tensor) -> Tensor:
-    """Rows [S, P] as matrices with the bias as their last column, in float64. [S, K, D + 1]"""
-    import torch
-
-    (layer,) = server.layers(rows.double())
-    return torch.cat([layer.weight, layer.bias[..., None]], dim=2)
 
 
 def _distance(history: History, constants: Constants, solved: Tensor, asked: Asked) -> Tensor:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sifu.config.fields import above, at_least, one_of, setting
 from sifu.config.optimiser import Adaptive
+from sifu.unlearning.kept import Kept
 from sifu.unlearning.method import Assumptions, Method
 
 if TYPE_CHECKING:
@@ -23,8 +24,9 @@ class FedQuit(Method):
 
     Of several clients each forgets its own examples; the mean of their models forgets less.
 
-    The authors' code stops recovery when the test accuracy meets that of a retrained model, which nobody has; here
-    the scenario's stop rule ends it, as for every method. Sequential: the teacher is the last recovery's model.
+    The authors' code stops recovery when the test accuracy meets that of a retrained model, which nobody has: their
+    counts of rounds are not those of a deployment. Here the scenario's stop rule ends it, as for every method;
+    `as_released` is their oracle, whose retraining costs nothing. Sequential: the teacher is the last recovery's model.
     """
 
     name = "fed_quit"
@@ -34,6 +36,15 @@ class FedQuit(Method):
     lr: float = setting("step size of Adam", above(0), default=1e-4)
     epochs: float = setting("passes of a client over its data", above(0), default=1.0)
     batch_size: int = setting("examples a step", at_least(1), default=32)
+    as_released: bool = setting("recover until the test accuracy is that of a retrained model", default=False)
+
+    @property
+    def keeps(self) -> frozenset[Kept]:
+        return frozenset({Kept.START} if self.as_released else set())  # what the oracle retrains from
+
+    @property
+    def oracle(self) -> bool:
+        return self.as_released
 
     def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Segment:
         from sifu.federation.local.loss import Distillation
@@ -47,6 +58,8 @@ class FedQuit(Method):
             epochs=self.epochs,
             batch_size=self.batch_size,
         )
+        if self.as_released:
+            return server.recover_by_oracle(asked.mean, keys, history.start)
         return server.recover(asked.mean, keys)
 
     def virtual(self, logits: Tensor, labels: Tensor) -> Tensor:

@@ -14,13 +14,16 @@ if TYPE_CHECKING:
     from sifu.unlearning.method_types import History, Keys, Request, Segment, Server
 
 
+_PUBLISHED = {"regular": 20.0, "special": 2.0, "stored": 2.0}  # lambda
+
+
 class Puf(Method):
     """theta' = theta^N + (sum over R of n_k U_k - lambda sum over W of n_u U_u) / n, then FedAvg of those that remain.
 
     U are updates of an ordinary local training from theta^N. `regular`: R is a cohort of remaining clients, W are the
     clients to forget, n the examples of both; the paper's lambda is 20, with all clients in every round. `special`: W
-    alone, n the examples of W, lambda = 2. `stored`: as special with what any of W sent in the last round that they
-    took part in, so that nobody is asked; their data are not needed then.
+    alone, n the examples of W, lambda = 2. `stored`: as special with what each of W sent in the last round that it took
+    part in itself, so that nobody is asked; their data are not needed then. Who never took part has no update: zero.
 
     Sequential: every request starts from the model of the last recovery, whose rounds count as rounds.
     """
@@ -33,7 +36,10 @@ class Puf(Method):
     )
 
     updates: str = setting("whose updates are used", one_of(("regular", "special", "stored")), default="special")
-    factor: float = setting("lambda: how much the clients to forget count against", default=2.0)
+    factor: float | None = setting(
+        "lambda: how much the clients to forget count against; null: the paper's, 20 for `regular` and 2 else",
+        default=None,
+    )
 
     @property
     def keeps(self) -> frozenset[Kept]:
@@ -42,13 +48,17 @@ class Puf(Method):
     def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Segment:
         return server.recover(self._start(history, request, server, keys), keys)
 
+    @property
+    def _factor(self) -> float:
+        return _PUBLISHED[self.updates] if self.factor is None else self.factor
+
     def _start(self, history: History, request: Request, server: Server, keys: Keys) -> Tensor:
         """theta'. [S, P]"""
-        model = history.current
+        model, factor = history.current, self._factor
         if self.updates == "stored":
-            return model - self.factor * history.last_contribution(request).forgotten
+            return model - factor * history.last_updates(request)
         asked = server.ask_forgotten(model, keys)
-        away = self.factor * (asked.mean - model)
+        away = factor * (asked.mean - model)
         if self.updates == "special":
             return model - away
         stayed = server.ask_remaining(model, keys, same_round=True)

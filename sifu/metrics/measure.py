@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
 from sifu.core.types import Clients
 from sifu.federation.engine import Engine
 from sifu.federation.evaluation import Evaluator
 from sifu.metrics.metric import Models
-
-TEST_CHUNK = 100  # test images that are evaluated together
 
 
 def measured(engine: Engine, weights: Tensor, forget: Tensor, forgotten: Tensor, test: Clients | None) -> Models:
@@ -28,20 +25,6 @@ def correct_answers(engine: Engine, evaluator: Evaluator, weights: Tensor, rows:
     device = engine.clients.images.device
     correct = evaluator.correct(weights.to(device), rows.to(device)).cpu()
     return correct.where(weights.isfinite().all(1)[:, None], 0)
-
-
-def cut_test_set(images: Tensor, labels: Tensor) -> Clients:
-    """A test set, normalised images [N, ...] and labels [N], cut into equal "clients" that all seeds share.
-
-    The last of them may be smaller.
-    """
-    chunk = min(TEST_CHUNK, len(labels))
-    missing = -len(labels) % chunk
-    if missing:
-        images = torch.cat([images, images.new_zeros(missing, *images.shape[1:])])
-    size = torch.full((1, len(images) // chunk), chunk)
-    size[0, -1] -= missing
-    return Clients(images.unflatten(0, (1, -1, chunk)), pad(labels, (0, missing)).view(1, -1, chunk), size)
 
 
 def _test_accuracy(engine: Engine, test: Clients, weights: Tensor) -> Tensor:

@@ -186,6 +186,9 @@ class _WithoutDropout(LayerCalls):
     def _dropout(self, func: Any, input: Tensor, *args: Any, **named: Any) -> Tensor:
         return input
 
+    def _normal(self, input: Tensor) -> Tensor:
+        return torch.zeros_like(input)
+
 
 CHECKS: tuple[tuple[str, Callable[[Trial], str]], ...] = (
     ("layers", check_layers),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import math
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ from torch.func import functional_call
 from sifu.catalog.datasets import DatasetSpec
 from sifu.catalog.lookup import resolve
 from sifu.catalog.models import MODELS
+from sifu.config.optimiser import Optimiser, Sgd
 from sifu.core.keys import Keys
 from sifu.errors import SifuError
 from sifu.models.check import build_module, check_parts
@@ -54,6 +56,16 @@ class FlatModel:
     def num_weights(self) -> int:
         return sum(self.sizes)
 
+    @property
+    def own_loss(self) -> Callable[[Tensor, Tensor], Tensor] | None:
+        """The loss that the module brings: what `forward(images, seen=True)` shows, and labels -> [n]; None: none."""
+        return getattr(self.module, "own_loss", None)
+
+    @property
+    def own_optimiser(self) -> Callable[[Sgd], Optimiser] | None:
+        """The local step that the module brings, from the federation's SGD; None: that itself."""
+        return getattr(self.module, "own_optimiser", None)
+
     @cached_property
     def _copies(self) -> threading.local:
         """One module per thread: `functional_call` swaps weights in place, so threads must not share one."""
@@ -88,11 +100,11 @@ class FlatModel:
 
         return [layer for layer in self.layers(weights) if is_linear(layer)]
 
-    def logits(self, weights: Tensor, images: Tensor, *, training: bool = False) -> Tensor:
+    def logits(self, weights: Tensor, images: Tensor, *, training: bool = False, seen: bool = False) -> Tensor:
         """The module's output with the given weights [P] on images [n, C, H, W].
 
-        `training`: with dropout, whose masks `LayerCalls` draws; else as in evaluation. Of several models side by side
-        the logarithm of their mean probabilities.
+        `training`: with dropout, whose masks `LayerCalls` draws; else as in evaluation. `seen`: what the loss of a
+        model with `own_loss` sees, [n, w]. Of several models side by side the logarithm of their mean probabilities.
         """
         if weights.shape[-1] > self.num_weights:
             each = torch.stack([self.logits(one, images, training=training) for one in self.models(weights)])
@@ -103,7 +115,8 @@ class FlatModel:
             self._copies.module.train(training)
         parts = zip(self.names, self.split(weights), self.shapes, strict=True)
         named = {name: part.view(shape) for name, part, shape in parts}
-        return functional_call(self._copies.module, named, (images,))  # [n, classes]
+        more = {"seen": True} if seen else {}
+        return functional_call(self._copies.module, named, (images,), more)  # [n, classes]
 
     def draws_masks(self, shape: tuple[int, ...]) -> bool:
         """Whether a step of training on images of this shape draws dropout masks; other random draws are refused."""

@@ -1,6 +1,6 @@
 """What happens when a model's forward pass calls torch: some calls are answered by the suite.
 
-- Dropout draws its masks from keys, so that a client's training can be repeated.
+- Dropout draws its masks from keys, `torch.randn_like` its numbers, so that a client's training can be repeated.
 - Any other random draw is refused: it has no key.
 - On a GPU, layers with weights are computed by kernels for many models at once (models/many.py).
 """
@@ -34,7 +34,7 @@ class LayerCalls(TorchFunctionMode):
     def __init__(self, key: Tensor | None = None, *, stacked: bool = False) -> None:
         super().__init__()
         self.key, self.stacked = key, stacked
-        self.masks = 0  # drawn so far
+        self.masks = 0  # drawn so far, masks and normal numbers
 
     def __torch_function__(
         self, func: Call, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
@@ -43,6 +43,8 @@ class LayerCalls(TorchFunctionMode):
         if func in _DROPOUTS:
             named |= {"training": named.pop("train")} if "train" in named else {}  # as torch.dropout calls it
             return self._dropout(func, *args, **named)
+        if func is torch.randn_like:
+            return self._normal(*args, **named)
         if func in _UNKEYED:
             raise NoKey(_NO_KEY.format(name=func.__name__))
         if self.stacked and func in _LAYERS:
@@ -64,10 +66,20 @@ class LayerCalls(TorchFunctionMode):
         self.masks += 1
         return torch.where(mask.view(shape), input / (1 - p) if p < 1 else input, 0.0)
 
+    def _normal(self, input: Tensor) -> Tensor:
+        """Standard normal numbers, one for each of `input`; those of the first examples are the same in any batch."""
+        from sifu.core.keys import Keys
+
+        if self.key is None:
+            raise NoKey(_NO_KEY.format(name="randn_like"))
+        drawn = Keys(self.key).fold("normal", self.masks).normal(input.numel())
+        self.masks += 1
+        return drawn.to(input.dtype).view(input.shape)
+
 
 _NO_KEY = (
     "draws random numbers ({name}) that have no key, so its training could not be repeated: "
-    "use nn.Dropout or nn.Dropout2d, and dropout of functions with training=self.training"
+    "use nn.Dropout, nn.Dropout2d or torch.randn_like(x), and dropout of functions with training=self.training"
 )
 # a module calls a function of torch.nn.functional, other code may call what is below it
 _FEATURES = {F.dropout1d, F.dropout2d, F.dropout3d, torch.feature_dropout, torch.feature_dropout_}
@@ -76,7 +88,7 @@ _UNKEYED = {
     torch.alpha_dropout, torch.alpha_dropout_, torch.feature_alpha_dropout, torch.feature_alpha_dropout_,
     F.alpha_dropout, F.feature_alpha_dropout, F.rrelu, F.gumbel_softmax,
     torch.rrelu, torch.rrelu_, torch.bernoulli, torch.multinomial, torch.normal, torch.poisson,
-    torch.rand, torch.randn, torch.randint, torch.randperm, torch.rand_like, torch.randn_like, torch.randint_like,
+    torch.rand, torch.randn, torch.randint, torch.randperm, torch.rand_like, torch.randint_like,
     Tensor.bernoulli_, Tensor.bernoulli, Tensor.uniform_, Tensor.normal_, Tensor.exponential_, Tensor.random_,
     Tensor.multinomial, Tensor.cauchy_, Tensor.geometric_, Tensor.log_normal_,
 }  # fmt: skip

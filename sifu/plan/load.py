@@ -25,6 +25,7 @@ from sifu.config.shipped import SUITE
 from sifu.config.variant import Variant
 from sifu.config.yaml_file import read_yaml as read_yaml  # the commands import it from here
 from sifu.errors import ConfigError, DataError, did_you_mean
+from sifu.plan.method_check import refuse_private_updates
 from sifu.plan.suite import Suite
 from sifu.plan.variants import method_of
 from sifu.store.paths import stage_folder
@@ -75,7 +76,11 @@ def load_suite(
         for name, variant in variants.items():
             method_of(name, variant, scenario)  # refuses nonsense
             _refuse_search(name, variant, scenario, run)
-    return Suite(run, found, picked, skipped, variants)
+    suite = Suite(run, found, picked, skipped, variants)
+    for name, scenario in found.items():
+        for variant in suite.variants_of(name):
+            refuse_private_updates(suite.method(name, variant), scenario)
+    return suite
 
 
 def _refuse_searched_as(

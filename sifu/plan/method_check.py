@@ -9,10 +9,12 @@ from typing import Any
 from sifu.catalog.lookup import place, resolve
 from sifu.catalog.methods import METHODS
 from sifu.config.fields import file_name, refuse_plain_fields
+from sifu.config.scenario import Scenario
 from sifu.errors import MethodError
 from sifu.unlearning.kept import Kept
-from sifu.unlearning.method import Assumptions, Method
+from sifu.unlearning.method import Assumptions, Method, OwnTraining
 
+_SENT = frozenset({Kept.UPDATES, Kept.LAST_UPDATES, Kept.FIRST_ROUND, Kept.NORMS})  # of clients, as they trained them
 _UNLEARN = "unlearn(self, history, request, server, keys)"
 
 
@@ -78,3 +80,16 @@ def check_method(method: Method) -> Method:
     if not isinstance(keeps, set | frozenset) or not all(isinstance(kept, Kept) for kept in keeps):
         raise MethodError(f"method {method.name}: its `keeps` must be a set, such as frozenset({{Kept.MODELS}})")
     return method
+
+
+def refuse_private_updates(method: Method, scenario: Scenario) -> None:
+    """Refuse a method that reads single updates of a training which is private: its server never sees them so.
+
+    A replay gives updates as clients trained them, neither shortened nor with noise.
+    """
+    if not isinstance(method, OwnTraining) or method.training(scenario).federation.privacy is None:
+        return
+    read = sorted(kept.value for kept in method.keeps & _SENT)
+    if read:
+        words = f"it reads {' and '.join(read)}, and its training shortens updates and adds noise (federation.privacy)"
+        raise MethodError(f"method {method.name}: {words}: keep something else, or train without privacy")

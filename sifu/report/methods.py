@@ -17,11 +17,10 @@ from sifu.plan.variants import build_method
 from sifu.unlearning.method import Assumptions
 
 _CAPTION = (
-    "What every method assumes and promises (the paper's Table 1). Rows in `code` are run by this suite and say so "
-    "themselves, with a footnote where the paper's table differs; `not implemented` ones are as the paper gives them, "
-    "corrected where there is a footnote."
+    "What every method assumes and promises (the paper's Table 1, and more). All are run by this suite, and say "
+    "themselves what they need, with a footnote where the paper's table differs."
 )
-OTHERS = Path(__file__).with_name("other_methods.yaml")
+PUBLISHED = Path(__file__).with_name("published_marks.yaml")
 _TITLES = {
     "fedavg": "FedAvg as it is",
     "convex": "theorem, convex",
@@ -67,16 +66,14 @@ def _word(value: Any) -> str:
 
 def table_1(run: Iterable[str] = ()) -> tuple[list[dict[str, str]], list[str]]:
     """The rows of Table 1 as text, and the footnotes that they refer to; `run`: methods that it has in any case."""
-    others = yaml.safe_load(OTHERS.read_text())
+    listed = {other["run"]: other for other in yaml.safe_load(PUBLISHED.read_text())}
     notes: list[str] = []
-    listed = {other["run"]: other for other in others if "run" in other}
-    rows = [_own_row(row, listed, notes) for row in method_rows(dict.fromkeys([*METHODS.own, *run]))]
-    rows += [_other_row(other, notes) for other in others if "run" not in other]
+    rows = [_row(row, listed, notes) for row in method_rows(dict.fromkeys([*METHODS.own, *run]))]
     return rows, notes
 
 
-def _own_row(row: dict[str, Any], listed: dict[str, Any], notes: list[str]) -> dict[str, str]:
-    """A method that is run, as it declares itself; with a footnote where the paper's table says otherwise."""
+def _row(row: dict[str, Any], listed: dict[str, Any], notes: list[str]) -> dict[str, str]:
+    """A method as it declares itself; with a footnote where the paper's table says otherwise."""
     assumed = {key: _word(row[key]) for key in _TITLES}
     other = listed.get(row["method"])
     if other and other["corrected"]:
@@ -85,18 +82,6 @@ def _own_row(row: dict[str, Any], listed: dict[str, Any], notes: list[str]) -> d
     named = {_TITLES[key]: word for key, word in assumed.items()}
     return (
         {"method": f"`{row['method']}`", "reference": row["reference"]} | named | {"the server stores": row["stores"]}
-    )
-
-
-def _other_row(other: dict[str, Any], notes: list[str]) -> dict[str, str]:
-    """A method that is not implemented; where the paper is corrected, the truth with the number of a footnote."""
-    assumed = {key: _word(other["paper"][key]) for key in _TITLES}
-    if other["corrected"]:
-        notes.append(_footnote(other))
-        assumed |= {key: f"{_word(value)} [{len(notes)}]" for key, value in other["corrected"].items()}
-    named = {_TITLES[key]: word for key, word in assumed.items()}
-    return (
-        {"method": other["method"], "reference": other["reference"]} | named | {"the server stores": "not implemented"}
     )
 
 

@@ -19,6 +19,7 @@ _LONG = [*_CELL, "seed", "quantity", "subset", "value"]
 _NUMBERS = (
     "rounds",
     "client_steps",
+    "server_steps",
     "sigma",
     "claimed_epsilon",
     "claimed_delta",
@@ -41,8 +42,10 @@ _RATIOS = ("rounds_to_scratch", "steps_to_scratch", "speed_up", "no_cost")
 def long_form(cells: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
     """Every number of every seed, a row each: columns of `cells`, the ratio of rounds, metrics."""
     finished = cells[cells["status"].isin(FINISHED)]
-    numbers = finished.melt(id_vars=[*_CELL, "seed"], value_vars=list(_NUMBERS), var_name="quantity")
+    counted = [name for name in _NUMBERS if name != "server_steps" or name in finished]
+    numbers = finished.melt(id_vars=[*_CELL, "seed"], value_vars=counted, var_name="quantity")
     numbers["subset"] = ""
+    numbers = numbers[(numbers["quantity"] != "server_steps") | (numbers["value"] > 0)]  # most methods have none
     measured = metrics.rename(columns={"metric": "quantity"})
     finished = finished.assign(paid_steps=paid_steps(finished))
     ratios = [

@@ -14,6 +14,7 @@ HEADLINE = (
     ("refused", "", "target met"),
     ("rounds", "", "rounds"),
     ("steps_to_scratch", "", "cost / scratch"),
+    ("server_steps", "", "steps at the server"),
     ("speed_up", "", "speed-up"),
     ("no_cost", "", "speed-up"),
     ("accuracy", "retain", "retain accuracy"),
@@ -200,7 +201,7 @@ def _wide(
 
 
 def _text(row: pd.Series) -> str:
-    digits = {"rounds": 0, "speed_up": 2}.get(row["quantity"], 3)
+    digits = {"rounds": 0, "server_steps": 0, "speed_up": 2}.get(row["quantity"], 3)
     if row["quantity"] == "no_cost":
         free = round(row["mean"] * row["seeds"])
         return "no cost" if free == row["seeds"] else f"no cost in {free} of {row['seeds']}"

@@ -11,8 +11,10 @@ from typing import Any
 from sifu.catalog.datasets import DATASETS
 from sifu.config.blocks import chosen_block_size
 from sifu.config.scenario import Scenario
+from sifu.core.types import Clients
 from sifu.data.clients import load_clients, load_server_data
 from sifu.data.dataset import Images, load_images
+from sifu.data.test_set import load_test_set
 from sifu.errors import StoreError
 from sifu.federation.checkpoint import Checkpoints
 from sifu.federation.engine import Engine
@@ -75,6 +77,11 @@ class Block:
         model.module.to(device)
         server_data = None if own is None else own.to(device)
         return Engine(model, clients, self.scenario.federation, workers, self.checkpoints, server_data=server_data)
+
+    def test_set(self) -> Clients | None:
+        """The test set, but for a remainder of under 100; None where the source has none."""
+        found = load_test_set(self.scenario, self.images())
+        return None if found is None else found.to(choose_device(self.device, self.precision))
 
     def pack_size(self) -> int:
         """How many tasks with these seeds are worth one batch; on the CPU just one."""

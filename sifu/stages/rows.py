@@ -51,6 +51,7 @@ def cell_rows(status: Sequence[Status], work: Work, cell: Cell, **more: Tensor) 
         "counted_rounds": work.rounds,  # unless `more` has another count
         "client_steps": work.client_steps,
         "comm_floats": work.comm_floats,
+        "server_steps": work.at_the_server,
     } | more
     rows = [
         cell.key(seed) | {"status": status[i].value} | {name: values[i].item() for name, values in numbers.items()}

@@ -47,7 +47,10 @@ def run_unlearn(block: Block, variant: str, method: Method, folder: Path, *, his
     `training` holds the cells of the training that budgets are shares of: the same for all variants, also for one with
     a `history` of its own.
     """
-    trained = read_lineage(block.engine(), history)
+    engine = block.engine()
+    if method.oracle:
+        engine = replace(engine, test_data=block.test_set())
+    trained = read_lineage(engine, history)
     counted = read_table(training, CELLS).set_index("seed")["client_steps"]
     steps = torch.tensor([int(counted[seed]) for seed in block.seeds])
     cells, curves = [], []

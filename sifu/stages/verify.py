@@ -17,12 +17,12 @@ from sifu.catalog.metrics import METRICS
 from sifu.config.partition import Backdoor
 from sifu.core.keys import Keys
 from sifu.core.types import Clients
-from sifu.data.clients import load_checks, normalise
+from sifu.data.clients import load_checks
 from sifu.data.dataset import load_images
 from sifu.federation.engine import Engine
 from sifu.federation.evaluation import Evaluator
 from sifu.metrics.deletion_test import rate_limit, threshold, type_1, type_2
-from sifu.metrics.measure import TEST_CHUNK, correct_answers, cut_test_set, measured
+from sifu.metrics.measure import correct_answers, measured
 from sifu.metrics.metric import Metric, Models, PerExample, Values
 from sifu.stages.block import Block
 from sifu.stages.call import StageCall
@@ -59,7 +59,7 @@ Rows = list[dict[str, Any]]
 def _metrics(block: Block, engine: Engine, variants: dict[str, Path]) -> tuple[Rows, list[pd.DataFrame]]:
     """Every metric of every cell, and values per example. Scratch comes first: only its models are kept to compare."""
     metrics: dict[str, Metric] = {name: resolve(target) for name, target in METRICS.items()}
-    test = _test_clients(block, engine)
+    test = block.test_set()
     scratch: dict[Cell, Models] = {}
     rows: Rows = []
     examples: list[pd.DataFrame] = []
@@ -188,14 +188,3 @@ def _answers(block: Block, variant: str, path: Path) -> Iterator[CellModels]:
             forgotten = forget if forgotten is None else forgotten | forget
             cell = Cell(block.name, variant, stop, block.seeds, number)
             yield CellModels(cell, tensors[f"{stop}/{number}/weights"], forget, forgotten, original)
-
-
-def _test_clients(block: Block, engine: Engine) -> Clients | None:
-    """The test set, but for a remainder of under 100; None where the source has none."""
-    test = load_images(block.scenario.dataset, block.data_root).test
-    if test is None:
-        return None
-    chunk = min(TEST_CHUNK, len(test.labels))
-    count = len(test.labels) // chunk * chunk
-    images = normalise(test.pixels(torch.arange(count).numpy()), block.scenario)
-    return cut_test_set(images, torch.from_numpy(test.labels)[:count]).to(engine.clients.images.device)

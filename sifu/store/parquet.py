@@ -103,13 +103,21 @@ def read_tables(paths: Sequence[Path], table: Table) -> pd.DataFrame:
 
 
 def _checked(path: Path, table: Table) -> pa.Table:
-    rows = _open(path)
     with _readable(path):
+        rows = _with_later(_open(path), table)
         if rows.schema.remove_metadata() != table.schema:
             raise StoreError(f"{path} is not a table {table.name}: its columns are {rows.schema.names}")
         check_rules(path, (rows.schema.metadata or {}).get(_PREFIX + b"rules_version", b"none").decode())
         rows.validate(full=True)  # here, where the file's name is known: strings may be invalid UTF-8
         return rows.replace_schema_metadata()
+
+
+def _with_later(rows: pa.Table, table: Table) -> pa.Table:
+    """Columns that were added after the file was written, as nulls."""
+    for place, column in enumerate(table.columns):
+        if column.later and column.name not in rows.schema.names and place <= rows.num_columns:
+            rows = rows.add_column(place, table.schema.field(column.name), pa.nulls(len(rows), column.type))
+    return rows
 
 
 def check_rules(path: Path, version: str) -> None:

@@ -50,8 +50,17 @@ CELLS = Table(
         Column("status", _TEXT, "done | not_reached (at max_rounds) | diverged | refused (method does not apply)"),
         Column("rounds", _INT, "aggregation rounds"),
         COUNTED,
-        Column("client_steps", _INT, "local optimiser steps, over all clients"),
+        Column(
+            "client_steps", _INT, "local optimiser steps, over all clients; one with a Hessian's product counts two"
+        ),
         Column("comm_floats", _INT, "floats moved between server and clients, down and up"),
+        Column(
+            "server_steps",
+            _INT,
+            "optimiser steps at the server, on its own examples; not part of any cost. Null: not counted yet",
+            nullable=True,
+            later=True,
+        ),
         Column("server_floats", _INT, "floats that the server must have stored for the method", nullable=True),
         Column(
             "spares",

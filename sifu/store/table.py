@@ -13,6 +13,7 @@ class Column(NamedTuple):
     type: pa.DataType
     meaning: str  # with unit
     nullable: bool = False
+    later: bool = False  # tables of earlier versions do not have it; there it is read as null
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from sifu.config.optimiser import Optimiser, own_sgd
+from sifu.config.optimiser import Optimiser, gradients_of
 from sifu.core.keys import Keys
 from sifu.core.types import Clients
 from sifu.errors import MethodError
@@ -43,6 +43,7 @@ class Training:
     epochs: float | None = None  # instead of steps: each client takes ceil(epochs x examples / batch size)
     batch_size: int | None = None
     after: AfterStep | None = None
+    scale: Tensor | None = None  # [S] factor of the loss in each seed
 
     def __post_init__(self) -> None:
         count = self.steps if self.epochs is None else self.epochs
@@ -54,9 +55,14 @@ class Training:
             raise MethodError(f"a batch has at least one example, not {self.batch_size}")
 
     @property
+    def gradients(self) -> int:
+        """Gradients of a batch that a step takes."""
+        return gradients_of(self.optimiser)
+
+    @property
     def is_ordinary(self) -> bool:
         """Whether it is what the engine's own trainer does."""
-        return self == Training(steps=self.steps)
+        return self.scale is None and self == Training(steps=self.steps)
 
     def limits(self, examples: Tensor, engine: Engine) -> Tensor:
         """Steps at most of clients with so many `examples` [S, m]; 0 where there are none. [S, m]"""
@@ -85,8 +91,9 @@ def train_clients(
     if training.is_ordinary and clients is engine.clients:
         local, steps = engine.using(None).trainer(start, seeds, cohort, batches), limit
     else:
-        optimiser = training.optimiser or own_sgd(engine.federation)
-        trainer = GuidedTrainer(engine.model, clients, optimiser, training.loss or engine.loss, engine.workers)
+        optimiser = training.optimiser or engine.using(None).own_optimiser
+        loss = training.loss or engine.loss
+        trainer = GuidedTrainer(engine.model, clients, optimiser, loss, engine.workers, training.scale)
         local, steps = trainer.train(start, seeds, cohort, batches, limit, training.after)
     average = mean(start, local, cohort_weights(examples, local.dtype))
     return Asked(cohort.cpu(), local, average, examples.cpu(), steps.cpu())

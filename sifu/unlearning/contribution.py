@@ -15,6 +15,7 @@ from torch import Tensor
 from sifu.certificate.sensitivity import sampled
 from sifu.federation.segment import Segment
 from sifu.hardware.upload import upload
+from sifu.unlearning.asked import places
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.past_round import PastRound, train_again
 from sifu.unlearning.request import Request
@@ -76,12 +77,44 @@ def last_contribution(lineage: Lineage, request: Request) -> Contribution:
     nobody = torch.zeros(len(nothing), dtype=torch.int64)
     found = Contribution(nothing, nothing, nobody.double(), nobody, nobody.double())
     for segment, kept in zip(lineage.segments, lineage.kept, strict=True):
-        number = torch.arange(1, segment.trace.cohort.shape[1] + 1)
-        took_part = sampled(request.forget, segment.trace.cohort).any(2) & (number <= kept[:, None])  # [S, T]
-        last = _latest(took_part, number)  # [S]
+        last = _last_visit(segment, kept, request.forget)  # [S]
         if bool((last > 0).any()):
             found = _chosen(last > 0, _at(lineage, segment, last, kept, request), found)
     return found
+
+
+def last_updates(lineage: Lineage, request: Request) -> Tensor:
+    """The mean of the updates that the clients to forget sent last, each in its own last round, by their examples;
+    zero for one that never took part. [S, P]
+    """
+    size = lineage.engine.clients.size.cpu().double()
+    total = (size * request.forget).sum(1).clamp(min=1)  # [S]
+    mean = torch.zeros_like(lineage.current)
+    for client in places(request.forget).T:  # [S] each
+        alone = torch.zeros_like(request.forget)
+        alone[torch.arange(len(client)), client.clamp(min=0)] = client >= 0
+        weight = (size * alone).sum(1) / total
+        mean = mean + _last_update(lineage, alone) * weight.to(mean)[:, None]
+    return mean
+
+
+def _last_update(lineage: Lineage, alone: Tensor) -> Tensor:
+    """What one client of each seed, `alone` [S, C], sent in the last round that it took part in. [S, P]"""
+    found = torch.zeros_like(lineage.current)
+    for segment, kept in zip(lineage.segments, lineage.kept, strict=True):
+        last = _last_visit(segment, kept, alone)  # [S]
+        if bool((last > 0).any()):
+            weights = lineage.engine.replay(segment, (last - 1).clamp(min=0))
+            sent = train_again(lineage.engine, weights, PastRound.last(segment, last).only(alone))
+            found = torch.where((last > 0).to(found.device)[:, None], sent.local[:, 0] - weights, found)
+    return found
+
+
+def _last_visit(segment: Segment, kept: Tensor, clients: Tensor) -> Tensor:
+    """The last of the `kept` [S] rounds, from 1, that any of `clients` [S, C] took part in; 0: none. [S]"""
+    number = torch.arange(1, segment.trace.cohort.shape[1] + 1)
+    took_part = sampled(clients, segment.trace.cohort).any(2) & (number <= kept[:, None])  # [S, T]
+    return _latest(took_part, number)
 
 
 def _latest(took_part: Tensor, number: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from sifu.certificate.private_rounds import stretches_of
 from sifu.certificate.rules import Rules
 from sifu.certificate.stretch import Stretches
 from sifu.errors import MethodError
-from sifu.unlearning.contribution import Contribution, contributions, last_contribution
+from sifu.unlearning.contribution import Contribution, contributions, last_contribution, last_updates
 from sifu.unlearning.kept import Kept, kept_for
 from sifu.unlearning.lineage import Lineage, Psi
 from sifu.unlearning.node import Node
@@ -156,6 +156,11 @@ class History:
         """What they contributed to the last round that any of them took part in."""
         self._read(Kept.LAST_UPDATES)
         return last_contribution(self._lineage, request)
+
+    def last_updates(self, request: Request) -> Tensor:
+        """The mean of the updates that the clients to forget sent last, each in its own last round. [S, P]"""
+        self._read(Kept.LAST_UPDATES)
+        return last_updates(self._lineage, request)
 
     def _read(self, *wanted: Kept) -> None:
         for kept in wanted:

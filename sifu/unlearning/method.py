@@ -110,6 +110,11 @@ class Method:
         return frozenset()
 
     @property
+    def oracle(self) -> bool:
+        """Whether its recovery ends by the test accuracy of a retrained model, which nobody has. Never by default."""
+        return False
+
+    @property
     def refills(self) -> bool:
         """Whether it relies on spare clients, trained in every round and not averaged. Then it pays for them."""
         return Kept.PRODUCTS in self.keeps

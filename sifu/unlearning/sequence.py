@@ -102,6 +102,7 @@ def answer_request(
         forgotten_data=method.assumptions.forgotten_data,
         server_data=method.assumptions.server_data,
         spares=spares,
+        oracle=method.oracle,
     )
     history = History(lineage, method.keeps, name)
     returned = method.unlearn(history, request.copy(), server, keys.fold("request", number))

@@ -11,10 +11,10 @@ from torch import Tensor
 
 from sifu.certificate.rules import round_factor
 from sifu.config.certificate import Certificate
-from sifu.config.optimiser import Optimiser
+from sifu.config.optimiser import Optimiser, gradients_of
 from sifu.config.scenario import Scenario
 from sifu.core.keys import Keys
-from sifu.core.types import Clients
+from sifu.core.types import Clients, Status
 from sifu.errors import MethodError, MethodRefused
 from sifu.federation.cohort import draw_cohort, shard_members, shard_seats
 from sifu.federation.engine import Engine
@@ -26,6 +26,7 @@ from sifu.federation.stop import Stop
 from sifu.federation.training import Progress
 from sifu.hardware.upload import upload
 from sifu.unlearning.asked import Asked, Training, places, train_clients
+from sifu.unlearning.oracle import ask_oracle
 from sifu.unlearning.past_round import PastRound, train_again
 from sifu.unlearning.request import Request
 
@@ -54,13 +55,16 @@ class Server:
         forgotten_data: bool = False,  # whether the method declares that it asks the clients to forget
         server_data: bool = False,  # whether it declares that it needs data at the server
         spares: int = 0,  # clients a round that are trained for the method and not averaged
+        oracle: bool = False,  # whether it declares that it asks an oracle
     ) -> None:
         self._engine, self._request, self._stop, self._progress = engine, request, stop, progress
         self._run = runner or engine.run
         self.scenario, self._method, self._shape = scenario, method, shape
         self._forgotten_data, self._server_data, self._spares = forgotten_data, server_data, spares
+        self._oracle = oracle
         nothing = torch.zeros(len(request.remain), dtype=torch.int64)
         self._spent = Work(nothing, nothing, nothing)
+        self._asked_rounds = nothing
         self._counted: Tensor | None = None
         self._trained: list[Segment] = []
         self._drawn: list[Tensor] = []
@@ -70,7 +74,9 @@ class Server:
     @property
     def spent(self) -> Work:
         """The cost of everything that was trained so far for this request."""
-        return Work(*(part.clone() for part in (self._spent.rounds, self._spent.client_steps, self._spent.comm_floats)))
+        spent = self._spent
+        parts = (spent.rounds, spent.client_steps, spent.comm_floats, spent.at_the_server)
+        return Work(*(part.clone() for part in parts))
 
     @property
     def counted_rounds(self) -> Tensor:
@@ -94,7 +100,7 @@ class Server:
         `optimiser`: of the clients, in place of the federation's SGD.
         """
         self._refuse_others(start, "recover")
-        stop = self._stop.after(self._spent.client_steps)
+        stop = self._stop.after(self._spent.client_steps).with_gradients(gradients_of(optimiser))
         if at_most is not None:
             rounds = stop.max_rounds.minimum(at_most)
             stop = Stop(stop.target, stop.min_rounds, rounds, schedule=stop.schedule)
@@ -102,6 +108,26 @@ class Server:
             return self._train(start, keys, stop.crediting(self._spent.rounds), optimiser)
         segment = self._train(start, keys, stop.counting(counted), optimiser)
         self._counted = counted + segment.rounds
+        return segment
+
+    def recover_by_oracle(self, start: Tensor, keys: Keys, initial: Tensor) -> Segment:
+        """As `recover`, until the test accuracy is that of a model that was retrained from `initial` [S, P].
+
+        Nobody has that model, nor may look at the test set: for repeating code that does (sifu/unlearning/oracle.py).
+        The oracle costs nothing; the rounds of recovery do. A method must declare it (`Method.oracle`).
+        """
+        self._refuse_others(start, "recover_by_oracle")
+        if not self._oracle:
+            raise MethodError(f"{self._method} asks an oracle: set `oracle`")
+        stop = self._stop.after(self._spent.client_steps)
+        whole = stop if stop.client_steps is None else Stop.at_target(self.scenario.stop, len(start))  # of retraining
+        found = ask_oracle(self._engine, initial, start, self._request.remain, keys, stop, whole)
+        segment = self._train(start, keys, Stop(None, 0, found.rounds))
+        if stop.target is not None:  # a budget is kept in any case
+            ended = zip(segment.status, found.met.tolist(), strict=True)
+            status = tuple(Status.NOT_REACHED if one == Status.DONE and not met else one for one, met in ended)
+            segment = replace(segment, status=status)
+            self._trained.append(segment)
         return segment
 
     def recover_shards(self, start: Tensor, keys: Keys, shards: Tensor) -> Segment:
@@ -198,7 +224,8 @@ class Server:
 
         `training`: how, each with FedAvg's own as default: `loss`, `optimiser`, `steps` or `epochs`, `batch_size`, and
         a hook `after` each step, which may move the weights and end a client's training (sifu/unlearning/asked.py).
-        Steps and communication are counted; a seed without budget for all steps is left out: nobody trains in it.
+        Steps and communication are counted; a seed without budget for all steps is left out: nobody trains in it. So is
+        one in which the scenario's maximum of rounds was asked for already.
         `seeds` [S] bool: only these are asked.
         """
         if not self._forgotten_data:
@@ -234,25 +261,30 @@ class Server:
     ) -> Asked:
         self._refuse_others(start, asked)
         sizes = self._engine.clients.size.cpu().gather(1, cohort.clamp(min=0)).where(cohort >= 0, 0)
-        affords = self._stop.affords(self._spent.client_steps, training.limits(sizes, self._engine).sum(1))  # [S]
-        cohort = cohort.where(affords[:, None], -1)
+        steps = training.limits(sizes, self._engine).sum(1) * training.gradients  # [S] at most
+        counted = self._open[1] if same_round and self._open is not None else torch.zeros_like(steps, dtype=torch.bool)
+        left = counted | (self._asked_rounds < self.scenario.stop.max_rounds)  # [S]
+        cohort = cohort.where((left & self._stop.affords(self._spent.client_steps, steps))[:, None], -1)
         found = train_clients(self._engine, self._engine.clients, start, cohort, self._fresh(keys), training)
         visits = (cohort >= 0).sum(1)  # [S]
-        counted = self._open[1] if same_round and self._open is not None else torch.zeros_like(visits, dtype=torch.bool)
         work = Work.of(((visits > 0) & ~counted).long(), visits, 0, start.shape[1])
-        self._spent = self._spent + replace(work, client_steps=found.steps.sum(1))
+        self._spent = self._spent + replace(work, client_steps=found.steps.sum(1) * training.gradients)
+        self._asked_rounds = self._asked_rounds + work.rounds
         self._open = start.clone(), counted | (visits > 0)
         return found
 
     def train_here(self, start: Tensor, keys: Keys, **training: Any) -> Tensor:
         """Train from `start` [S, P] on the server's own examples, as `ask_forgotten` does: no client takes part. [S, P]
 
-        A method must declare it (`assumptions.server_data`).
+        A method must declare it (`assumptions.server_data`). The steps are counted apart (`Work.server_steps`).
         """
         self._refuse_others(start, "train_here")
-        own = self._own_data()
+        own, how = self._own_data(), Training(**training)
         only = torch.zeros(len(start), 1, dtype=torch.int64)
-        return train_clients(self._engine, own, start, only, self._fresh(keys), Training(**training)).mean
+        found = train_clients(self._engine, own, start, only, self._fresh(keys), how)
+        nothing = torch.zeros_like(self._spent.rounds)
+        self._spent = self._spent + Work(nothing, nothing, nothing, found.steps.sum(1) * how.gradients)
+        return found.mean
 
     def _fresh(self, keys: Keys) -> Keys:
         """Keys that no other call has."""
@@ -276,6 +308,11 @@ class Server:
     def training_loss(self) -> Loss:
         """What clients minimise in a round of FedAvg."""
         return self._engine.loss
+
+    @property
+    def training_optimiser(self) -> Optimiser:
+        """What clients step with in a round of FedAvg: the federation's SGD, unless the model brings another step."""
+        return self._engine.using(None).own_optimiser
 
     def average(self, weights: Tensor, local: Tensor, past: PastRound) -> Tensor:
         """FedAvg's mean of clients' weights `local` [S, m, P]; `weights` [S, P] where no client took part."""

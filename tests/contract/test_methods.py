@@ -16,18 +16,36 @@ from sifu.contract.world import SCENARIO, World, scenario_for
 from sifu.plan.variants import build_method
 from sifu.unlearning.method import Method
 
-# rounds of their own, which contract tests need few of; test-all has the settings that users get
+# Rounds and steps of their own, which contract tests need few of; test-all has the settings that users get.
 SHORT: dict[str, dict[str, Any]] = {
+    "bfu": {"epochs": 1.0},
     "fed_osd": {"rounds": 2, "guarded_rounds": 2},
     "fed_recover": {"warm_up": 2, "every": 3, "final": 1},
+    "forget_svgd": {"steps": 2},
     "gradient_ascent": {"epochs": 1.0},
     "mode": {"degrade_rounds": 2, "guided_rounds": 2},
     "subtract_and_distil": {"epochs": 2.0},
 }
+# Methods on models with a loss of their own are trained in a slow way: checks that need a world beyond the usual one are
+# long. tests/unit/unlearning/test_asked.py shows the same of what they ask for, on logistic regression.
+SLOW = ("bfu", "forget_svgd")
+OTHER_WORLDS = {
+    *(checks.check_deterministic, checks.check_seed_by_seed, checks.check_padded_client),
+    *(checks.check_forgotten_before, checks.check_server_data, checks.check_refusals),
+}
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("name", list(METHODS))
+def cases() -> list[Any]:
+    """Every method with every check."""
+    found = []
+    for name in METHODS:
+        for check in CHECKS:
+            long = [pytest.mark.long] if name in SLOW and check in OTHER_WORLDS else []
+            found.append(pytest.param(name, check, marks=long, id=f"{name}-{check.__name__}"))
+    return found
+
+
+@pytest.mark.parametrize(("name", "check"), cases())
 def test_contract(name: str, check: Callable[[Method], None]) -> None:
     check(build_method(name, SHORT.get(name, {}), SCENARIO.certificate))
 
@@ -67,6 +85,7 @@ def test_contract_under_every_rule(name: str, changes: dict[str, str], check: Ca
         pytest.param("subtract_and_distil", {"rule": "average"}, marks=pytest.mark.long),
         pytest.param("conda", {"origin": "round"}, marks=pytest.mark.long),
         ("conda", {"as_released": True}),
+        pytest.param("fed_quit", {"as_released": True}, marks=pytest.mark.long),
     ],
     ids=str,
 )

@@ -18,7 +18,7 @@ from sifu.config.optimiser import Adaptive, Optimiser
 from sifu.core.keys import Keys
 from sifu.core.types import Clients, real_places
 from sifu.federation.local.batches import Batches
-from sifu.federation.local.loss import Loss
+from sifu.federation.local.loss import Loss, sees_more
 from sifu.federation.local.step import begin, take_step
 from sifu.hardware.determinism import deterministic
 from sifu.hardware.kernels import kernels_fit
@@ -66,6 +66,7 @@ class GuidedTrainer:
     optimiser: Optimiser
     loss: Loss
     workers: Workers | None
+    scale: Tensor | None = None  # [R] factor of each row's loss; None: 1
 
     def __call__(self, start: Tensor, seeds: Tensor, cohort: Tensor, batches: Batches) -> Tensor:
         return self.train(start, seeds, cohort, batches)[0]
@@ -114,10 +115,14 @@ class GuidedTrainer:
             seeds[row],
             cohort.clamp(min=0).flatten(),
             batches.index.flatten(0, 1),
-            batches.weight(start.dtype).flatten(0, 1),
+            self._scaled(batches.weight(start.dtype).flatten(0, 1), row),
             steps.flatten(),
             *state,
         )
+
+    def _scaled(self, weight: Tensor, row: Tensor) -> Tensor:
+        """The weights of examples [q, K, B] of the rows `row` [q], times the factor of the loss."""
+        return weight if self.scale is None else weight * self.scale.to(weight)[row][:, None, None]
 
     def _train(self, rows: _Rows, after: AfterStep | None) -> tuple[Tensor, Tensor]:
         """Weights [q, P] after all steps, and how many each took [q]."""
@@ -169,7 +174,7 @@ class GuidedTrainer:
     ) -> Tensor:
         """The mean loss of one model's batch [B, ...]; `weight` [B] leaves out the padding."""
         with LayerCalls(mask, stacked=self._stacked):
-            logits = self.model.logits(weights, images, training=True)
+            logits = self.model.logits(weights, images, training=True, seen=sees_more(self.loss))
         return (self.loss(logits, labels, taught) * weight).sum()
 
     def _with_fisher(
@@ -222,7 +227,7 @@ class GuidedTrainer:
         """What the teacher answers on images [q, B, ...]. [q, B, classes]"""
         if self.loss.teacher is None:
             return None
-        return self._answers(self.loss.teacher[rows.row], images)
+        return self._answers(self.loss.teacher[rows.row], images, seen=sees_more(self.loss))
 
     def _accuracy(self, weights: Tensor, rows: _Rows) -> Tensor:
         """The share of correct answers of each client's model on its own examples. [q] float64"""
@@ -231,12 +236,12 @@ class GuidedTrainer:
         right = self._answers(weights, images).argmax(-1) == labels  # [q, n]
         return (right & real_places(size, labels.shape[-1])).sum(-1).double() / size
 
-    def _answers(self, weights: Tensor, images: Tensor) -> Tensor:
-        """Logits as in evaluation, of weights [q, P] on images [q, n, ...]. [q, n, classes]"""
+    def _answers(self, weights: Tensor, images: Tensor, *, seen: bool = False) -> Tensor:
+        """Logits as in evaluation, of weights [q, P] on images [q, n, ...]; `seen`: and more. [q, n, classes]"""
 
         def answer(row: Tensor, given: Tensor) -> Tensor:
             with LayerCalls(stacked=self._stacked):
-                return self.model.logits(row, given)
+                return self.model.logits(row, given, seen=seen)
 
         with torch.no_grad():
             answers: Tensor = self._each(answer, weights, images)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from torch import Tensor
 from torch.nn.functional import cross_entropy, kl_div, log_softmax
@@ -40,6 +40,24 @@ class CrossEntropy:
 
 
 @dataclass(frozen=True)
+class OwnLoss:
+    """What a model brings (`own_loss`): it sees more of the model than its logits."""
+
+    function: Callable[[Tensor, Tensor], Tensor]  # what the model shows [B, w], labels [B] -> [B]
+    name: str = "the model's own"
+    teacher: None = None
+    sees_more: ClassVar[bool] = True
+
+    def __call__(self, logits: Tensor, labels: Tensor, taught: Tensor | None) -> Tensor:
+        return self.function(logits, labels)
+
+
+def sees_more(loss: Loss) -> bool:
+    """Whether a loss is given what the model shows beyond its logits, of student and teacher: `forward(..., seen)`."""
+    return bool(getattr(loss, "sees_more", False))
+
+
+@dataclass(frozen=True)
 class Negative:
     """Another loss with the opposite sign: descending it is ascending the other. It has no lower bound."""
 
@@ -52,6 +70,10 @@ class Negative:
     @property
     def teacher(self) -> Tensor | None:
         return self.loss.teacher
+
+    @property
+    def sees_more(self) -> bool:
+        return sees_more(self.loss)
 
     def __call__(self, logits: Tensor, labels: Tensor, taught: Tensor | None) -> Tensor:
         return -self.loss(logits, labels, taught)

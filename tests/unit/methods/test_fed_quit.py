@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
 import torch
+from torch import Tensor
 
 from sifu.contract.world import World, masks
+from sifu.core.keys import Keys
+from sifu.core.types import Clients
+from sifu.errors import MethodRefused
 from sifu.federation.local.loss import Distillation
+from sifu.federation.stop import Stop
 from sifu.methods.fed_quit import FedQuit
 
 LOGITS = torch.tensor([[2.0, -1.0, 0.5], [0.0, 3.0, 1.0]])
@@ -48,3 +56,39 @@ def test_a_long_training_forgets_what_was_known() -> None:
         after = engine.evaluator.correct(answer.unlearned.weights, rows)[forget]
         assert bool(after.any()) == left
     assert answer.work.client_steps.tolist() == [2 * 60 * 2] * 3  # two clients of 8 examples, batches of 4
+
+
+def test_as_released_an_oracle_ends_recovery() -> None:
+    """The rounds of recovery until the test accuracy is the retrained model's, by a plain loop; a target has no say.
+
+    Large steps of the client to forget hurt the others as well, and the test set is what client 2 has: it takes rounds.
+    """
+    world, forget = World.make(seeds=range(2)), masks(7, 2)[:1]
+    data = world.lineage.engine.clients
+    test = Clients(data.images[:1, 2:3], data.labels[:1, 2:3], data.size[:1, 2:3])
+    engine = replace(world.lineage.engine, test_data=test)
+    world = replace(world, lineage=replace(world.lineage, engine=engine))
+    method = FedQuit(as_released=True, lr=0.1, epochs=5.0)
+    (answer,) = world.answer(method, forget, rounds=6)
+    (start,) = world.answer(replace(method, as_released=False), forget, rounds=0)
+    keys = Keys.of(range(2)).fold("unlearn").fold("request", 1)
+
+    def trained(model: Tensor, stream: str, rounds: int) -> Tensor:
+        stop = Stop(None, 0, torch.full((2,), rounds))
+        return engine.run(model, answer.request.remain, keys.fold(stream), stop).final
+
+    def right(models: Tensor, s: int) -> int:
+        images, labels = (part[0, 0, : int(test.size)] for part in (test.images, test.labels))
+        return int((engine.model.logits(models[s], images).argmax(1) == labels).sum())
+
+    path = [trained(start.unlearned.weights, "recovery", rounds) for rounds in range(7)]
+    retrained, rounds = trained(world.lineage.start, "oracle", 6), answer.unlearned.segment.rounds
+    for s in range(2):
+        met = [n for n in range(7) if right(path[n], s) >= right(retrained, s)]
+        assert int(rounds[s]) == (met[0] if met else 6)
+    assert answer.work.client_steps.tolist() == (5 + 2 * 3 * rounds).tolist()  # 5 epochs of one batch; K = 2, m = 3
+    assert rounds.any()
+    assert not FedQuit().oracle
+    alone = replace(world, lineage=replace(world.lineage, engine=replace(engine, test_data=None)))
+    with pytest.raises(MethodRefused, match="a test set, and there is none"):
+        alone.answer(method, forget)

@@ -23,6 +23,15 @@ def test_it_is_linear_in_its_factor(updates: str) -> None:
         assert torch.equal(none, bed(30).current[0])
 
 
+def test_the_published_factors_are_the_defaults() -> None:
+    """lambda: 20 for `regular`, 2 for `special`; the bed's distances are those of the closed forms."""
+    for updates, factor in (("regular", 20.0), ("special", 2.0), ("stored", 2.0)):
+        own, named = (
+            forgotten_by(method, bed(30))[0] for method in (Puf(updates=updates), Puf(updates=updates, factor=factor))
+        )
+        assert torch.equal(own, named)
+
+
 def test_everybody_with_a_factor_of_minus_one_is_a_round() -> None:
     """W = all: theta + mean of their updates is what FedAvg would do next. The rounds of 31 are those of 30 and one."""
     model, _ = forgotten_by(Puf(factor=-1.0), bed(30), tuple(range(CLIENTS)))

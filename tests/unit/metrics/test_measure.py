@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from sifu.core.keys import Keys
-from sifu.metrics.measure import TEST_CHUNK, correct_answers, cut_test_set
+from sifu.data.test_set import TEST_CHUNK, cut_test_set
+from sifu.metrics.measure import correct_answers
 from tests.conftest import tiny_clients, tiny_engine
 
 

@@ -42,6 +42,7 @@ SIZES |= {  # of the paper's repository; here all of images with ten classes, or
     "cnn_cifar100": 28 * 32 + 289 * 64 + 577 * 64 + 1025 * 256 + 257 * 10,
     "cnn_celeba": 28 * 8 + 73 * 16 + 145 * 32 + 2049 * 2,
 }
+SIZES |= {"variational": 785 * 2 * 32 + 33 * 10, "particles": 5 * SIZES["logistic"]}
 EVERY_MODEL = pytest.mark.parametrize("name", list(MODELS))
 
 

@@ -82,6 +82,20 @@ def test_a_longer_batch_does_not_change_the_masks_of_its_first_examples() -> Non
     assert torch.equal(short, long[:3])
 
 
+def test_normal_numbers_have_keys() -> None:
+    """10,000 draws: the mean is within 5 / 100 of 0, the mean square within 5 sqrt(2) / 100 of 1."""
+    with LayerCalls(key()) as calls:
+        first, second = (torch.randn_like(torch.zeros(100, 100)) for _ in range(2))
+    with LayerCalls(key()):
+        assert torch.equal(torch.randn_like(torch.zeros(3, 100)), first[:3])  # further examples change nothing
+    assert calls.masks == 2
+    assert not torch.equal(first, second)
+    assert float(first.mean()) == pytest.approx(0, abs=0.05)
+    assert float(first.square().mean()) == pytest.approx(1, abs=0.08)
+    with pytest.raises(SifuError, match=r"\(randn_like\) that have no key"), LayerCalls():
+        torch.randn_like(first)
+
+
 def test_evaluation_has_no_dropout() -> None:
     model = FlatModel(Various())
     weights, images = model.init(Keys.of([0]))[0], torch.randn(4, 3, 12, 12)

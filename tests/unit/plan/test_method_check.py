@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
 from sifu.catalog.methods import METHODS
 from sifu.config.certificate import Certificate
+from sifu.config.federation import Privacy
 from sifu.config.fields import setting
+from sifu.config.scenario import Scenario
+from sifu.contract.world import SCENARIO
 from sifu.errors import SifuError
-from sifu.plan.method_check import method_class
+from sifu.plan.method_check import method_class, refuse_private_updates
 from sifu.plan.variants import build_method
 from sifu.unlearning.kept import Kept
 from sifu.unlearning.method import Method
@@ -87,3 +90,23 @@ def test_what_is_forgotten_is_one_sentence(name: str, words: str, monkeypatch: p
         build_method("tried", {}, Certificate(sigma=0.0))
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+class Private(Method):
+    """A training with noise on the average; it reads what single clients sent."""
+
+    name = "tried"
+    keeps = frozenset({Kept.UPDATES, Kept.COHORTS})
+
+    def training(self, scenario: Scenario) -> Scenario:
+        privacy = Privacy(update_clip=1.0, noise=0.1)
+        return replace(scenario, federation=replace(scenario.federation, privacy=privacy))
+
+    def unlearn(self, history: Any, request: Any, server: Any, keys: Any) -> Any: ...
+
+
+def test_single_updates_of_a_private_training_are_refused() -> None:
+    with pytest.raises(SifuError, match="method tried: it reads updates, and its training shortens updates"):
+        refuse_private_updates(Private(), SCENARIO)
+    refuse_private_updates(build_method("fed_accum", {}, SCENARIO.certificate), SCENARIO)  # an ordinary training
+    refuse_private_updates(build_method("dp_fedavg", {"clip": 1.0}, SCENARIO.certificate), SCENARIO)  # reads none

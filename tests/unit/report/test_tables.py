@@ -211,3 +211,20 @@ def test_a_gap_stands_next_to_its_floor() -> None:
     assert found.to_dict() == {("s", "Near"): "0.030, within", ("s", "Far"): "0.030", ("t", "Near"): "-"}
     limited = budgets(numbers, labels).set_index(["scenario", "method"])["floor on forget"]
     assert limited.to_dict() == found.to_dict(), "the floor is that of scratch at its own target"
+
+
+def test_steps_at_the_server_stand_next_to_the_cost_where_there_are_any() -> None:
+    """Fast trains 30 and 50 steps at the server: 40 in the mean. Without any, as in older tables, no column."""
+    assert "steps at the server" not in table()
+    cells = pd.DataFrame(
+        [
+            {"scenario": "s", "variant": name, "stop": "target", "seed": seed, "request": 1, "status": "done"}
+            | {"rounds": 1, "client_steps": 1, "server_steps": steps}
+            for name, both in {"scratch": (0, 0), "fast": (30, 50)}.items()
+            for seed, steps in enumerate(both)
+        ],
+        columns=[column.name for column in CELLS.columns],
+    )
+    metrics = pd.DataFrame(columns=[column.name for column in METRICS.columns])
+    rows = headline(over_seeds(long_form(cells, metrics)), LABELS).set_index("method")
+    assert rows["steps at the server"].to_dict() == {"Scratch": "-", "Fast": "40 [30, 50]"}

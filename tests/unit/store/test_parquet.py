@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -22,6 +23,7 @@ from sifu.store import tensors
 from sifu.store.provenance import Provenance, provenance
 from sifu.store.report_schemas import TABLES
 from sifu.store.schemas import CURVES, PARTITION
+from sifu.store.table import Column
 from tests.conftest import tiny_engine
 
 STAMP = provenance("test", {"a": 1}, "code", "cpu", moved={0: 3})
@@ -143,3 +145,18 @@ def test_schemas_are_well_formed() -> None:
         assert set(table.key) <= set(names)
         assert not any(column.nullable for column in table.columns if column.name in table.key)
         assert all(column.meaning for column in table.columns)
+
+
+def test_a_column_that_came_later_is_null_in_tables_without_it(tmp_path: Path) -> None:
+    """Any other column that is missing, or a file of another table, is refused as before."""
+    new = replace(PARTITION, columns=(*PARTITION.columns, Column("weight", pa.float64(), "a number", True, later=True)))
+    store.write_table(tmp_path / "old.parquet", PARTITION, GOOD, STAMP)
+    read = store.read_table(tmp_path / "old.parquet", new)
+    assert read["weight"].isna().all()
+    assert read[list(GOOD.columns)].equals(store.read_table(tmp_path / "old.parquet", PARTITION))
+    store.write_table(tmp_path / "new.parquet", new, GOOD.assign(weight=1.0), STAMP)
+    both = store.read_tables([tmp_path / "old.parquet", tmp_path / "new.parquet"], new)
+    assert both["weight"].notna().sum() == len(GOOD)
+    needed = replace(new, columns=(*PARTITION.columns, Column("weight", pa.float64(), "a number", True)))
+    with pytest.raises(StoreError, match="is not a table partition"):
+        store.read_table(tmp_path / "old.parquet", needed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -80,6 +81,34 @@ def test_asking_counts_a_round_steps_and_communication() -> None:
     assert spent.client_steps.tolist() == [10, 10, 10]
     assert spent.comm_floats.tolist() == [2 * 2 * P] * 3
     torch.testing.assert_close(found.mean, found.local.mean(1), rtol=1e-5, atol=1e-6)  # both have 8 examples
+
+
+def test_a_hessian_product_is_a_second_gradient() -> None:
+    """Two clients, five steps: 10 gradients; with z * (H z) twice as many. The Fisher matrix has none of its own."""
+    for curvature, gradients in (("gradient", 10), ("fisher", 10), ("hutchinson", 20)):
+        server, model = asker()
+        server.ask_forgotten(model, KEYS, optimiser=Adaptive(curvature=curvature), steps=5)
+        assert server.spent.client_steps.tolist() == [gradients] * 3
+    # recovery: a round of three clients with K = 2 steps takes 12, of which 31 hold two
+    server, model = asker(Stop.at_budget(torch.tensor([31, 12, 11]), torch.full((3,), 6)))
+    segment = server.recover(model, KEYS, optimiser=Adaptive(curvature="hutchinson"))
+    assert segment.rounds.tolist() == [2, 1, 0]
+    assert server.spent.client_steps.tolist() == [24, 12, 0]
+
+
+def test_no_more_rounds_can_be_asked_for_than_the_scenario_has() -> None:
+    """max_rounds = 2: the third call finds nobody; one of the same round is no round more."""
+    world = World.make()
+    server, model = server_for(world, forgotten_data=True), world.lineage.current
+    server.scenario = replace(SCENARIO, stop=replace(SCENARIO.stop, min_rounds=0, max_rounds=2))
+    server.ask_remaining(model, KEYS)
+    server.ask_forgotten(model, KEYS)
+    server.ask_remaining(model, KEYS, same_round=True)
+    assert server.spent.rounds.tolist() == [2, 2, 2]
+    found = server.ask_forgotten(model, KEYS)
+    assert not (found.cohort >= 0).any()
+    assert torch.equal(found.mean, model)
+    assert server.spent.rounds.tolist() == [2, 2, 2]
 
 
 def test_epochs_are_counted_by_each_clients_own_examples() -> None:
@@ -211,6 +240,8 @@ def test_the_server_trains_on_its_own_examples_for_free() -> None:
 
     assert loss(trained) < loss(model)
     assert server.spent.client_steps.tolist() == [0, 0, 0]
+    assert server.spent.server_steps is not None
+    assert server.spent.server_steps.tolist() == [20, 20, 20]  # counted apart
 
 
 def test_a_scenario_without_server_data_refuses_the_method() -> None:

@@ -11,7 +11,7 @@ from torch import Tensor
 from sifu.contract.world import World, masks
 from sifu.methods.exact_rollback import ExactRollback
 from sifu.methods.fine_tuning import FineTuning
-from sifu.unlearning.contribution import contributions, last_contribution
+from sifu.unlearning.contribution import contributions, last_contribution, last_updates
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Method
 from sifu.unlearning.past_round import PastRound, train_again
@@ -88,6 +88,31 @@ def test_every_round_as_in_the_plain_loop(case: str) -> None:
             torch.testing.assert_close(found.residual[s], both - remaining, rtol=1e-3, atol=1e-6)
             torch.testing.assert_close(found.part[s], both - (1 - share) * remaining, rtol=1e-3, atol=1e-6)
             torch.testing.assert_close(found.forgotten[s] * share, found.part[s], rtol=1e-3, atol=1e-6)
+
+
+def plain_last_updates(lineage: Lineage, request: Request, s: int) -> Tensor:
+    """Seed s: of each client to forget what it sent in the last round that had it, by examples."""
+    size, engine, sent = lineage.engine.clients.size[s].tolist(), lineage.engine, {}
+    for branch, (segment, kept) in enumerate(zip(lineage.segments, lineage.kept, strict=True)):
+        for number in range(int(kept[s])):
+            past = PastRound.of(segment, branch, number, kept)
+            before = engine.replay(segment, segment.rounds.clamp(max=number))
+            local = train_again(engine, before, past).local
+            sent |= {c: local[s, j] - before[s] for j, c in enumerate(past.cohort[s].tolist())}
+    gone = torch.nonzero(request.forget[s]).flatten().tolist()
+    nothing = torch.zeros_like(lineage.current[s])
+    return sum((size[c] * sent.get(c, nothing) for c in gone), nothing) / sum(size[c] for c in gone)
+
+
+@pytest.mark.parametrize("case", ["a training", "after a roll-back"])
+def test_last_updates_are_of_each_clients_own_last_round(case: str) -> None:
+    """Clients 0 and 3 to forget, of different last rounds: the mean of what each sent in its own."""
+    lineage, request = CASES[case]()
+    found = last_updates(lineage, request)
+    for s in range(3):
+        torch.testing.assert_close(found[s], plain_last_updates(lineage, request, s), rtol=1e-4, atol=1e-6)
+    common = last_contribution(lineage, request).forgotten  # of the last round that had any of them
+    assert not torch.allclose(found, common, atol=1e-4)
 
 
 def test_rounds_without_the_clients_to_forget_contribute_nothing() -> None:
