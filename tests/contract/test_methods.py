@@ -26,7 +26,7 @@ SHORT: dict[str, dict[str, Any]] = {
     "mode": {"degrade_rounds": 2, "guided_rounds": 2},
     "subtract_and_distil": {"epochs": 2.0},
 }
-# Methods on models with a loss of their own are trained in a slow way: checks that need a world beyond the usual one are
+# Methods on models with a loss of their own are slow: checks that need a world beyond the usual one are
 # long. tests/unit/unlearning/test_asked.py shows the same of what they ask for, on logistic regression.
 SLOW = ("bfu", "forget_svgd")
 OTHER_WORLDS = {
