@@ -89,6 +89,15 @@ def fixed_federation(scenario: Scenario) -> bool:
     return scenario.partition.seed is not None and scenario.mark == "plain" and not drawn
 
 
+def refuse_moving(name: str, scenario: Scenario) -> None:
+    """Refuse a scenario for the oracles in which seeds have other data or other requests, or that has no twins."""
+    if not fixed_federation(scenario):
+        words = "a federation that is the same for all seeds: partition.seed, and requests.seed if they are random"
+        raise ConfigError("oracles.scenarios", name, f"{words}; no watermark, no backdoor")
+    if not scenario.partition.twins:
+        raise ConfigError("oracles.scenarios", name, "a scenario with partition: {twins: true}")
+
+
 def request_lists(scenario: Scenario) -> tuple[tuple[int, ...], ...] | None:
     """The clients of each request; None where each seed draws its own."""
     requests = scenario.requests

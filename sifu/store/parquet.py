@@ -58,13 +58,19 @@ def _is_running(process: int) -> bool:
     return True
 
 
-def write_table(path: Path, table: Table, frame: pd.DataFrame, provenance: Provenance) -> None:
-    """Write `frame` as `table`: cast, checked, sorted by its key, stamped."""
+def write_table(
+    path: Path, table: Table, frame: pd.DataFrame, provenance: Provenance, *, row_group_size: int | None = None
+) -> None:
+    """Write `frame` as `table`: cast, checked, sorted by its key, stamped; in row groups of so many rows."""
     rows = _arrow(table, frame)
     stamp = {_PREFIX + key.encode(): value.encode() for key, value in provenance.stamp().items()}
     with atomic(path) as temporary:
         pq.write_table(
-            rows.replace_schema_metadata(stamp), temporary, compression="zstd", write_page_checksum=True
+            rows.replace_schema_metadata(stamp),
+            temporary,
+            row_group_size=row_group_size,
+            compression="zstd",
+            write_page_checksum=True,
         )  # zstd alone would not notice every flipped bit
 
 
