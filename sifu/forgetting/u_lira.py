@@ -1,0 +1,92 @@
+"""U-LiRA: a likelihood-ratio test of an unlearned model against retraining (Hayes et al., SaTML 2025), for clients.
+
+World 1: unlearned models of a federation with the client. World 0: Scratch without it. Each has its own Gaussian of
+the client's statistic; the score of a model is log N(t; m_1, s_1) - log N(t; m_0, s_0). Gaussians are fitted to one
+fold of the seeds and score the other, both ways, so that no model is scored by a fit that saw it.
+
+A statistic may have several numbers: [N, C, K] has Gaussians of K numbers. So the pair of models before and after a
+request is attacked (`pair`), or several margins of a client at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sifu.forgetting.auc import LOW_RATES, LowRate, auc, auc_null_deviation, low_rate
+from sifu.forgetting.sample import Flags, Floats, enough_models, require_models, samples
+from sifu.forgetting.seeds import folds
+
+_RIDGE = 1e-9  # of the mean variance: makes a covariance invertible where all models agree
+_FOLD = 4  # models of a world in a fold: fewer have no spread worth a fit
+
+
+@dataclass(frozen=True)
+class ULira:
+    """What the attack finds, a column a client (or a set of clients, or an example)."""
+
+    auc: Floats  # [C] mean of both folds
+    null_deviation: float  # of one fold: an upper limit for the mean of two, which are not independent
+    unlearned: Floats  # [N, C] scores of world 1, each by the other fold's fit
+    oracle: Floats  # [M, C] scores of world 0
+    enough: bool  # whether both worlds have the advised number of models
+
+    def low_rates(self, column: int | None = None) -> dict[float, LowRate]:
+        """Hits at 1% and 0.1% false alarms with their counts, of one column, or of all under one threshold."""
+        chosen = slice(None) if column is None else column
+        return {rate: low_rate(self.unlearned[:, chosen], self.oracle[:, chosen], rate) for rate in LOW_RATES}
+
+
+def u_lira(unlearned: ArrayLike, oracles: ArrayLike, unlearned_seeds: ArrayLike, oracle_seeds: ArrayLike) -> ULira:
+    """The attack on statistics [N, C] and [M, C], or [N, C, K] and [M, C, K], of models with these seeds."""
+    one, two = samples("u_lira", unlearned, oracles)
+    own, other = folds(unlearned_seeds, oracle_seeds)
+    parts = [int(part.sum()) for part in (own, ~own, other, ~other)]
+    require_models("u_lira", *(2 * count if count < _FOLD else len(one) for count in parts))
+    scores = [np.empty(world.shape[:2]) for world in (one, two)]
+    aucs = []
+    for fold in (False, True):
+        fitted = (one[own == fold], two[other == fold])
+        places = (own != fold, other != fold)
+        for score, world, place in zip(scores, (one, two), places, strict=True):
+            score[place] = log_ratio(*fitted, world[place])
+        aucs.append(_fold_auc(scores, places))
+    sizes = (min(parts[:2]), min(parts[2:]))
+    enough = enough_models("u_lira", len(one), len(two))
+    return ULira(np.mean(aucs, axis=0), auc_null_deviation(*sizes), *scores, enough)
+
+
+def _fold_auc(scores: list[Floats], places: tuple[Flags, Flags]) -> Floats:
+    """AUC of the models at `places`, which are few: the limit of `auc` is for whole worlds."""
+    first, second = (score[place] for score, place in zip(scores, places, strict=True))
+    above = (first[:, None] > second[None]).mean((0, 1))
+    return above + (first[:, None] == second[None]).mean((0, 1)) / 2
+
+
+def log_ratio(unlearned: Floats, oracles: Floats, at: Floats) -> Floats:
+    """Log-likelihood ratio of two fitted Gaussians; [n, C(, K)], [m, C(, K)], points [q, C(, K)] -> [q, C]."""
+    return _log_density(unlearned, at) - _log_density(oracles, at)
+
+
+def _log_density(sample: Floats, at: Floats) -> Floats:
+    """log N(at; mean, covariance of the sample) without its constant. [q, C]"""
+    values, points = (array[..., None] if array.ndim == 2 else array for array in (sample, at))
+    middle = values.mean(0)  # [C, K]
+    centred = values - middle
+    covariance = np.einsum("nck,ncl->ckl", centred, centred) / (len(values) - 1)
+    scale = np.trace(covariance, axis1=1, axis2=2) / covariance.shape[-1]  # [C]
+    covariance += (_RIDGE * scale + 1e-300)[:, None, None] * np.eye(covariance.shape[-1])
+    _, volume = np.linalg.slogdet(covariance)  # [C]
+    away = points - middle  # [q, C, K]
+    distance = np.einsum("qck,ckl,qcl->qc", away, np.linalg.inv(covariance), away)
+    return -0.5 * (distance + volume)
+
+
+def pair(before: ArrayLike, after: ArrayLike) -> Floats:
+    """The statistic of an attacker who sees both models of a request: [N, C] and [N, C] -> [N, C, 2]."""
+    return np.stack([np.asarray(before, np.float64), np.asarray(after, np.float64)], axis=-1)
+
+
+__all__ = ["ULira", "auc", "log_ratio", "pair", "u_lira"]
