@@ -20,8 +20,8 @@ _SERVER = (
     "for methods that need data at the server"
 )
 _TWINS = (
-    "draw a twin for each client of a request: other images of the same classes, held by nobody; they take the client's "
-    "seat in the other world of the stage `oracles`"
+    "draw a twin for each client of a request: other images of the same classes, held by nobody, which take the "
+    "client's seat in the other world of the stage `oracles`"
 )
 _HALF = from_to(0, 0.5)
 

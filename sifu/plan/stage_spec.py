@@ -226,11 +226,11 @@ _ALL = (
         name="forgetting",
         does="Say what many models have forgotten: told from retrained ones, and from those of the clients' twins.",
         jobs="forgetting",
-        tables=_oracles(forgetting="FORGETTING"),
+        tables=_oracles(forgetting="FORGETTING", distances="DISTANCES"),
         reads=("oracle_margins",),
         settings=(*_TRAIN, "requests"),
         options=(option("--blocks", "blocks of the stage oracles, such as s000-099", **_LIST),),
-        reported=("forgetting",),
+        reported=("forgetting", "distances"),
         trains=False,
     ),
     StageSpec(

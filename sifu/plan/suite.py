@@ -80,11 +80,8 @@ class Suite:
 
     def oracle_variants(self, scenario: str) -> list[str]:
         """The variants of the oracles, of those of a scenario; scratch first, as the others are told from it."""
-        oracles, here = self.run.oracles, self.variants_of(scenario)
-        return [
-            "scratch",
-            *(name for name in (oracles.variants if oracles else ()) if name in here and name != "scratch"),
-        ]
+        wanted = self.run.oracles.variants if self.run.oracles else ()
+        return ["scratch", *(name for name in wanted if name in self.variants_of(scenario) and name != "scratch")]
 
     def seeds_end(self, sweep: SigmaSweep | RequestSets | None) -> int:
         """The first seed that a sweep leaves out."""

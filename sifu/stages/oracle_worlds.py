@@ -102,9 +102,8 @@ class Worlds:
         parts.append(_owned("twin", self.clients_with_twins(len(self.forget)), left_at > 0, left_at))
         parts += [] if (test := self._test()) is None else [test]
         device = self.engine.clients.images.device
-        table = pd.concat([part.table for part in parts], ignore_index=True).assign(
-            point=lambda rows: np.arange(len(rows))
-        )
+        table = pd.concat([part.table for part in parts], ignore_index=True)
+        table["point"] = np.arange(len(table))
         images, labels = (torch.cat([part[i].to(device) for part in parts]) for i in (0, 1))
         return Points(images, labels, table)
 

@@ -1,4 +1,4 @@
-"""oracles: a fixed federation and methods -> margins of many models, with the forgotten clients and with their twins."""
+"""oracles: a fixed federation and methods -> margins of many models, with the clients to forget and with twins."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sifu.errors import MethodRefused
 from sifu.federation.first_training import train_from
 from sifu.federation.progress import show_progress
 from sifu.federation.shared_data import SharedEngine
-from sifu.metrics.margin import margins
+from sifu.metrics.model_margins import model_margins
 from sifu.stages.audit_plan import training_groups
 from sifu.stages.block import Block
 from sifu.stages.call import StageCall
@@ -47,9 +47,7 @@ def run_oracles(
     """Writes margins of the block's seeds, and their points, to `folder`; `federation`: seeds of the partition file."""
     worlds = Worlds(replace(block, seeds=federation[:1]), requests)
     rows = [row for world in worlds for row in Oracles(block, worlds, world, methods).rows()]
-    stamp = block.stamp(
-        "oracles", models=len(rows), trainings=len({(r["world"], r["request"], r["seed"]) for r in rows})
-    )
+    stamp = block.stamp("oracles", models=len(rows))
     write_table(folder / "points.parquet", POINTS, worlds.points.table.assign(scenario=block.name), stamp)
     write_table(folder / "margins.parquet", MARGINS, frame(MARGINS, rows), stamp, row_group_size=1)
 
@@ -98,7 +96,7 @@ class Oracles:
     def _rows(self, variant: str, request: int, weights: Any, status: Any) -> Rows:
         """A row a model."""
         points, model = self.worlds.points, self.world.engine.model
-        values = margins(model, weights, points.images, points.labels)  # [S, n]
+        values = model_margins(model, weights, points.images, points.labels)  # [S, n]
         cell = {"scenario": self.block.name, "variant": variant, "request": request, "world": self.world.name}
         return [
             cell | {"seed": seed, "status": ended.value, "margins": row}
