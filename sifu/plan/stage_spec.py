@@ -254,6 +254,7 @@ STAGES: dict[str, StageSpec] = {spec.name: spec for spec in _ALL}
 # The last stages make what people read: report (tables), figure, page.
 PEOPLE_TABLES = (
     "headline",
+    "forgetting",
     "budgets",
     "certificates",
     "frontier",

@@ -31,7 +31,7 @@ class MarginFiles:
         for number, path in enumerate(paths):
             with readable(path), pq.ParquetFile(path) as file:
                 check_schema(path, file.schema_arrow, MARGINS)
-                named = file.read(columns=[name for name in MARGINS.key]).to_pandas()
+                named = file.read(columns=list(MARGINS.key)).to_pandas()
             keys.append(named.assign(file=number, group=np.arange(len(named))))
         self.paths, self.keys = list(paths), pd.concat(keys, ignore_index=True)
         if self.keys.duplicated(list(MARGINS.key)).any():

@@ -77,17 +77,20 @@ FORGETTING = Table(
         *_COUNTS,
         Column("pair_auc", _REAL, "the same for an attacker who also has the model before the request"),
         Column(
-            "remaining_auc", _REAL, "the same on remaining clients, mean over them; null: one client", nullable=True
+            "remaining_auc",
+            _REAL,
+            "the same by remaining clients, their mean; null: a client's row",
+            nullable=True,
         ),
         Column(
-            "twins_auc", _REAL, "AUC of margins on the client's minus on its twin's data, both worlds; 0.5: forgotten"
+            "twins_auc",
+            _REAL,
+            "AUC of margins on the client's data minus its twin's between worlds; 0.5: forgotten",
         ),
         Column("twins_null", _REAL, "standard deviation of that AUC where nothing is remembered"),
         Column("twins_shift", _REAL, "difference of the two worlds in standard deviations: grows on where AUC is 1"),
         Column("original_auc", _REAL, "twins_auc of the model before the requests: what there was to forget"),
-        Column(
-            "placebo_auc", _REAL, "twins_auc of one half of the twins' world against the other, before the requests"
-        ),
+        Column("placebo_auc", _REAL, "twins_auc of half of the twins' world against the rest, before the requests"),
         Column("share", _REAL, "share forgotten, 1 - (twins_auc - 0.5) / (original_auc - 0.5)", nullable=True),
         Column("share_low", _REAL, "lower end of its 95% bootstrap interval over seeds", nullable=True),
         Column("share_high", _REAL, "upper end of it", nullable=True),
