@@ -24,9 +24,13 @@ _ROUNDING = 1e-9  # 0.29 * 100 is a little below 29
 
 def auc(first: ArrayLike, second: ArrayLike) -> Floats:
     """P(first > second), ties counted half; worlds [N, ...] and [M, ...] -> [...]."""
-    one, two = samples("auc", first, second)
-    ranks = rankdata(np.concatenate([one, two]), axis=0)  # ties share their mean rank
-    return rank_auc(ranks[: len(one)].sum(0), len(one), len(two))
+    return mann_whitney(*samples("auc", first, second))
+
+
+def mann_whitney(first: Floats, second: Floats) -> Floats:
+    """As `auc`, for parts of worlds: of any number of models, which the caller has checked."""
+    ranks = rankdata(np.concatenate([first, second]), axis=0)  # ties share their mean rank
+    return rank_auc(ranks[: len(first)].sum(0), len(first), len(second))
 
 
 def rank_auc(rank_sum: Floats, first: int, second: int) -> Floats:

@@ -78,7 +78,8 @@ def share_forgotten(
     """How much of the original's memory is gone, with its bootstrap interval over seeds.
 
     Each pair: differences of the models with the client and of those with its twin, [N] and [M] (of several clients:
-    their sum). A seed is drawn again with its unlearned and its original model, as one comes from the other.
+    their sum). A seed is drawn again with all of its models: the unlearned one comes from the original, and the
+    two worlds may have the same seeds.
     """
     worlds = samples("twins", *unlearned, *original)
     rows = [np.argsort(np.asarray(own)) for own in seeds]
@@ -88,7 +89,8 @@ def share_forgotten(
     if note == NOTHING:
         return Share(np.nan, -np.inf, np.inf, note)
     random = np.random.default_rng(0)
-    shares = np.array([_resampled(sorted_worlds, random) for _ in range(resamples)])
+    coupled = np.array_equal(np.sort(np.asarray(seeds[0])), np.sort(np.asarray(seeds[1])))
+    shares = np.array([_resampled(sorted_worlds, random, coupled) for _ in range(resamples)])
     return Share(_share(*found), *interval(shares), note)
 
 
@@ -98,9 +100,10 @@ def _note(original: float, deviation: float) -> str:
     return LITTLE if original < _LITTLE else SOMETHING
 
 
-def _resampled(worlds: list[Floats], random: np.random.Generator) -> float:
-    """The share of one resample of the seeds; [N], [M] unlearned, [N], [M] original."""
+def _resampled(worlds: list[Floats], random: np.random.Generator, coupled: bool) -> float:
+    """The share of one resample of the seeds; [N], [M] unlearned, [N], [M] original. `coupled`: the same of both."""
     draws: list[Ints] = [random.integers(len(world), size=len(world)) for world in worlds[:2]]
+    draws[1] = draws[0] if coupled else draws[1]
     first, second, third, fourth = (world[draws[place % 2]] for place, world in enumerate(worlds))
     return _share(_auc(first, second), _auc(third, fourth))
 

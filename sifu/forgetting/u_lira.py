@@ -15,12 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sifu.forgetting.auc import LOW_RATES, LowRate, auc, auc_null_deviation, low_rate
+from sifu.forgetting.auc import LOW_RATES, LowRate, auc_null_deviation, low_rate, mann_whitney
+from sifu.forgetting.permutation import Permuted, judged
 from sifu.forgetting.sample import Flags, Floats, enough_models, require_models, samples
 from sifu.forgetting.seeds import folds
 
 _RIDGE = 1e-9  # of the mean variance: makes a covariance invertible where all models agree
-_FOLD = 4  # models of a world in a fold: fewer have no spread worth a fit
 
 
 @dataclass(frozen=True)
@@ -42,27 +42,55 @@ class ULira:
 def u_lira(unlearned: ArrayLike, oracles: ArrayLike, unlearned_seeds: ArrayLike, oracle_seeds: ArrayLike) -> ULira:
     """The attack on statistics [N, C] and [M, C], or [N, C, K] and [M, C, K], of models with these seeds."""
     one, two = samples("u_lira", unlearned, oracles)
-    own, other = folds(unlearned_seeds, oracle_seeds)
-    parts = [int(part.sum()) for part in (own, ~own, other, ~other)]
-    require_models("u_lira", *(2 * count if count < _FOLD else len(one) for count in parts))
-    scores = [np.empty(world.shape[:2]) for world in (one, two)]
-    aucs = []
-    for fold in (False, True):
-        fitted = (one[own == fold], two[other == fold])
-        places = (own != fold, other != fold)
-        for score, world, place in zip(scores, (one, two), places, strict=True):
-            score[place] = log_ratio(*fitted, world[place])
-        aucs.append(_fold_auc(scores, places))
-    sizes = (min(parts[:2]), min(parts[2:]))
+    parts = folds(unlearned_seeds, oracle_seeds)
+    sizes = [min(int(part.sum()), int((~part).sum())) for part in parts]  # models of a world in its smaller fold
+    require_models("u_lira", *(2 * size for size in sizes))
+    scores = cross_fitted(one, two, *parts)
     enough = enough_models("u_lira", len(one), len(two))
-    return ULira(np.mean(aucs, axis=0), auc_null_deviation(*sizes), *scores, enough)
+    return ULira(_fold_auc(scores, parts), auc_null_deviation(*sizes), scores[0], scores[1], enough)
 
 
-def _fold_auc(scores: list[Floats], places: tuple[Flags, Flags]) -> Floats:
-    """AUC of the models at `places`, which are few: the limit of `auc` is for whole worlds."""
-    first, second = (score[place] for score, place in zip(scores, places, strict=True))
-    above = (first[:, None] > second[None]).mean((0, 1))
-    return above + (first[:, None] == second[None]).mean((0, 1)) / 2
+def u_lira_test(
+    unlearned: ArrayLike,
+    oracles: ArrayLike,
+    unlearned_seeds: ArrayLike,
+    oracle_seeds: ArrayLike,
+    worlds: Flags,
+    *,
+    pooled: bool = False,
+) -> Permuted:
+    """AUC with its permutation p-value: worlds [draws, N + M] (`permuted_worlds`), fitted anew under each.
+
+    `pooled`: of the mean AUC over clients, one test of all of them.
+    """
+    one, two = samples("u_lira", unlearned, oracles)
+    parts = folds(unlearned_seeds, oracle_seeds)
+    both, part = np.concatenate([one, two]), np.concatenate(parts)
+    own = np.arange(len(both)) < len(one)
+    aucs = []
+    for chosen in (own, *worlds):
+        relabelled = part[chosen], part[~chosen]
+        require_models("u_lira", *(2 * min(int(fold.sum()), int((~fold).sum())) for fold in relabelled))
+        aucs.append(_fold_auc(cross_fitted(both[chosen], both[~chosen], *relabelled), relabelled))
+    found = np.stack(aucs)
+    found = found.mean(1) if pooled else found
+    return judged(found[0], found[1:])
+
+
+def cross_fitted(one: Floats, two: Floats, own: Flags, other: Flags) -> tuple[Floats, Floats]:
+    """Scores of both worlds [N, C] and [M, C], each by Gaussians of the other fold; `own` [N], `other` [M]: folds."""
+    scores = np.empty(one.shape[:2]), np.empty(two.shape[:2])
+    for fold in (False, True):
+        fitted = one[own == fold], two[other == fold]
+        scores[0][own != fold] = log_ratio(*fitted, one[own != fold])
+        scores[1][other != fold] = log_ratio(*fitted, two[other != fold])
+    return scores
+
+
+def _fold_auc(scores: tuple[Floats, Floats], parts: tuple[Flags, Flags]) -> Floats:
+    """The mean of both folds' AUC: scores of one fit are compared with each other alone. [C]"""
+    halves = [mann_whitney(scores[0][parts[0] == fold], scores[1][parts[1] == fold]) for fold in (False, True)]
+    return np.asarray(np.mean(halves, axis=0))
 
 
 def log_ratio(unlearned: Floats, oracles: Floats, at: Floats) -> Floats:
@@ -87,6 +115,3 @@ def _log_density(sample: Floats, at: Floats) -> Floats:
 def pair(before: ArrayLike, after: ArrayLike) -> Floats:
     """The statistic of an attacker who sees both models of a request: [N, C] and [N, C] -> [N, C, 2]."""
     return np.stack([np.asarray(before, np.float64), np.asarray(after, np.float64)], axis=-1)
-
-
-__all__ = ["ULira", "auc", "log_ratio", "pair", "u_lira"]

@@ -1,0 +1,69 @@
+"""Power: the formula, the same from draws, and what each metric can see."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sifu.errors import TooFewModels
+from sifu.forgetting.auc import auc, auc_null_deviation
+from sifu.forgetting.power import SCORES, gaussian_auc, power_table, smallest_effect, smallest_shift
+from sifu.forgetting.sample import NEEDS
+
+PUBLISHED = [(10, 1.64), (40, 0.78), (100, 0.46), (200, 0.34), (1000, 0.16)]
+
+
+@pytest.mark.parametrize(("models", "wanted"), PUBLISHED)
+def test_the_smallest_shift_is_the_published_one(models: int, wanted: float) -> None:
+    """Published from draws, to two digits; the formula takes the law of AUC as normal, which is 8% off at worst."""
+    assert smallest_shift(models, models) == pytest.approx(wanted, rel=0.08)
+
+
+@given(st.floats(0, 3), st.integers(5, 60), st.integers(5, 60))
+def test_the_law_of_an_auc(shift: float, first: int, second: int) -> None:
+    """Without a shift it is the null's; with one, its deviation is that of 3,000 draws within 6%."""
+    assert gaussian_auc(0.0, first, second) == pytest.approx((0.5, auc_null_deviation(first, second)))
+    random = np.random.default_rng(0)
+    found = auc(random.normal(shift, 1, (first, 3000)), random.normal(size=(second, 3000)))
+    value, deviation = gaussian_auc(shift, first, second)
+    assert found.mean() == pytest.approx(value, abs=0.01)
+    assert found.std() == pytest.approx(deviation, rel=0.08)
+
+
+def test_draws_agree_with_the_formula() -> None:
+    """200 draws from 600 oracles: a power of 90% has an error of 2%, some 5% of the shift; the limit adds as much.
+    Shifting whole margins by the deviation of the mean gives the same for a client of any number of points.
+    """
+    random = np.random.default_rng(0)
+    oracles = random.normal(size=(600, 1)) + 0.5 * random.normal(size=(600, 8))
+    for models in (40, 100):
+        found = smallest_effect(oracles, models, SCORES["auc"])
+        assert found == pytest.approx(smallest_shift(models, models), rel=0.2)
+
+
+def test_every_metric_has_a_smallest_effect() -> None:
+    """In the table: 20 models for all, 10 for those that need no more, 60 for none, as 100 oracles have no two sets."""
+    oracles = np.random.default_rng(0).normal(size=(100, 3))
+    rows = power_table(oracles, [10, 20, 60], draws=20)
+    assert [row.metric for row in rows if row.models == 20] == list(SCORES)
+    assert {row.metric for row in rows if row.models == 10} == {name for name in SCORES if NEEDS[name].least <= 10}
+    assert {row.models for row in rows} == {10, 20}
+    assert all(0 < row.effect < 64 for row in rows)
+    few, more = (next(row.effect for row in rows if row.metric == "klom" and row.models == n) for n in (10, 20))
+    assert few > more
+
+
+def test_a_metric_that_sees_nothing() -> None:
+    oracles = np.random.default_rng(0).normal(size=(60, 1))
+    assert smallest_effect(oracles, 20, lambda one, two: np.zeros(one.shape[1]), draws=10) == np.inf
+
+
+def test_too_few_oracles_are_refused() -> None:
+    with pytest.raises(TooFewModels, match="needs 40 oracles, and there are 30"):
+        smallest_effect(np.zeros((30, 1)), 20, SCORES["auc"])
+    with pytest.raises(TooFewModels, match="a power curve needs at least 10 models a world, and there are 2"):
+        power_table(np.zeros((2, 1)), [10])
+    with pytest.raises(TooFewModels, match="finds no shift, however large"):
+        smallest_shift(2, 2)

@@ -1,0 +1,54 @@
+"""Relearn time relative to scratch, and the remaining clients that fare worst."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sifu.errors import SifuError, TooFewModels
+from sifu.forgetting.relearning import relearn_time
+from sifu.forgetting.worst_decile import worst_decile
+
+YES = np.ones(4, bool)
+
+
+def test_ratios_are_formed_seed_by_seed() -> None:
+    """50 / 100, 100 / 100, 30 / 20 and 0 / 10: their mean is 0.75; who knows the clients at once takes no steps."""
+    found = relearn_time([50, 100, 30, 0], [100, 100, 20, 10], YES, YES, range(4))
+    assert found.ratio == 0.75
+    assert 0 <= found.low < 0.75 < found.high <= 1.5
+    assert (found.seeds, found.left_out, found.lower_bound) == (4, 0, False)
+
+
+def test_seeds_without_a_ratio_are_counted() -> None:
+    """Scratch knew the clients at once, or never: no ratio. Where the method never did, the ratio is a lower bound."""
+    found = relearn_time([5, 5, 5, 5, 5], [0, 10, 10, 10, 10], [True] * 4 + [False], [True] * 5, range(5))
+    assert (found.ratio, found.seeds, found.left_out, found.lower_bound) == (0.5, 4, 1, True)
+    never = relearn_time([5] * 4, [10] * 4, [False, True, True, True], [False, True, True, True], range(4))
+    assert (never.seeds, never.left_out, never.lower_bound) == (3, 1, False)
+    with pytest.raises(TooFewModels, match="relearn time needs at least 3 models a world, and there are 2"):
+        relearn_time([1, 1], [1, 1], YES[:2], YES[:2], range(2))
+    with pytest.raises(SifuError, match="a number a seed"):
+        relearn_time([1, 1], [1, 1, 1], YES[:2], YES[:3], range(2))
+
+
+@given(st.permutations(range(4)))
+def test_the_order_of_seeds_changes_nothing(order: list[int]) -> None:
+    own, scratch, seeds = np.array([50.0, 100, 30, 0]), np.array([100.0, 100, 20, 10]), np.arange(4)
+    found = relearn_time(own[order], scratch[order], YES, YES, seeds[order])
+    wanted = relearn_time(own, scratch, YES, YES, seeds)
+    assert (found.ratio, found.low, found.high) == pytest.approx((wanted.ratio, wanted.low, wanted.high))
+
+
+def test_the_worst_tenth_of_the_remaining_clients() -> None:
+    """21 clients: the first is forgotten, of the other 20 the two lowest have 0.1 and 0.2."""
+    values = np.concatenate([[0.0], np.arange(20, 0, -1) / 10])
+    remaining = np.arange(21) > 0
+    assert worst_decile(values[None], remaining[None]) == pytest.approx([0.15])
+    few = remaining & (np.arange(21) < 12)
+    assert worst_decile(values[None], few[None]) == pytest.approx([(1.0 + 1.1) / 2]), "of 11 two, rounded up"
+    assert worst_decile(np.stack([values, values]), np.stack([remaining, few])).shape == (2,)
+    with pytest.raises(SifuError, match="a remaining client in every seed"):
+        worst_decile(values[None], np.zeros((1, 21), bool))
