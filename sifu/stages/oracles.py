@@ -23,6 +23,7 @@ from sifu.stages.oracle_worlds import World, Worlds
 from sifu.stages.rows import ORIGINAL, frame
 from sifu.store.oracle_schemas import MARGINS, POINTS, original_of
 from sifu.store.parquet import write_table
+from sifu.unlearning.kept import Kept
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Method, OwnTraining
 from sifu.unlearning.sequence import answer_requests, target_rule
@@ -69,7 +70,8 @@ class Oracles:
         first = self.methods[names[0]]
         own = isinstance(first, OwnTraining)
         scenario = first.training(self.block.scenario) if own else self.block.scenario  # type: ignore[attr-defined]
-        engine = SharedEngine.of(replace(self.world.engine, federation=scenario.federation), len(self.block.seeds))
+        shared = SharedEngine.of(replace(self.world.engine, federation=scenario.federation), len(self.block.seeds))
+        engine = replace(shared, history=any(_reads_the_past(self.methods[name]) for name in names))
         keys, label = self.world.keys(self.block.seeds), f"oracles {self.block.name}, with {self.world.name}s"
         with show_progress(f"{label}, training", scenario.stop.max_rounds) as progress:
             lineage = Lineage.of(engine, train_from(engine, scenario, keys, progress))
@@ -81,12 +83,13 @@ class Oracles:
 
     def _answers(self, name: str, lineage: Lineage, scenario: Scenario, keys: Keys, label: str) -> Rows:
         """The models of one variant after each request that is asked about; nothing where it is refused."""
-        last = max(self.world.requests)
+        last, method = max(self.world.requests), self.methods[name]
+        lineage = replace(lineage, engine=replace(lineage.engine, history=_reads_the_past(method)))
         forget = [mask.expand(len(self.block.seeds), -1) for mask in self.worlds.forget[:last]]
         try:
             with show_progress(f"{label}, {name}", scenario.stop.max_rounds) as progress:
                 parts = (scenario, target_rule(scenario), keys.fold("unlearn"), progress)
-                answers = answer_requests(self.methods[name], lineage, forget, *parts)
+                answers = answer_requests(method, lineage, forget, *parts)
         except MethodRefused as reason:
             print(f"{name} is refused in {self.block.name}: {reason}", file=sys.stderr)
             return []
@@ -102,3 +105,8 @@ class Oracles:
             cell | {"seed": seed, "status": ended.value, "margins": row}
             for seed, ended, row in zip(self.block.seeds, status, values, strict=True)
         ]
+
+
+def _reads_the_past(method: Method) -> bool:
+    """Whether a method reads more of a training than its first and its last model."""
+    return not method.keeps <= {Kept.START}
