@@ -41,8 +41,8 @@ def distance_rows(unlearned: ModelMargins, oracles: ModelMargins, points: pd.Dat
         if subset == "retain":
             owners = points["client"].where(chosen, -1).to_numpy()
             clients = sorted(set(owners) - {-1})
-            means = (client_margins(one.margins, owners, clients) for one in (unlearned, oracles))
-            rows.append(_row("margin_drop", subset, _judged(*means, worlds, margin_drop), unlearned, oracles))
+            own, other = (client_margins(one.margins, owners, clients) for one in (unlearned, oracles))
+            rows.append(_row("margin_drop", subset, _judged(own, other, worlds, margin_drop), unlearned, oracles))
     return rows
 
 

@@ -143,8 +143,8 @@ class Questions:
         points = self.points[self.points["owner"] == "client"]
         remain = sorted(set(points.loc[(points["left_at"] == 0) | (points["left_at"] > request), "client"]))
         worlds = self.models(variant, request, WITH_CLIENT), self.models(_SCRATCH, request, WITH_TWIN)
-        stats = [client_margins(one.margins, self._owned("client"), remain) for one in worlds]
-        return float(u_lira(*stats, worlds[0].seeds, worlds[1].seeds).auc.mean())
+        first, second = (client_margins(one.margins, self._owned("client"), remain) for one in worlds)
+        return float(u_lira(first, second, worlds[0].seeds, worlds[1].seeds).auc.mean())
 
     def _share(self, variant: str, request: int, own: Differences, original: Differences) -> Share:
         """The share forgotten, of one client or of all together."""

@@ -104,8 +104,8 @@ class Worlds:
         device = self.engine.clients.images.device
         table = pd.concat([part.table for part in parts], ignore_index=True)
         table["point"] = np.arange(len(table))
-        images, labels = (torch.cat([part[i].to(device) for part in parts]) for i in (0, 1))
-        return Points(images, labels, table)
+        images = torch.cat([part.images.to(device) for part in parts])
+        return Points(images, torch.cat([part.labels.to(device) for part in parts]), table)
 
     def _test(self) -> Points | None:
         """The test set; None where the source has none."""
