@@ -104,6 +104,11 @@ def block_name(seeds: range) -> str:
     return f"s{seeds[0]:03d}-{seeds[-1]:03d}"
 
 
+def block_names(seeds: range, size: int) -> list[str]:
+    """The names of the blocks of `size` that `seeds` are cut into; the last may be smaller."""
+    return [block_name(seeds[start : start + size]) for start in range(0, len(seeds), size)]
+
+
 def block_seeds(name: str) -> range:
     """The seeds of a block name; the inverse of `block_name`."""
     try:

@@ -19,6 +19,10 @@ _SERVER = (
     "share of the training images that goes to the server before the clients get theirs, drawn by the same seed; "
     "for methods that need data at the server"
 )
+_TWINS = (
+    "draw a twin for each client of a request: other images of the same classes, held by nobody, which take the "
+    "client's seat in the other world of the stage `oracles`"
+)
 _HALF = from_to(0, 0.5)
 
 
@@ -32,6 +36,7 @@ class OneClass:
     replacement: bool = setting(_REPLACEMENT, default=False)
     seed: int | None = setting(_SEED, at_least(0), default=None)
     server_share: float = setting(_SERVER, _HALF, default=0.0)
+    twins: bool = setting(_TWINS, default=False)
 
 
 @settings
@@ -45,6 +50,7 @@ class Dirichlet:
     replacement: bool = setting(_REPLACEMENT, default=False)
     seed: int | None = setting(_SEED, at_least(0), default=None)
     server_share: float = setting(_SERVER, _HALF, default=0.0)
+    twins: bool = setting(_TWINS, default=False)
 
 
 @settings
@@ -64,6 +70,11 @@ class Natural:
     )
     seed: int | None = setting(_SEED, at_least(0), default=None)
     server_share: float = setting(_SERVER, _HALF, default=0.0)
+    twins: bool = setting(_TWINS, default=False)
+
+    def refuse(self) -> None:
+        if self.twins and self.order == "first":
+            raise ConfigError("twins", True, "false with order: first, as the next persons would not be drawn alike")
 
     @property
     def examples(self) -> int:
@@ -80,6 +91,7 @@ class Iid:
     examples: int = setting("examples per client, exactly", at_least(1), default=100)
     seed: int | None = setting(_SEED, at_least(0), default=None)
     server_share: float = setting(_SERVER, _HALF, default=0.0)
+    twins: bool = setting(_TWINS, default=False)
 
 
 Partition = OneClass | Dirichlet | Natural | Iid

@@ -39,11 +39,14 @@ class GroupRequests:
 
 @settings
 class RandomRequests:
-    """Each request is a random draw among the remaining clients, a different one for each seed."""
+    """Each request is a random draw among the remaining clients, a different one for each seed unless `seed` is set."""
 
     kind: ClassVar[str] = "random"
     num_requests: int = setting("how many requests (U)", at_least(1), default=3)
     size: int = setting("clients in a request", at_least(1), default=10)
+    seed: int | None = setting(
+        "the seed that draws the requests of all seeds; null: each seed draws its own", at_least(0), default=None
+    )
 
 
 Requests = ListedRequests | ClassRequests | GroupRequests | RandomRequests

@@ -109,6 +109,38 @@ class Audits:
 
 
 @settings
+class Oracles:
+    """Many models of a federation that is the same for all seeds, with the clients to forget and with their twins."""
+
+    scenarios: tuple[str, ...] = setting(
+        "which of the run's scenarios; each with `partition: {seed: ..., twins: true}` and requests that are not drawn "
+        "by each seed"
+    )
+    variants: tuple[str, ...] = setting("some of the run's variants; scratch is always one of them")
+    models: int = setting(
+        "models a world: the seeds first_seed, first_seed + 1, ... More of them later leave earlier blocks as they are",
+        from_to(4, 100_000),
+        default=200,
+    )
+    requests: tuple[int, ...] = setting(
+        "after which of the scenario's requests the models are compared; each takes a world of twins of its own",
+        at_least(1),
+        default=(1,),
+    )
+    block_size: int | None = setting(
+        "models of a world that are trained together in one job; null: as many as fit into this machine's memory, at "
+        "most 1,000 on a GPU and 100 on a CPU",
+        at_least(1),
+        default=None,
+    )
+
+    def refuse(self) -> None:
+        for key in ("requests", "variants"):
+            if not getattr(self, key) or len(set(getattr(self, key))) < len(getattr(self, key)):
+                raise ConfigError(key, list(getattr(self, key)), "at least one, each once")
+
+
+@settings
 class Run:
     """What to run, and where. Nothing here changes a seed's result, except for the rounding of another device."""
 
@@ -131,6 +163,10 @@ class Run:
         "alpha and Psi with other hyper-parameters; null: only the scenario's", default=None
     )
     audits: Audits | None = setting("certificates audited by counting models; null: none", default=None)
+    oracles: Oracles | None = setting(
+        "what is forgotten, by many models in two worlds: the tables `margins` and `forgetting`; null: not measured",
+        default=None,
+    )
     scenario_searches: tuple[ScenarioSearch, ...] = setting(
         "values of scenarios' settings to compare on seeds that are not reported; the run always uses the scenario's "
         "own values",

@@ -82,6 +82,22 @@ class Scenario:
         return DATASETS[self.dataset.name].num_classes
 
 
+def fixed_federation(scenario: Scenario) -> bool:
+    """Whether all seeds have the same clients, with the same data, and the same requests."""
+    requests = scenario.requests
+    drawn = isinstance(requests, RandomRequests) and requests.seed is None
+    return scenario.partition.seed is not None and scenario.mark == "plain" and not drawn
+
+
+def refuse_moving(name: str, scenario: Scenario) -> None:
+    """Refuse a scenario for the oracles in which seeds have other data or other requests, or that has no twins."""
+    if not fixed_federation(scenario):
+        words = "a federation that is the same for all seeds: partition.seed, and requests.seed if they are random"
+        raise ConfigError("oracles.scenarios", name, f"{words}; no watermark, no backdoor")
+    if not scenario.partition.twins:
+        raise ConfigError("oracles.scenarios", name, "a scenario with partition: {twins: true}")
+
+
 def request_lists(scenario: Scenario) -> tuple[tuple[int, ...], ...] | None:
     """The clients of each request; None where each seed draws its own."""
     requests = scenario.requests
@@ -142,6 +158,8 @@ def _refuse_model(scenario: Scenario) -> None:
 
 
 def _refuse_partition(scenario: Scenario) -> None:
+    if scenario.partition.twins and scenario.mark != "plain":
+        raise ConfigError("partition.twins", True, f"false with a {scenario.mark}: a twin would have the client's mark")
     if isinstance(scenario.partition, Natural) and DATASETS[scenario.dataset.name].groups is None:
         named = [name for name, spec in DATASETS.own.items() if spec.groups]
         if scenario.dataset.source != "parquet":  # a Parquet file may bring its own column `client`

@@ -7,7 +7,7 @@ Each returns the rows of every client. No example is held twice, unless the part
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from sifu.config.partition import Dirichlet, Iid, Natural, OneClass, Partition
 from sifu.core.keys import Keys
 from sifu.data import released
 from sifu.data.dataset import Labels, Split
+from sifu.data.twins import draw_twins
 from sifu.errors import DataError
 
 Counts = NDArray[np.int64]
@@ -29,22 +30,43 @@ class Holdings:
     rows: dict[int, Labels]
     moved: int = 0
     server: Labels | None = None  # the rows that the server holds; None: none
+    twins: dict[int, Labels] = field(default_factory=dict)  # the rows of the twin of each client that has one
 
 
 def partition_split(
-    partition: Partition, split: Split, num_classes: int, seed: int, marked: tuple[int, ...] | None = None
+    partition: Partition,
+    split: Split,
+    num_classes: int,
+    seed: int,
+    marked: tuple[int, ...] | None = None,
+    twins_of: Sequence[int] = (),
 ) -> Holdings:
-    """The holdings of one seed under a scenario's partition.
+    """The holdings of one seed under a scenario's partition, and the twins of the clients `twins_of`.
 
     `marked`: an image's shape in the paper's code, if that code marks images while it draws them.
     """
     if not partition.server_share:
-        return _deal(partition, split, num_classes, seed, marked)
+        return _with_twins(partition, split, _deal(partition, split, num_classes, seed, marked), twins_of, seed)
     drawn_by = seed if partition.seed is None else partition.seed
     own, rest = server_rows(len(split.labels), partition.server_share, Keys.of([drawn_by]).rows(0))
     groups = None if split.groups is None else split.groups[rest]
-    held = _deal(partition, Split(split.labels[rest], split.pixels, groups), num_classes, seed, marked)
-    return Holdings({client: rest[rows] for client, rows in held.rows.items()}, held.moved, own)
+    part = Split(split.labels[rest], split.pixels, groups)
+    held = _with_twins(partition, part, _deal(partition, part, num_classes, seed, marked), twins_of, seed)
+    clients, twins = ({client: rest[rows] for client, rows in some.items()} for some in (held.rows, held.twins))
+    return Holdings(clients, held.moved, own, twins)
+
+
+def _with_twins(partition: Partition, split: Split, held: Holdings, twins_of: Sequence[int], seed: int) -> Holdings:
+    """The holdings with a twin of each of the clients `twins_of`: the federation itself is the same without them."""
+    if not twins_of:
+        return held
+    key, twins_of = Keys.of([seed if partition.seed is None else partition.seed]).rows(0), sorted(twins_of)
+    if not isinstance(partition, Natural):
+        return replace(held, twins=draw_twins(split.labels, held.rows, twins_of, key))
+    assert split.groups is not None  # `natural` has refused
+    count = partition.num_clients
+    persons = natural(split.groups, range(count + len(twins_of)), partition, key).rows  # the next ones in line
+    return replace(held, twins={client: persons[count + i] for i, client in enumerate(twins_of)})
 
 
 def server_rows(count: int, share: float, key: Keys) -> tuple[Labels, Labels]:

@@ -17,7 +17,7 @@ from sifu.errors import StoreError
 from sifu.federation.checkpoint import Checkpoints
 from sifu.federation.cohort import draw_cohort
 from sifu.federation.exactness import repeats_exactly, snapshot_interval
-from sifu.federation.recorder import Recorder
+from sifu.federation.recorder import CohortRecorder, Recorder
 from sifu.federation.replay_check import NOT_THE_SAME, ReplayCheck
 from sifu.federation.rounds import Round, Rounds
 from sifu.federation.segment import Segment
@@ -40,6 +40,7 @@ class Engine(Rounds):
     """Trainings, which are rounds until a stop rule is met, and the replay of their rounds."""
 
     checkpoints: Checkpoints | None = None  # where running trainings are saved; None: nowhere
+    history: bool = True  # False: of trainings only the cohorts are kept, so that they cannot be replayed
 
     def run(
         self,
@@ -63,9 +64,10 @@ class Engine(Rounds):
         if optimiser is not None and optimiser != self.optimiser:
             options: dict[str, Any] = {"snapshot_every": snapshot_every, "progress": progress}
             return self.using(optimiser).run(start, available, keys, stop, **options, rows=rows, idle=idle)
-        if not self.is_exact:
+        if self.history and not self.is_exact:
             snapshot_every = snapshot_interval(start, int(stop.max_rounds.max()), snapshot_every)
-        recorder = Recorder(self.model, start, self.places, snapshot_every)
+        recorded = Recorder if self.history else CohortRecorder
+        recorder = recorded(self.model, start, self.places, snapshot_every)
         training = Training(self, start, available, keys, stop, recorder, progress, rows, self.checkpoints, idle)
         if self.checkpoints is not None:
             self.checkpoints.resume(training)
@@ -93,6 +95,7 @@ class Engine(Rounds):
 
     def replay(self, segment: Segment, rounds: Tensor) -> Tensor:
         """The weights after `rounds` [S] rounds of a segment. [S, P]"""
+        self._refuse_replay()
         if bool((rounds < 0).any()) or bool((rounds > segment.rounds).any()):
             raise StoreError(f"round {rounds.tolist()} is not in a history of {segment.rounds.tolist()} rounds")
         at, weights = segment.nearest_snapshot(rounds)
@@ -121,6 +124,7 @@ class Engine(Rounds):
         `stand_ins` [R, e] of each round train next to its cohort, and are not averaged; their places come after it. The
         host does not wait for a GPU: a round that differs from the recorded one is refused some rounds later.
         """
+        self._refuse_replay()
         weights, check = segment.start.to(self.clients.images.device, copy=True), ReplayCheck()
         next_to = repeat(None) if stand_ins is None else iter(stand_ins)
         last = segment.rounds if until is None else segment.rounds.minimum(until)
@@ -133,6 +137,10 @@ class Engine(Rounds):
             weights[at] = result.weights if snapshot is None else upload(snapshot[rows], weights.device)
             yield PastStep(number, rows, before, result)
         check.finish()
+
+    def _refuse_replay(self) -> None:
+        if not self.history:
+            raise StoreError("these trainings were made without a history, so that no round can be replayed")
 
     def _replay_round(
         self,

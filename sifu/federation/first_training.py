@@ -18,9 +18,13 @@ def train_everyone(
     engine: Engine, scenario: Scenario, seeds: Sequence[int], progress: Progress | None = None
 ) -> Segment:
     """FedAvg on all clients of the engine, one training a seed."""
-    keys = Keys.of(seeds, engine.clients.images.device)
+    return train_from(engine, scenario, Keys.of(seeds, engine.clients.images.device), progress)
+
+
+def train_from(engine: Engine, scenario: Scenario, keys: Keys, progress: Progress | None = None) -> Segment:
+    """The same for each of `keys` [S], which decide the initial model and all other draws."""
     everyone = torch.ones_like(engine.clients.size, dtype=torch.bool)
-    stop = Stop.at_target(scenario.stop, len(seeds))
+    stop = Stop.at_target(scenario.stop, len(keys.state))
     start = engine.initial(keys)
     return engine.run(
         start, everyone, keys.fold("train"), stop, snapshot_every=scenario.snapshot_every, progress=progress

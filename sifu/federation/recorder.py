@@ -123,6 +123,20 @@ class Recorder:
         return trace
 
 
+class CohortRecorder(Recorder):
+    """Only who took part, which costs are counted from: for models whose past nobody asks for. Replays are refused."""
+
+    def add(self, number: Tensor, seeds: Tensor, before: Tensor, cohort: Tensor, local: Tensor, after: Tensor) -> None:
+        slot = (number % self.snapshot_every).expand(len(seeds))
+        self.recent.cohort.index_put_((slot, seeds), self._widen(cohort, -1))
+
+    def keep(self, count: int, weights: Tensor) -> None:
+        self.count = count
+        if count % self.snapshot_every == 0:
+            self._move_to_host(self.snapshot_every)
+            self.snapshots.append(weights.new_full((len(weights), 1), torch.nan).cpu())  # in place of the weights
+
+
 def to_host(tensor: Tensor) -> Tensor:
     """A copy on the CPU; from a GPU it is complete once the device has finished all its work so far."""
     if tensor.device.type == "cpu":

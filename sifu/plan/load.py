@@ -19,7 +19,7 @@ from sifu.catalog.unlisted import missing_line
 from sifu.config.changed_scenario import changed_scenario, tried_scenario
 from sifu.config.fields import build, file_name
 from sifu.config.run import AlphaSweep, Run
-from sifu.config.scenario import Scenario
+from sifu.config.scenario import Scenario, refuse_moving
 from sifu.config.search import ScenarioSearch, Search, trials
 from sifu.config.shipped import SUITE
 from sifu.config.variant import Variant
@@ -125,6 +125,7 @@ def _refuse_parts(run: Run, scenarios: Mapping[str, Any], variants: Mapping[str,
         ("request_sets", run.request_sets),
         ("alpha_sweep", run.alpha_sweep),
         ("audits", run.audits),
+        ("oracles", run.oracles),
     ):
         for name in sweep.scenarios if sweep else ():
             _look_up(scenarios, name, f"{key}.scenarios")
@@ -136,6 +137,10 @@ def _refuse_parts(run: Run, scenarios: Mapping[str, Any], variants: Mapping[str,
         _look_up(variants, name, "request_sets.variants")
     for name in run.audits.variants if run.audits else ():
         _look_up(variants, name, "audits.variants")
+    for name in run.oracles.variants if run.oracles else ():
+        _look_up(variants, name, "oracles.variants")
+    for name in run.oracles.scenarios if run.oracles else ():
+        refuse_moving(name, scenarios[name])
 
 
 def _refuse_changes(sweep: AlphaSweep, scenarios: Mapping[str, Any]) -> None:

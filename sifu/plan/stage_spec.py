@@ -12,6 +12,7 @@ _PARTITION = ("dataset", "partition", "watermark")  # in the paper's code, marks
 _TRAIN = (*_PARTITION, "backdoor", "model", "federation", "stop", "certificate", "snapshot_every")
 _VARIANT = "name in variants.yaml"
 _MAXIMUM = "maximum rounds (default: the scenario's)"
+_LIST: dict[str, Any] = {"nargs": "+", "required": True}
 _SEEDS_END = "leave out the block's seeds from this one on"
 
 
@@ -57,6 +58,10 @@ def _schemas(**tables: str) -> dict[str, str]:
 
 def _experiments(**tables: str) -> dict[str, str]:
     return {name: f"sifu.store.experiment_schemas:{schema}" for name, schema in tables.items()}
+
+
+def _oracles(**tables: str) -> dict[str, str]:
+    return {name: f"sifu.store.oracle_schemas:{schema}" for name, schema in tables.items()}
 
 
 _ALL = (
@@ -205,6 +210,30 @@ _ALL = (
         command="audit_block",
     ),
     StageSpec(
+        name="oracles",
+        does="Train many models with the clients to forget and with their twins, and keep their margins.",
+        jobs="oracles",
+        tables=_oracles(margins="MARGINS", points="POINTS"),
+        reads=("federation", "oracle_searches", "data"),
+        settings=(*_TRAIN, "requests"),
+        options=(
+            option("--variants", "names in variants.yaml; the original model is there in any case", **_LIST),
+            option("--requests", "after which requests (default: 1)", nargs="+", type=int, default=[1]),
+            option("--federation", "block of the partition, the same for all seeds (default: that of --block)"),
+        ),
+    ),
+    StageSpec(
+        name="forgetting",
+        does="Say what many models have forgotten: told from retrained ones, and from those of the clients' twins.",
+        jobs="forgetting",
+        tables=_oracles(forgetting="FORGETTING", distances="DISTANCES"),
+        reads=("oracle_margins",),
+        settings=(*_TRAIN, "requests"),
+        options=(option("--blocks", "blocks of the stage oracles, such as s000-099", **_LIST),),
+        reported=("forgetting", "distances"),
+        trains=False,
+    ),
+    StageSpec(
         name="null_space",
         does="The paper's appendix A: fine-tuning an under-determined linear regression never forgets.",
         jobs="once",
@@ -225,6 +254,7 @@ STAGES: dict[str, StageSpec] = {spec.name: spec for spec in _ALL}
 # The last stages make what people read: report (tables), figure, page.
 PEOPLE_TABLES = (
     "headline",
+    "forgetting",
     "budgets",
     "certificates",
     "frontier",

@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import product
 from pathlib import Path
 
-from sifu.config.blocks import block_name, block_seeds, chosen_block_size
+from sifu.config.blocks import batch_of_models, block_name, block_names, block_seeds, chosen_block_size
 from sifu.config.changed_scenario import Change, changed_scenario
 from sifu.config.fields import to_plain
 from sifu.config.run import AlphaSweep, Audits, RequestSets, Run, SigmaSweep
@@ -78,6 +78,11 @@ class Suite:
         audits = self.run.audits
         return [name for name in (audits.variants if audits else ()) if name in self.variants]
 
+    def oracle_variants(self, scenario: str) -> list[str]:
+        """The variants of the oracles, of those of a scenario; scratch first, as the others are told from it."""
+        wanted = self.run.oracles.variants if self.run.oracles else ()
+        return ["scratch", *(name for name in wanted if name in self.variants_of(scenario) and name != "scratch")]
+
     def seeds_end(self, sweep: SigmaSweep | RequestSets | None) -> int:
         """The first seed that a sweep leaves out."""
         count = sweep.num_seeds if sweep and sweep.num_seeds else self.run.num_seeds
@@ -135,6 +140,8 @@ class Suite:
             "request_sets": self._swept(run.request_sets, self.seeds_end(run.request_sets)),
             "audits": self._swept(run.audits, run.first_seed + 1) if self.audit_variants else [],
             "alpha_sweep": [job._replace(part=change) for job in swept for change in self.changes],
+            "oracles": self._oracle_jobs(),
+            "forgetting": self._forgetting_jobs(),
         }
 
     def _swept(self, sweep: SigmaSweep | RequestSets | AlphaSweep | Audits | None, seeds_end: int) -> list[Job]:
@@ -142,6 +149,28 @@ class Suite:
         blocks = [block for block in self.blocks if block_seeds(block).start < seeds_end]
         names = [name for name in (sweep.scenarios if sweep else ()) if name in self.scenarios]
         return [Job(name, block) for name in names for block in blocks]
+
+    def _oracle_jobs(self) -> list[Job]:
+        """Blocks of models of each scenario of the oracles."""
+        oracles, found = self.run.oracles, []
+        for name in self._oracle_scenarios:
+            assert oracles is not None
+            size = oracles.block_size or batch_of_models(self.scenarios[name], self.run.device)
+            found += [Job(name, block) for block in block_names(self._oracle_seeds, size)]
+        return found
+
+    def _forgetting_jobs(self) -> list[Job]:
+        return [Job(name, block_name(self._oracle_seeds)) for name in self._oracle_scenarios]
+
+    @property
+    def _oracle_scenarios(self) -> list[str]:
+        oracles = self.run.oracles
+        return [name for name in (oracles.scenarios if oracles else ()) if name in self.scenarios]
+
+    @property
+    def _oracle_seeds(self) -> range:
+        count = self.run.oracles.models if self.run.oracles else 0
+        return range(self.run.first_seed, self.run.first_seed + count)
 
     def _search_jobs(self) -> list[Job]:
         """The searches for methods' settings, each once."""
@@ -187,6 +216,6 @@ class Suite:
     @cached_property
     def blocks(self) -> list[str]:
         """Names of the seed blocks: s000-009, s010-019, ..."""
-        first, end = self.run.first_seed, self.run.first_seed + self.run.num_seeds
+        seeds = range(self.run.first_seed, self.run.first_seed + self.run.num_seeds)
         size = self.run.block_size or chosen_block_size(self.scenarios.values(), self.run.device)
-        return [block_name(range(start, min(start + size, end))) for start in range(first, end, size)]
+        return block_names(seeds, size)

@@ -10,9 +10,9 @@ import hashlib
 import json
 import os
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from sifu.errors import SifuError
 from sifu.plan import freshness
 from sifu.plan.code_hash import code_hash
 from sifu.plan.report_plan import Job, ReportPlan
+from sifu.plan.stage_options import stage_options
 from sifu.plan.stage_spec import REPORT_FILES, STAGES, WITH_PART
 from sifu.plan.suite import Suite
 from sifu.store import paths
@@ -137,6 +138,18 @@ class Targets:
     def _audit_searches(self, job: Job) -> list[str]:
         return self._searches(job, self.suite.audit_variants)
 
+    def _federation(self, job: Job) -> str:
+        """The partition of the run's first block: that of all seeds, where the federation is fixed."""
+        return self._partition(job._replace(block=self.suite.blocks[0]))
+
+    def _oracle_searches(self, job: Job) -> list[str]:
+        return self._searches(job, self.suite.oracle_variants(job.scenario))
+
+    def _oracle_margins(self, job: Job) -> list[str]:
+        """The margins of all blocks of models of a scenario."""
+        jobs = [one for one in self.suite.jobs["oracles"] if one.scenario == job.scenario]
+        return [self.path("oracles", f"{table}.parquet", one) for table in ("margins", "points") for one in jobs]
+
     def _searches(self, job: Job, variants: list[str]) -> list[str]:
         """What the searches of some variants found."""
         found = [self._search(job._replace(part=name)) for name in variants]
@@ -157,7 +170,7 @@ class Targets:
         elif job.part:
             method = self.suite.method(job.scenario, job.part)
         settings = freshness.relevant_settings(stage, scenario, method)
-        if stage in ("request_sets", "audit"):  # several variants in one job
+        if stage in ("request_sets", "audit", "oracles"):  # several variants in one job
             methods = {name: self.suite.method(job.scenario, name) for name in self._variants(stage, job)}
             settings["methods"] = {name: to_plain(method) for name, method in methods.items()}
         if stage == "search":  # another grid searches again
@@ -187,6 +200,8 @@ class Targets:
             return self.suite.set_variants
         if stage == "audit":
             return self.suite.audit_variants
+        if stage == "oracles":
+            return self.suite.oracle_variants(job.scenario)
         if stage == "scenario_search":
             return [self._scenario_search(job).variant]
         return [job.part] if job.part and stage != "alpha_sweep" else []
@@ -205,47 +220,7 @@ class Targets:
 
     def options(self, stage: str) -> Callable[[Any], str]:
         """A function of wildcards: the options of the stage's command beyond those of all stages."""
-        return lambda wildcards: shlex.join(self._options(stage, _job(wildcards)))
-
-    def _options(self, stage: str, job: Job) -> list[str]:
-        makers: Mapping[str, Callable[[Job], list[str]]] = {
-            "search": _variant_option,
-            "train_variant": _variant_option,
-            "unlearn": _variant_option,
-            "verify": lambda job: ["--variants", *self.suite.variants_of(job.scenario)],
-            "scenario_search": lambda job: ["--search", _json(to_plain(self._scenario_search(job)))],
-            "sweep": self._sweep_options,
-            "request_sets": self._set_options,
-            "alpha_sweep": self._change_options,
-            "audit": self._audit_options,
-        }
-        return makers[stage](job) if stage in makers else []
-
-    def _sweep_options(self, job: Job) -> list[str]:
-        sweep = self.suite.sigma_sweeps[job.part]
-        end = ["--seeds-end", str(self.suite.seeds_end(sweep))]
-        limits = [*_count_option("--rounds", sweep.rounds), *_count_option("--requests", sweep.requests)]
-        return ["--variant", sweep.variant, "--sigmas", *map(str, sweep.values), *end, *limits]
-
-    def _set_options(self, job: Job) -> list[str]:
-        sets = self.run.request_sets
-        if sets is None:
-            return []
-        count = ["--count", str(sets.count), "--seeds-end", str(self.suite.seeds_end(sets))]
-        return ["--variants", *self.suite.set_variants, *count]
-
-    def _audit_options(self, job: Job) -> list[str]:
-        audits = self.run.audits
-        if audits is None:
-            return []
-        counts = ["--models", str(audits.models), *_count_option("--more-models", audits.more_models)]
-        after = ["--requests", *map(str, audits.requests), "--who", *audits.who]
-        return ["--variants", *self.suite.audit_variants, *counts, *after]
-
-    def _change_options(self, job: Job) -> list[str]:
-        sweep, change = self.run.alpha_sweep, self.suite.changes[job.part].change
-        limit = _count_option("--rounds", sweep.rounds if sweep else None)
-        return ["--name", job.part, "--change", _json(change), *limit]
+        return lambda wildcards: shlex.join(stage_options(self.suite, stage, _job(wildcards)))
 
     def _scenario_search(self, job: Job) -> ScenarioSearch:
         return self.suite.scenario_searches[job.scenario, job.part]
@@ -305,17 +280,6 @@ class Targets:
         return [*self.report_files(), *self.all_figures(), self.page_file]
 
 
-_json = partial(json.dumps, sort_keys=True)
-
-
 def _job(wildcards: Any) -> Job:
     """A job from its wildcards."""
     return Job(*(getattr(wildcards, name, "") for name in Job._fields))
-
-
-def _variant_option(job: Job) -> list[str]:
-    return ["--variant", job.part]
-
-
-def _count_option(flag: str, count: int | None) -> list[str]:
-    return [flag, str(count)] if count else []

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow.parquet as pq
 
 from sifu import RULES_VERSION
 from sifu.config.blocks import block_seeds
@@ -41,8 +42,14 @@ def manifest(config: Path, blocks: list[dict[str, Any]]) -> dict[str, Any]:
     settings = described(config)
     made = {key: ", ".join(sorted({block[key] for block in blocks})) for key in _JOINED}
     head = {"config": config.name, "rules_version": RULES_VERSION} | made | {"settings_hash": _digest(settings)}
-    times = {"seconds": _seconds(blocks), "busy_seconds": _busy(blocks)}
+    times = {"seconds": _seconds(blocks), "busy_seconds": _busy(blocks)} | _oracles(blocks)
     return head | settings | times | {"block_settings": _block_settings(blocks), "blocks": blocks}
+
+
+def _oracles(blocks: list[dict[str, Any]]) -> dict[str, Any]:
+    """How many models the oracles are, and their seconds on each device; nothing where there are none."""
+    own = [block for block in blocks if block["stage"] == "oracles"]
+    return {"oracles": {"models": sum(block["models"] for block in own), "seconds": _seconds(own)}} if own else {}
 
 
 def _block_settings(blocks: list[dict[str, Any]]) -> dict[str, Any]:
@@ -102,10 +109,17 @@ def _entry(path: Path, folder: Path) -> dict[str, Any]:
     made = {key: stamp.get(key, "unknown") for key in (*_JOINED, "code_hash")}
     if CARRIED in stamp:
         made[CARRIED] = stamp[CARRIED]
+    models = json.loads(stamp.get("notes") or "{}").get("models")
+    made |= {} if models is None else {"models": models}
     return named | made | {"settings": json.loads(stamp.get("settings", "{}"))} | read_job_time(path.parent)._asdict()
 
 
 def _seeds(path: Path) -> list[int]:
-    """The first and the last seed of a table: side experiments may take only some of a block's."""
+    """The first and the last seed of a table: side experiments may take only some of a block's. Of a table over seeds:
+    those of its block.
+    """
+    if "seed" not in pq.read_schema(path).names:
+        block = block_seeds(path.parent.name)
+        return [block[0], block[-1]]
     seeds = pd.read_parquet(path, columns=["seed"])["seed"]
     return [int(seeds.min()), int(seeds.max())] if len(seeds) else []

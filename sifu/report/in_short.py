@@ -1,4 +1,4 @@
-"""A run in five lines: what the methods cost, forgot, kept and promised, and what clients find out themselves."""
+"""A run in six lines: what the methods cost, forgot, kept and promised, and what clients find out themselves."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pandas as pd
 from sifu.report.certificates import kept_for_one
 from sifu.report.deletion_test import CANNOT_TELL, ENOUGH_POWER, powers, verdicts
 from sifu.report.floor import AGAIN
+from sifu.report.forgetting import forgotten_line
 from sifu.report.results import Results
 from sifu.report.statistics import REFERENCE, to_target
 
@@ -16,12 +17,13 @@ _CLOSE = 0.02  # to scratch's accuracy: as well forgotten, or kept
 
 
 def in_short(source: Results, statistics: pd.DataFrame) -> list[str]:
-    """At most five lines on the first scenario of the plan, the last one on the scenario with triggers."""
+    """At most six lines on the first scenario of the plan; the third on the first with twins, the last on triggers."""
     scenario = next(iter(source.plan.titles))
     numbers = to_target(statistics)
     methods = Methods(numbers[numbers["scenario"] == scenario], source.plan.labels)
     promises = methods.certificates(lambda name: kept_for_one(source.cells, scenario, name) is not None)
-    lines = [methods.costs(), methods.forgotten(), methods.kept(), promises, _accused(source)]
+    by_twins = forgotten_line(source.forgetting, source.plan.labels)
+    lines = [methods.costs(), methods.forgotten(), by_twins, methods.kept(), promises, _accused(source)]
     return [line for line in lines if line]
 
 

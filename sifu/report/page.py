@@ -17,6 +17,7 @@ from sifu.report import certificates, tables
 from sifu.report.data_used import parts_in_words
 from sifu.report.deletion_test import verification
 from sifu.report.findings import findings
+from sifu.report.forgetting import CAPTION, forgetting_table, with_forgotten
 from sifu.report.frontier import frontier, frontier_for_people
 from sifu.report.image import DPI
 from sifu.report.missing import missing_names, missing_words
@@ -32,6 +33,7 @@ def build_page(source: Results, folder: Path, command: str) -> str:
     parts = {
         "Findings": _findings(source),
         "Methods": _headline(source),
+        **_forgetting(source),
         "Figures": _figures(folder, command),
         "Certificates": _certificates(source),
         "Settings": _settings(source),
@@ -51,7 +53,7 @@ def build_page(source: Results, folder: Path, command: str) -> str:
 
 
 def _anchor(name: str) -> str:
-    return name.lower()
+    return name.lower().rstrip("?")
 
 
 def _seeds(source: Results) -> str:
@@ -83,7 +85,8 @@ def _left_out(plan: ReportPlan) -> str:
 
 
 def _headline(source: Results) -> str:
-    table = tables.headline(source.statistics, source.plan.labels)
+    labels = source.plan.labels
+    table = with_forgotten(tables.headline(source.statistics, labels), source.forgetting, labels)
     if not len(table):
         return "<p>Nothing has been unlearned yet.</p>"
     table = table.assign(scenario=table["scenario"].map(source.plan.titles))
@@ -94,6 +97,15 @@ def _headline(source: Results) -> str:
     note = "<p>After each request, recovered to the target: mean over seeds [95% interval]. Where a seed "
     note += "did not meet it, rounds are a lower bound and costs are not compared. Click a title to sort.</p>"
     return note + filters + html_table(table, "headline", sortable=True)
+
+
+def _forgetting(source: Results) -> dict[str, str]:
+    """What many models say of forgetting; nothing where it was not measured."""
+    table = forgetting_table(source.forgetting, source.distances, source.plan.labels)
+    if not len(table):
+        return {}
+    table = table.assign(scenario=table["scenario"].map(source.plan.titles))
+    return {"Forgotten?": f"<p>{escape(CAPTION)}</p>" + html_table(table, "forgetting", sortable=True)}
 
 
 def _choice(table: pd.DataFrame, columns: list[str], name: str) -> str:

@@ -105,6 +105,14 @@ class Results:
         return self.table("audit/audit")
 
     @cached_property
+    def forgetting(self) -> pd.DataFrame:
+        return self.table("forgetting/forgetting")
+
+    @cached_property
+    def distances(self) -> pd.DataFrame:
+        return self.table("forgetting/distances")
+
+    @cached_property
     def null_space(self) -> pd.DataFrame:
         return self.table("null_space/null_space")
 

@@ -44,7 +44,7 @@ def print_summary(run: Run) -> None:
 
 
 def print_findings(plan: ReportPlan) -> None:
-    """The run in five lines, and the file to open."""
+    """The run in six lines, and the file to open."""
     report = report_folder(plan.results)
     statistics = read_table(tables_folder(report) / "statistics.parquet", STATISTICS)
     for line in in_short(Results(plan), statistics):

@@ -55,8 +55,13 @@ class AuditPlan:
         return max(_FEWEST, min(self.models // 2, _MOST_CHOOSING))
 
     def groups(self) -> Iterator[list[str]]:
-        """Variants that start from the same training; a method with a training of its own is alone."""
-        own = [name for name, method in self.methods.items() if isinstance(method, OwnTraining)]
-        shared = [name for name in self.methods if name not in own]
-        yield from [shared] if shared else []
-        yield from ([name] for name in own)
+        """Variants that start from the same training."""
+        return training_groups(self.methods)
+
+
+def training_groups(methods: Mapping[str, Method]) -> Iterator[list[str]]:
+    """Variants that start from the same training; a method with a training of its own is alone."""
+    own = [name for name, method in methods.items() if isinstance(method, OwnTraining)]
+    shared = [name for name in methods if name not in own]
+    yield from [shared] if shared else []
+    yield from ([name] for name in own)

@@ -7,19 +7,23 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import torch
 
 from sifu.catalog.datasets import DATASETS
 from sifu.config.scenario import Scenario
+from sifu.core.keys import Keys
 from sifu.data.clients import SERVER
 from sifu.data.dataset import Images, load_images
 from sifu.data.partition import Holdings, partition_split
 from sifu.data.released import image_shape
+from sifu.data.twins import twin_of
 from sifu.plan.code_hash import code_hash
 from sifu.plan.freshness import relevant_settings, stage_modules
 from sifu.stages.call import StageCall
 from sifu.store.parquet import write_table
 from sifu.store.provenance import provenance
 from sifu.store.schemas import PARTITION
+from sifu.unlearning.request import draw_requests
 
 
 def command(call: StageCall) -> None:
@@ -35,9 +39,8 @@ def run_partition(
     """Writes `folder`/partition.parquet for all seeds of a block."""
     images = load_images(scenario.dataset, data_root, download=download)
     marked = image_shape(DATASETS[scenario.dataset.name].shape) if _is_marked(scenario) else None
-    held = {
-        seed: partition_split(scenario.partition, images.train, scenario.num_classes, seed, marked) for seed in seeds
-    }
+    parts = (scenario.partition, images.train, scenario.num_classes)
+    held = {seed: partition_split(*parts, seed, marked, _with_twins(scenario, seed)) for seed in seeds}
     moved = {seed: holdings.moved for seed, holdings in held.items()}
     for seed, count in moved.items():
         if count:
@@ -58,9 +61,16 @@ def _is_marked(scenario: Scenario) -> bool:
     return scenario.watermark is not None and scenario.watermark.as_released
 
 
+def _with_twins(scenario: Scenario, seed: int) -> list[int]:
+    """The clients that get a twin: those of all requests; none unless the partition says so."""
+    if not scenario.partition.twins:
+        return []
+    return torch.stack(draw_requests(scenario, Keys.of([seed]))).any(0)[0].nonzero().flatten().tolist()
+
+
 def _frame(name: str, seed: int, holdings: Holdings, images: Images) -> pd.DataFrame:
     own = {} if holdings.server is None else {SERVER: holdings.server}
-    held = holdings.rows | own
+    held = holdings.rows | own | {twin_of(client): rows for client, rows in holdings.twins.items()}
     rows = np.concatenate(list(held.values()))
     sizes = [len(part) for part in held.values()]
     return pd.DataFrame(

@@ -11,6 +11,8 @@ from sifu.plan.report_plan import ReportPlan
 from sifu.report import bounds, certificates, tables
 from sifu.report.audits import CAPTION, audit_table
 from sifu.report.deletion_test import verification
+from sifu.report.forgetting import CAPTION as FORGETTING_CAPTION
+from sifu.report.forgetting import forgetting_table, with_forgotten
 from sifu.report.frontier import frontier, frontier_for_people
 from sifu.report.methods import methods_csv, methods_latex, methods_page
 from sifu.report.missing import missing_names, missing_words
@@ -22,6 +24,7 @@ from sifu.store.report_schemas import BOUNDS, CERTIFICATES, FRONTIER, STATISTICS
 
 CAPTIONS = {
     "audit": CAPTION,
+    "forgetting": FORGETTING_CAPTION,
     "headline": "After each request, recovered to the target accuracy: mean over seeds and its 95% bootstrap interval; "
     "of numbers compared with scratch's, for up to 10 seeds, also Student's after `t`. `cost / scratch`: client steps, "
     "calibration included, and with the first request those of spare clients in the training, over scratch's; "
@@ -32,7 +35,8 @@ CAPTIONS = {
     "did not. `claimed delta` is what the method promises at its own epsilon; `actual delta` counts all clients of "
     "this request together, with the weights that the aggregation used, and the noise exactly; it holds if the "
     "contraction B does (table `bounds`). `spent epsilon`: what noise in every round spends for one client by this "
-    "request, by a privacy accountant at the claimed delta (what is claimed: table `certificates`).",
+    "request, by a privacy accountant at the claimed delta (what is claimed: table `certificates`). `forgotten?`: by "
+    "twins, where that was measured (table `forgetting`).",
     "budgets": "Absolute gaps of accuracy to scratch (run to its own target) when recovery may take a share of the "
     "training's client steps: mean over seeds and its 95% bootstrap interval; for up to 10 seeds also Student's after "
     "`t`. `floor`: the gap of scratch, run again to its target with other cohorts and batches, and whether a gap's "
@@ -94,7 +98,8 @@ def run_report(plan: ReportPlan, folder: Path) -> None:
     honest = frontier(source.cells, source.sweep)
     write_table(out / "frontier.parquet", FRONTIER, honest, stamp)
     shown = {
-        "headline": tables.headline(numbers, labels),
+        "headline": with_forgotten(tables.headline(numbers, labels), source.forgetting, labels),
+        "forgetting": forgetting_table(source.forgetting, source.distances, labels),
         "budgets": tables.budgets(numbers, labels),
         "certificates": certificates.for_people(promises, labels),
         "frontier": frontier_for_people(honest, plan.unmarked, labels),

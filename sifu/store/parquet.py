@@ -58,13 +58,19 @@ def _is_running(process: int) -> bool:
     return True
 
 
-def write_table(path: Path, table: Table, frame: pd.DataFrame, provenance: Provenance) -> None:
-    """Write `frame` as `table`: cast, checked, sorted by its key, stamped."""
+def write_table(
+    path: Path, table: Table, frame: pd.DataFrame, provenance: Provenance, *, row_group_size: int | None = None
+) -> None:
+    """Write `frame` as `table`: cast, checked, sorted by its key, stamped; in row groups of so many rows."""
     rows = _arrow(table, frame)
     stamp = {_PREFIX + key.encode(): value.encode() for key, value in provenance.stamp().items()}
     with atomic(path) as temporary:
         pq.write_table(
-            rows.replace_schema_metadata(stamp), temporary, compression="zstd", write_page_checksum=True
+            rows.replace_schema_metadata(stamp),
+            temporary,
+            row_group_size=row_group_size,
+            compression="zstd",
+            write_page_checksum=True,
         )  # zstd alone would not notice every flipped bit
 
 
@@ -98,16 +104,14 @@ def read_tables(paths: Sequence[Path], table: Table) -> pd.DataFrame:
     parts = [_checked(path, table) for path in paths]
     if not parts:
         return table.schema.empty_table().to_pandas()
-    with _readable(paths[0]):
+    with readable(paths[0]):
         return pa.concat_tables(parts).to_pandas()
 
 
 def _checked(path: Path, table: Table) -> pa.Table:
-    with _readable(path):
+    with readable(path):
         rows = _with_later(_open(path), table)
-        if rows.schema.remove_metadata() != table.schema:
-            raise StoreError(f"{path} is not a table {table.name}: its columns are {rows.schema.names}")
-        check_rules(path, (rows.schema.metadata or {}).get(_PREFIX + b"rules_version", b"none").decode())
+        check_schema(path, rows.schema, table)
         rows.validate(full=True)  # here, where the file's name is known: strings may be invalid UTF-8
         return rows.replace_schema_metadata()
 
@@ -120,6 +124,13 @@ def _with_later(rows: pa.Table, table: Table) -> pa.Table:
     return rows
 
 
+def check_schema(path: Path, schema: pa.Schema, table: Table) -> None:
+    """Refuse a file that is no such table, or was made under other rules."""
+    if schema.remove_metadata() != table.schema:
+        raise StoreError(f"{path} is not a table {table.name}: its columns are {schema.names}")
+    check_rules(path, (schema.metadata or {}).get(_PREFIX + b"rules_version", b"none").decode())
+
+
 def check_rules(path: Path, version: str) -> None:
     if version != RULES_VERSION:
         raise StoreError(f"{path} was made under the rules {version}, now they are {RULES_VERSION}: make it again")
@@ -129,17 +140,17 @@ def read_stamp(path: Path) -> dict[str, str]:
     """The provenance of a table."""
     metadata = _open(path).schema.metadata or {}
     ours = {key.removeprefix(_PREFIX): value for key, value in metadata.items() if key.startswith(_PREFIX)}
-    with _readable(path):
+    with readable(path):
         return {key.decode(): value.decode() for key, value in ours.items()}
 
 
 def _open(path: Path) -> pa.Table:
-    with _readable(path):
+    with readable(path):
         return pq.read_table(path, use_threads=False, page_checksum_verification=True)
 
 
 @contextmanager
-def _readable(path: Path) -> Iterator[None]:
+def readable(path: Path) -> Iterator[None]:
     """Turn any error of Arrow about a file into one sentence."""
     try:
         yield

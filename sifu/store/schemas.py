@@ -34,7 +34,7 @@ PARTITION = Table(
     (
         SCENARIO,
         SEED,
-        Column("client", _INT, "number of the client, from 0; -1: the server"),
+        Column("client", _INT, "number of the client, from 0; -1: the server; -2 - c: the twin of client c"),
         Column("place", _INT, "number of the example at its client, from 0"),
         Column("row", _INT, "row of the example in the dataset's train set"),
         Column("label", _INT, "its class"),

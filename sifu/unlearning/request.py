@@ -82,7 +82,8 @@ def draw_requests(scenario: Scenario, keys: Keys) -> list[Tensor]:
         return [client_mask(clients, num_clients).expand(num_seeds, -1) for clients in lists]
     requests = scenario.requests
     assert isinstance(requests, RandomRequests)
-    order = keys.fold("requests").permutation(num_clients).cpu()  # [S, C]
+    drawn_by = keys if requests.seed is None else Keys.of([requests.seed] * num_seeds)
+    order = drawn_by.fold("requests").permutation(num_clients).cpu()  # [S, C]
     masks = []
     for number in range(requests.num_requests):
         chosen = order[:, number * requests.size : (number + 1) * requests.size]

@@ -20,9 +20,9 @@ def test_default_config(checkout: Checkout, tmp_path: Path) -> None:
     result = checkout.snakemake("-n", "-p", "--directory", str(tmp_path), "--config", "results='my results'")
     assert result.returncode == 0, result.stderr
     plan = parse_plan(result.stdout + result.stderr)
-    blocks = {"partition": 3, "train": 3, "unlearn": 26, "verify": 3, "alpha": 3, "sweep": 1, "request_sets": 1}
-    assert plan == ONCE | {"train_variant": 2, "alpha_sweep": 2} | blocks
-    assert sum(plan.values()) <= 60
+    blocks = {"partition": 4, "train": 4, "unlearn": 31, "verify": 4, "alpha": 4, "sweep": 1, "request_sets": 1}
+    assert plan == ONCE | {"train_variant": 2, "alpha_sweep": 2, "oracles": 1, "forgetting": 1} | blocks
+    assert sum(plan.values()) <= 70
     assert "--results 'my results'" in result.stdout + result.stderr
 
 

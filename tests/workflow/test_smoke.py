@@ -14,6 +14,7 @@ from sifu.plan.load import load_variant
 from sifu.plan.stage_spec import REPORT_FILES, STAGES
 from sifu.stages.choice import chosen_values
 from sifu.store.experiment_schemas import ALPHA, AUDIT, REQUEST_SETS, SCENARIO_SEARCH, SWEEP
+from sifu.store.oracle_schemas import FORGETTING
 from sifu.store.parquet import read_stamp, read_table
 from sifu.store.paths import FIGURE_KINDS
 from sifu.store.schemas import CELLS, METRICS
@@ -25,14 +26,14 @@ BLOCK, SEARCHED = "s000-001", "s1000000-1000000"
 
 @pytest.fixture(scope="module")
 def done(checkout: Checkout) -> Checkout:
-    """Run as `make smoke` does: one line says how far it is, five what was found."""
+    """Run as `make smoke` does: one line says how far it is, a few what was found."""
     result = checkout.run("--config", "config/smoke.yaml")
     assert result.returncode == 0, result.stdout + result.stderr
     jobs = sum(SMOKE.values()) - SMOKE["all"]
     assert result.stderr.splitlines()[0] == "planning ..."
     assert result.stderr.splitlines()[-1] == f"{jobs} of {jobs} jobs"
     findings = result.stdout.splitlines()
-    assert [line.split()[1] for line in findings[:-1]] == ["Cost", "Forgotten", "Kept:", "Certificates,"]
+    assert [line.split()[1] for line in findings[:-1]] == ["Cost", "Forgotten", "Was", "Kept:", "Certificates,"]
     assert findings[-1].startswith("open results/smoke/report/report.html")
     (log,) = (checkout.root / ".snakemake" / "log").glob("*.snakemake.log")
     assert parse_plan(log.read_text()) == SMOKE
@@ -63,6 +64,10 @@ def test_every_side_experiment_has_its_rows(results: Path) -> None:
     assert set(zip(sets["variant"], sets["set"], strict=True)) == {(v, n) for v in ("scratch", "sifu") for n in (0, 1)}
     audited = read_table(results / "audit" / "smoke" / BLOCK / "audit.parquet", AUDIT)
     assert audited[["variant", "models", "clients"]].to_numpy().tolist() == [["sifu", 20, 2]]
+    forgotten = read_table(results / "forgetting" / "smoke" / "s000-007" / "forgetting.parquet", FORGETTING)
+    assert set(forgotten["variant"]) == {"original", "scratch"}
+    assert set(forgotten["models"]) == {8}  # of two blocks
+    assert "forgotten?" in (results / "report" / "tables" / "headline.csv").read_text().splitlines()[0].split(",")
     changed = read_table(results / "alpha_sweep" / "smoke" / "no_momentum" / BLOCK / "alpha.parquet", ALPHA)
     assert set(changed["change"]) == {"no_momentum"}
 

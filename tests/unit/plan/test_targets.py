@@ -14,6 +14,7 @@ from sifu.plan.code_hash import used_modules
 from sifu.plan.freshness import stage_modules
 from sifu.plan.load import load_suite, read_yaml
 from sifu.plan.report_plan import REPORTED, Job, ReportPlan
+from sifu.plan.stage_options import stage_options
 from sifu.plan.stage_spec import STAGES
 from sifu.plan.targets import Targets
 from tests.conftest import REPO
@@ -78,9 +79,9 @@ def test_a_method_of_several_in_one_job_makes_it_stale(stage: str) -> None:
 def test_a_sweep_of_the_first_request_says_so() -> None:
     job, values = Job("smoke", "s000-001", "sifu"), ["--variant", "sifu", "--sigmas", "0.1", "--seeds-end", "2"]
     sweep = {"scenarios": ["smoke"], "variant": "sifu", "values": [0.1]}
-    assert targets(sigma_sweep=sweep)._options("sweep", job) == values
+    assert stage_options(targets(sigma_sweep=sweep).suite, "sweep", job) == values
     first = targets(sigma_sweep=sweep | {"rounds": 9, "requests": 1})
-    assert first._options("sweep", job) == [*values, "--rounds", "9", "--requests", "1"]
+    assert stage_options(first.suite, "sweep", job) == [*values, "--rounds", "9", "--requests", "1"]
 
 
 def test_several_sweeps_are_jobs_of_their_own() -> None:
@@ -90,7 +91,7 @@ def test_several_sweeps_are_jobs_of_their_own() -> None:
     asked = targets(sigma_sweep=[sweep, strict])
     jobs = asked.suite.jobs["sweep"]
     assert [job.part for job in jobs] == ["sifu", "sifu_strict"]
-    assert asked._options("sweep", jobs[1])[2:5] == ["--sigmas", "1.0", "2.0"]
+    assert stage_options(asked.suite, "sweep", jobs[1])[2:5] == ["--sigmas", "1.0", "2.0"]
     assert asked.path("sweep", "sweep.parquet", jobs[1]).endswith("sweep/smoke/sifu_strict/s000-001/sweep.parquet")
     assert targets(sigma_sweep=[sweep]).suite.jobs["sweep"] == targets(sigma_sweep=sweep).suite.jobs["sweep"]
     with pytest.raises(SifuError, match=r"sigma_sweep: .* is refused; allowed: one sweep a variant"):

@@ -1,4 +1,4 @@
-"""A run in five lines, from statistics whose numbers are on paper."""
+"""A run in six lines, from statistics whose numbers are on paper."""
 
 from __future__ import annotations
 

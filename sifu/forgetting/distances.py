@@ -1,0 +1,45 @@
+"""Distances between models of two worlds, point by point: margins [N, P] and [M, P] -> [P].
+
+Each is for `against_null` (sifu/forgetting/klom.py), which sets it next to the same between models that do not differ.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit
+
+from sifu.forgetting.sample import Floats, samples
+
+
+def disagreement(unlearned: ArrayLike, oracles: ArrayLike) -> Floats:
+    """How often a model of each world disagree whether the right class has more than half of the probability. [P]"""
+    one, two = (
+        (world > 0).mean(0) for world in samples("auc", unlearned, oracles)
+    )  # the shares of models that give it more
+    return one * (1 - two) + two * (1 - one)
+
+
+def jensen_shannon(unlearned: ArrayLike, oracles: ArrayLike) -> Floats:
+    """The mean Jensen-Shannon distance (base 2, 0 to 1) of the right class's probability against the rest, over pairs
+    of a model of each world: as many as the smaller world has, in the order of their margins' rows. [P]
+    """
+    one, two = samples("auc", unlearned, oracles)
+    count = min(len(one), len(two))
+    p, q = (expit(world[:count]) for world in (one, two))
+    divergence = _entropy((p + q) / 2) - (_entropy(p) + _entropy(q)) / 2
+    return np.sqrt(np.maximum(divergence, 0.0)).mean(0)
+
+
+def margin_drop(unlearned: ArrayLike, oracles: ArrayLike) -> Floats:
+    """By how much the mean margin is lower than the oracles'. [P]"""
+    one, two = samples("auc", unlearned, oracles)
+    return two.mean(0) - one.mean(0)
+
+
+def _entropy(p: Floats) -> Floats:
+    """Bits of a coin that falls on one side with probability p."""
+    rest = 1 - p
+    with np.errstate(divide="ignore", invalid="ignore"):
+        parts = [np.where(share > 0, share * np.log2(share), 0.0) for share in (p, rest)]
+    return -(parts[0] + parts[1])

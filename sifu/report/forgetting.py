@@ -1,0 +1,105 @@
+"""Was it forgotten? The tables of many models that people read, and the column `forgotten?` of the methods' table."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+COLUMN = "forgotten?"
+TOGETHER = -1  # in place of a client: all clients of a request
+CAPTION = (
+    "Two questions to many models of one federation, next to what they say where nothing differs. `told from "
+    "retraining`: AUC of an attack (U-LiRA) that tells a method's models from scratch's by the forgotten clients' "
+    "data; `on remaining clients`: the same by each of theirs, so a general shift shows in both. `by twins`: is the "
+    "client remembered? In the other world a twin with like data sat in its seat; AUC of the margin on the client's "
+    "data minus that on the twin's. 0.5 means that nothing of the client is left, however odd the model. `null`: 0.5 "
+    "and the standard deviation where nothing is remembered; `placebo`: twin against twin; `original`: by twins, "
+    "before the request. `share forgotten`: 1 - (by twins - 0.5) / (original - 0.5), with its 95% bootstrap interval. "
+    "`forgotten?`: no, if by twins is more than three deviations from 0.5; yes, if not and at least half of the share "
+    "is certain; else it cannot tell. `KLOM`: mean over the forgotten clients' examples, in nats, and where worlds "
+    "are called so at random. All clients of a request together; single clients are in the Parquet table."
+)
+
+
+def forgetting_table(rows: pd.DataFrame, distances: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
+    """A row for each scenario, method and request."""
+    rows = _together(rows, labels)
+    return pd.DataFrame(
+        {
+            "scenario": rows["scenario"],
+            "method": rows["method"],
+            "request": rows["request"],
+            "models a world": rows["models"],
+            "told from retraining": _pair(rows, "retrain_auc", "retrain_null"),
+            "on remaining clients": rows["remaining_auc"].map("{:.2f}".format),
+            "by twins": rows["twins_auc"].map("{:.2f}".format),
+            "null": rows["twins_null"].map("0.50 +- {:.2f}".format),
+            "placebo": rows["placebo_auc"].map("{:.2f}".format),
+            "original": rows["original_auc"].map("{:.2f}".format),
+            "share forgotten": rows.apply(_share, axis=1) if len(rows) else [],
+            COLUMN: rows["forgotten"],
+            "KLOM": [_klom(distances, *key) for key in _keys(rows)],
+        }
+    )
+
+
+def with_forgotten(table: pd.DataFrame, rows: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
+    """The methods' table with the column `forgotten?` after the gaps; as it is where nothing was measured."""
+    if rows.empty or table.empty:
+        return table
+    chosen = _together(rows, labels)
+    key = ["scenario", "method", "request"]
+    found = chosen.set_index(key)["forgotten"].to_dict()
+    keys = table[key].itertuples(index=False, name=None)
+    place = next((i + 1 for i, name in enumerate(table.columns) if name in ("floor", "forget gap")), len(table.columns))
+    table = table.copy()
+    table.insert(place, COLUMN, [found.get(key, "-") for key in keys])
+    return table
+
+
+def forgotten_line(rows: pd.DataFrame, labels: dict[str, str]) -> str | None:
+    """Which methods forgot by twins, in the first scenario that was measured; None: none was."""
+    rows = rows[rows["client"] == TOGETHER]
+    if rows.empty:
+        return None
+    rows = rows[(rows["scenario"] == rows["scenario"].iloc[0]) & (rows["request"] == rows["request"].min())]
+    values = rows.set_index("variant")
+    original = values["original_auc"].iloc[0]
+    named = {name: label for name, label in labels.items() if name in values.index and name != "original"}
+    pairs = values[["twins_auc", "forgotten"]].to_dict("index")
+    told = [f"{label} {pairs[name]['twins_auc']:.2f} ({pairs[name]['forgotten']})" for name, label in named.items()]
+    models, null = int(rows["models"].min()), rows["twins_null"].max()
+    nulls = f"null 0.50 +- {null:.2f}; original {original:.2f}"
+    return f"Was the client forgotten? AUC by twins, {models} models a world ({nulls}): {'; '.join(told)}."
+
+
+def _together(rows: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
+    """The rows about all clients of a request, in the order of the methods, with their names."""
+    names = {"original": "Original"} | labels
+    rows = rows[(rows["client"] == TOGETHER) & rows["variant"].isin(list(names))]
+    order = {name: place for place, name in enumerate(names)}
+    rows = rows.assign(method=rows["variant"].map(names), order=rows["variant"].map(order))
+    return rows.sort_values(["scenario", "order", "request"])
+
+
+def _keys(rows: pd.DataFrame) -> list[tuple[str, str, int]]:
+    return list(rows[["scenario", "variant", "request"]].itertuples(index=False, name=None))
+
+
+def _pair(rows: pd.DataFrame, value: str, deviation: str) -> list[str]:
+    return [f"{one:.2f} (null 0.50 +- {two:.2f})" for one, two in zip(rows[value], rows[deviation], strict=True)]
+
+
+def _share(row: pd.Series) -> str:
+    if pd.isna(row["share"]):
+        return "-"
+    return f"{row['share']:.2f} [{row['share_low']:.2f}, {row['share_high']:.2f}]"
+
+
+def _klom(distances: pd.DataFrame, scenario: str, variant: str, request: int) -> str:
+    """The mean on the forgotten clients' examples next to its null."""
+    rows = distances[(distances["metric"] == "klom") & (distances["subset"] == "forget")]
+    rows = rows[(rows["scenario"] == scenario) & (rows["variant"] == variant) & (rows["request"] == request)]
+    if rows.empty or rows["mean"].isna().all():
+        return "-"
+    few = "" if rows["enough"].iloc[0] else ", few models"
+    return f"{rows['mean'].iloc[0]:.2f} (null {rows['null_mean'].iloc[0]:.2f}{few})"

@@ -1,0 +1,80 @@
+"""Distances of a method's models to scratch's on some examples, each next to its null."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sifu.errors import TooFewModels
+from sifu.forgetting.distances import disagreement, jensen_shannon, margin_drop
+from sifu.forgetting.klom import Klom, PerPoint, against_null, gaussian_kl, klom
+from sifu.forgetting.margin import client_margins
+from sifu.forgetting.sample import enough_models
+from sifu.forgetting.seeds import permuted_worlds
+from sifu.store.margins import ModelMargins
+
+_DRAWS = 40  # of the null
+_POINTS = 2000  # of a subset, evenly spaced: enough for a mean
+_METRICS: Mapping[str, PerPoint] = {
+    "klom": klom,
+    "gaussian_kl": gaussian_kl,
+    "disagreement": disagreement,
+    "jensen_shannon": jensen_shannon,
+}
+_OTHER_SEEDS = 10**12  # the worlds share no draws: the seeds of one of them get numbers of their own
+Rows = list[dict[str, Any]]
+
+
+def distance_rows(unlearned: ModelMargins, oracles: ModelMargins, points: pd.DataFrame, request: int) -> Rows:
+    """A row a metric and subset; where there are too few models, one without numbers."""
+    worlds = permuted_worlds(unlearned.seeds, oracles.seeds + _OTHER_SEEDS, _DRAWS, paired=False)
+    rows = []
+    for subset, chosen in _subsets(points, request).items():
+        some = _spaced(chosen)
+        for name, metric in _METRICS.items():
+            found = _judged(unlearned.margins[:, some], oracles.margins[:, some], worlds, metric)
+            rows.append(_row(name, subset, found, unlearned, oracles))
+        if subset == "retain":
+            owners = points["client"].where(chosen, -1).to_numpy()
+            clients = sorted(set(owners) - {-1})
+            own, other = (client_margins(one.margins, owners, clients) for one in (unlearned, oracles))
+            rows.append(_row("margin_drop", subset, _judged(own, other, worlds, margin_drop), unlearned, oracles))
+    return rows
+
+
+def _subsets(points: pd.DataFrame, request: int) -> dict[str, pd.Series]:
+    """The points of each subset. [P] bool each"""
+    own, left_at = points["owner"] == "client", points["left_at"]
+    masks = {
+        "forget": own & (left_at == request),
+        "retain": own & ((left_at == 0) | (left_at > request)),
+        "test": points["owner"] == "test",
+    }
+    return {name: mask for name, mask in masks.items() if mask.any()}
+
+
+def _spaced(chosen: pd.Series) -> NDArray[np.int64]:
+    places = np.flatnonzero(chosen)
+    return places[:: -(-len(places) // _POINTS)]
+
+
+def _judged(unlearned: NDArray[Any], oracles: NDArray[Any], worlds: NDArray[np.bool_], metric: PerPoint) -> Klom | None:
+    """A metric with its null; None where it is refused for want of models."""
+    try:
+        return against_null(unlearned, oracles, np.ones(unlearned.shape[1], bool), worlds, metric)
+    except TooFewModels:
+        return None
+
+
+def _row(name: str, subset: str, found: Klom | None, *worlds: ModelMargins) -> dict[str, Any]:
+    counts = [len(world.seeds) for world in worlds]
+    need = {"klom": "klom", "gaussian_kl": "gaussian_kl"}.get(name, "auc")
+    row = {"metric": name, "subset": subset, "models": min(counts), "enough": enough_models(need, *counts)}
+    if found is None:
+        return row
+    numbers = {"mean": found.mean, "percentile": found.percentile, "p_value": found.p_value}
+    return row | numbers | {"null_mean": found.null_mean, "null_percentile": found.null_percentile}

@@ -1,0 +1,128 @@
+"""Two worlds of a fixed federation: with the clients to forget, and with their twins in their seats.
+
+World `client`: the federation as it is; the clients of the requests are forgotten. World `twin`: the same federation,
+where the seats of all clients forgotten by a request hold their twins' images; the same requests name the same seats.
+The same procedure runs in both, so that whatever it does to a model in general cancels; what is left differs by whose
+images were in the seats. A training without these seats has the same distribution in both worlds: scratch of one world
+are the oracles of the other, with other draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from sifu.core.keys import Keys
+from sifu.core.types import Clients
+from sifu.data.clients import load_clients, normalise
+from sifu.data.dataset import Images
+from sifu.data.twins import swap_seats
+from sifu.errors import ConfigError
+from sifu.federation.engine import Engine
+from sifu.stages.block import Block
+from sifu.store.oracle_schemas import WITH_CLIENT, WITH_TWIN
+from sifu.store.parquet import read_table
+from sifu.store.schemas import PARTITION
+from sifu.unlearning.request import draw_requests
+
+
+class World(NamedTuple):
+    """Who is in the seats to forget, and after which requests its models are asked for."""
+
+    name: str
+    engine: Engine  # one row: the data of its federation
+    requests: tuple[int, ...]
+
+    def keys(self, seeds: range) -> Keys:
+        """The keys of its models. In world `client` they are those of the stages `train` and `unlearn`. [S]"""
+        keys = Keys.of(seeds, self.engine.clients.images.device)
+        return keys if self.name == WITH_CLIENT else keys.fold("world", self.name)
+
+
+class Points(NamedTuple):
+    """The examples that models are asked about."""
+
+    images: Tensor  # [n, ...]
+    labels: Tensor  # [n]
+    table: pd.DataFrame  # as `points`, without the scenario
+
+
+@dataclass(frozen=True)
+class Worlds:
+    """The worlds of a block whose first seed stands for all: the federation is fixed."""
+
+    block: Block
+    requests: tuple[int, ...]  # after which of them models are asked for
+
+    @cached_property
+    def images(self) -> Images:
+        return self.block.images()
+
+    @cached_property
+    def forget(self) -> list[Tensor]:
+        """The clients of each request as far as the last that is asked about. [C] each"""
+        scenario = self.block.scenario
+        masks = [mask[0] for mask in draw_requests(scenario, Keys.of(self.block.seeds[:1]))]
+        if not all(1 <= number <= len(masks) for number in self.requests):
+            raise ConfigError("requests", list(self.requests), f"numbers from 1 to {len(masks)}")
+        return masks[: max(self.requests)]
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The engine of the federation as it is."""
+        return replace(self.block.engine(self.images), checkpoints=None)  # batches are short; blocks are stored
+
+    def __iter__(self) -> Iterator[World]:
+        """The world of the clients, and one of the twins for each request: only the seats forgotten by then differ."""
+        yield World(WITH_CLIENT, self.engine, self.requests)
+        for number in self.requests:
+            data = self.clients_with_twins(number).to(self.engine.clients.images.device)
+            yield World(WITH_TWIN, replace(self.engine, clients=data), (number,))
+
+    def clients_with_twins(self, request: int) -> Clients:
+        """The data of the federation whose seats forgotten by a request hold the twins."""
+        seats = torch.stack(self.forget[:request]).any(0).nonzero().flatten().tolist()
+        table = swap_seats(read_table(self.block.partition, PARTITION), seats)
+        return load_clients(self.block.scenario, self.images, table, self.block.seeds[:1])
+
+    @cached_property
+    def points(self) -> Points:
+        """The examples of all clients, of the twins, and of the test set."""
+        left_at = torch.zeros_like(self.forget[0], dtype=torch.int64)
+        for number, mask in enumerate(self.forget, start=1):
+            left_at = left_at.masked_fill(mask, number)
+        parts = [_owned("client", self.engine.clients, left_at >= 0, left_at)]
+        parts.append(_owned("twin", self.clients_with_twins(len(self.forget)), left_at > 0, left_at))
+        parts += [] if (test := self._test()) is None else [test]
+        device = self.engine.clients.images.device
+        table = pd.concat([part.table for part in parts], ignore_index=True)
+        table["point"] = np.arange(len(table))
+        images = torch.cat([part.images.to(device) for part in parts])
+        return Points(images, torch.cat([part.labels.to(device) for part in parts]), table)
+
+    def _test(self) -> Points | None:
+        """The test set; None where the source has none."""
+        test = self.images.test
+        if test is None:
+            return None
+        count = len(test.labels)
+        named = {"owner": "test", "client": -1, "place": np.arange(count), "label": test.labels, "left_at": 0}
+        pixels = normalise(test.pixels(np.arange(count)), self.block.scenario)
+        return Points(pixels, torch.from_numpy(test.labels), pd.DataFrame(named))
+
+
+def _owned(owner: str, clients: Clients, chosen: Tensor, left_at: Tensor) -> Points:
+    """The examples of the `chosen` [C] clients of the first row."""
+    real = clients.real()[0].cpu() & chosen[:, None]  # [C, n]
+    client, place = real.nonzero(as_tuple=True)
+    images, labels = (part[0][real.to(part.device)] for part in (clients.images, clients.labels))
+    columns = {"client": client, "place": place, "label": labels.cpu(), "left_at": left_at[client]}
+    table = pd.DataFrame({name: column.numpy() for name, column in columns.items()})
+    return Points(images, labels, table.assign(owner=owner))

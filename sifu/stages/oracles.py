@@ -1,0 +1,112 @@
+"""oracles: a fixed federation and methods -> margins of many models, with the clients to forget and with twins."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from sifu.config.blocks import block_seeds
+from sifu.config.scenario import Scenario, refuse_moving
+from sifu.core.keys import Keys
+from sifu.errors import MethodRefused
+from sifu.federation.first_training import train_from
+from sifu.federation.progress import show_progress
+from sifu.federation.shared_data import SharedEngine
+from sifu.metrics.model_margins import model_margins
+from sifu.stages.audit_plan import training_groups
+from sifu.stages.block import Block
+from sifu.stages.call import StageCall
+from sifu.stages.oracle_worlds import World, Worlds
+from sifu.stages.rows import ORIGINAL, frame
+from sifu.store.oracle_schemas import MARGINS, POINTS, original_of
+from sifu.store.parquet import write_table
+from sifu.unlearning.kept import Kept
+from sifu.unlearning.lineage import Lineage
+from sifu.unlearning.method import Method, OwnTraining
+from sifu.unlearning.sequence import answer_requests, target_rule
+
+Rows = list[dict[str, Any]]
+
+
+def command(call: StageCall) -> None:
+    """`python -m sifu oracles`."""
+    options = call.options
+    refuse_moving(options.scenario, call.scenario)
+    methods = {name: call.method(name) for name in options.variants if name != ORIGINAL}
+    federation = options.federation or options.block
+    partition = call.folder(stage="partition").with_name(federation) / "partition.parquet"
+    with call.at_work(replace(call.block, partition=partition)) as (block, folder):
+        run_oracles(block, methods, tuple(options.requests), folder, federation=block_seeds(federation))
+
+
+def run_oracles(
+    block: Block, methods: Mapping[str, Method], requests: tuple[int, ...], folder: Path, *, federation: range
+) -> None:
+    """Writes margins of the block's seeds, and their points, to `folder`; `federation`: seeds of the partition file."""
+    worlds = Worlds(replace(block, seeds=federation[:1]), requests)
+    rows = [row for world in worlds for row in Oracles(block, worlds, world, methods).rows()]
+    stamp = block.stamp("oracles", models=len(rows))
+    write_table(folder / "points.parquet", POINTS, worlds.points.table.assign(scenario=block.name), stamp)
+    write_table(folder / "margins.parquet", MARGINS, frame(MARGINS, rows), stamp, row_group_size=1)
+
+
+@dataclass(frozen=True)
+class Oracles:
+    """The models of one world."""
+
+    block: Block
+    worlds: Worlds
+    world: World
+    methods: Mapping[str, Method]
+
+    def rows(self) -> Rows:
+        return [row for names in training_groups(self.methods) for row in self._group(names)]
+
+    def _group(self, names: list[str]) -> Iterator[dict[str, Any]]:
+        """The models of variants that start from the same training, and the model before the requests."""
+        first = self.methods[names[0]]
+        own = isinstance(first, OwnTraining)
+        scenario = first.training(self.block.scenario) if own else self.block.scenario  # type: ignore[attr-defined]
+        shared = SharedEngine.of(replace(self.world.engine, federation=scenario.federation), len(self.block.seeds))
+        engine = replace(shared, history=any(_reads_the_past(self.methods[name]) for name in names))
+        keys, label = self.world.keys(self.block.seeds), f"oracles {self.block.name}, with {self.world.name}s"
+        with show_progress(f"{label}, training", scenario.stop.max_rounds) as progress:
+            lineage = Lineage.of(engine, train_from(engine, scenario, keys, progress))
+        original = original_of(names[0]) if own else ORIGINAL
+        for number in self.world.requests:
+            yield from self._rows(original, number, lineage.current, lineage.segments[0].status)
+        for name in names:
+            yield from self._answers(name, lineage, scenario, keys, label)
+
+    def _answers(self, name: str, lineage: Lineage, scenario: Scenario, keys: Keys, label: str) -> Rows:
+        """The models of one variant after each request that is asked about; nothing where it is refused."""
+        last, method = max(self.world.requests), self.methods[name]
+        lineage = replace(lineage, engine=replace(lineage.engine, history=_reads_the_past(method)))
+        forget = [mask.expand(len(self.block.seeds), -1) for mask in self.worlds.forget[:last]]
+        try:
+            with show_progress(f"{label}, {name}", scenario.stop.max_rounds) as progress:
+                parts = (scenario, target_rule(scenario), keys.fold("unlearn"), progress)
+                answers = answer_requests(method, lineage, forget, *parts)
+        except MethodRefused as reason:
+            print(f"{name} is refused in {self.block.name}: {reason}", file=sys.stderr)
+            return []
+        found = [(number, answers[number - 1].unlearned) for number in self.world.requests]
+        return [row for number, one in found for row in self._rows(name, number, one.weights, one.segment.status)]
+
+    def _rows(self, variant: str, request: int, weights: Any, status: Any) -> Rows:
+        """A row a model."""
+        points, model = self.worlds.points, self.world.engine.model
+        values = model_margins(model, weights, points.images, points.labels)  # [S, n]
+        cell = {"scenario": self.block.name, "variant": variant, "request": request, "world": self.world.name}
+        return [
+            cell | {"seed": seed, "status": ended.value, "margins": row}
+            for seed, ended, row in zip(self.block.seeds, status, values, strict=True)
+        ]
+
+
+def _reads_the_past(method: Method) -> bool:
+    """Whether a method reads more of a training than its first and its last model."""
+    return not method.keeps <= {Kept.START}

@@ -1,0 +1,129 @@
+"""The Parquet tables of many models in two worlds: their margins, and what these say of forgetting."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from sifu.store.schemas import CELL, SCENARIO, SEED
+from sifu.store.table import Column, Table
+
+_TEXT, _INT, _REAL = pa.string(), pa.int64(), pa.float64()
+WITH_CLIENT, WITH_TWIN = "client", "twin"  # who sat in the seats of the forgotten clients
+
+_WORLD = Column("world", _TEXT, "who sat in the seats to forget: client (the clients themselves) | twin (their twins)")
+
+
+def original_of(variant: str) -> str:
+    """The name of the model before the requests of a variant with a training of its own."""
+    return f"original of {variant}"
+
+
+MARGINS = Table(
+    "margins",
+    "how surely each of many models gives the right answer on every point; a row group a model. The models of the two "
+    "worlds share no draws; those of one world and seed share the initial model",
+    ("scenario", "variant", "request", "world", "seed"),
+    (
+        SCENARIO,
+        Column("variant", _TEXT, "name in config/variants.yaml; `original`: the model before the requests"),
+        CELL[4],
+        _WORLD,
+        SEED,
+        Column("status", _TEXT, "done | not_reached (at max_rounds) | diverged"),
+        Column(
+            "margins",
+            pa.list_(pa.float16()),
+            "log p / (1 - p) of the right class, from the logits, in the order of `points`",
+        ),
+    ),
+)
+
+POINTS = Table(
+    "points",
+    "the examples that margins are about: of all clients, of the twins, and the test set",
+    ("scenario", "point"),
+    (
+        SCENARIO,
+        Column("point", _INT, "place in a row of `margins`, from 0"),
+        Column("owner", _TEXT, "client | twin | test"),
+        Column("client", _INT, "number of the client (of a twin: whose twin it is); -1: the test set"),
+        Column("place", _INT, "number of the example at its owner, from 0"),
+        Column("label", _INT, "its class"),
+        Column("left_at", _INT, "the request that its client is forgotten with; 0: it remains, or test"),
+    ),
+)
+
+_MODELS = Column("models", _INT, "models a world")
+_COUNTS = tuple(
+    Column(
+        f"retrain_{kind}_{name}", _INT, f"models {which} that it calls unlearned, at most {rate} of the retrained ones"
+    )
+    for name, rate in (("1", "1%"), ("01", "0.1%"))
+    for kind, which in (("hits", "of the method"), ("alarms", "of scratch"))
+)
+
+FORGETTING = Table(
+    "forgetting",
+    "two questions to many models: are they told from retrained ones, and do they remember whose data they had",
+    ("scenario", "variant", "request", "client"),
+    (
+        SCENARIO,
+        Column("variant", _TEXT, "name in config/variants.yaml; `original`: the model before the requests"),
+        CELL[4],
+        Column("client", _INT, "a client of the request; -1: all of them together"),
+        _MODELS,
+        Column("retrain_auc", _REAL, "AUC of U-LiRA, cross-fitted: unlearned against scratch; 0.5: not told apart"),
+        Column("retrain_null", _REAL, "standard deviation of that AUC where nothing differs, at most"),
+        *_COUNTS,
+        Column("pair_auc", _REAL, "the same for an attacker who also has the model before the request"),
+        Column(
+            "remaining_auc",
+            _REAL,
+            "the same by remaining clients, their mean; null: a client's row",
+            nullable=True,
+        ),
+        Column(
+            "twins_auc",
+            _REAL,
+            "AUC of margins on the client's data minus its twin's between worlds; 0.5: forgotten",
+        ),
+        Column("twins_null", _REAL, "standard deviation of that AUC where nothing is remembered"),
+        Column("twins_shift", _REAL, "difference of the two worlds in standard deviations: grows on where AUC is 1"),
+        Column("original_auc", _REAL, "twins_auc of the model before the requests: what there was to forget"),
+        Column("placebo_auc", _REAL, "twins_auc of half of the twins' world against the rest, before the requests"),
+        Column("share", _REAL, "share forgotten, 1 - (twins_auc - 0.5) / (original_auc - 0.5)", nullable=True),
+        Column("share_low", _REAL, "lower end of its 95% bootstrap interval over seeds", nullable=True),
+        Column("share_high", _REAL, "upper end of it", nullable=True),
+        Column(
+            "forgotten",
+            _TEXT,
+            "by twins: no (more than three deviations of the null from 0.5) | yes (closer, and at least half of the "
+            "share is certain) | cannot tell | nothing to forget",
+        ),
+    ),
+)
+
+DISTANCES = Table(
+    "distances",
+    "how far the models of a method are from scratch's, next to the same between models that do not differ",
+    ("scenario", "variant", "request", "metric", "subset"),
+    (
+        *FORGETTING.columns[:3],
+        Column(
+            "metric",
+            _TEXT,
+            "klom | gaussian_kl (in nats) | disagreement (whether the right class has more than half) | "
+            "jensen_shannon (distance of the right class's probability) | margin_drop (of a client's mean margin)",
+        ),
+        Column("subset", _TEXT, "forget (clients of the request) | retain | test: at most 2,000 examples of it"),
+        _MODELS,
+        Column("mean", _REAL, "mean over examples (margin_drop: over clients); null: too few models", nullable=True),
+        Column("percentile", _REAL, "the 95th percentile over them", nullable=True),
+        Column("null_mean", _REAL, "the same mean where worlds are called so at random", nullable=True),
+        Column("null_percentile", _REAL, "the same percentile", nullable=True),
+        Column("p_value", _REAL, "share of these draws with a mean as large", nullable=True),
+        Column("enough", pa.bool_(), "whether there are as many models as the metric is advised to have"),
+    ),
+)
+
+ORACLE_TABLES = (MARGINS, POINTS, FORGETTING, DISTANCES)

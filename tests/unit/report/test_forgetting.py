@@ -1,0 +1,81 @@
+"""What people read of many models: the table, the column of the methods' table, and the line of the run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from sifu.forgetting.twins import NOTHING, SOMETHING, Share
+from sifu.report.forgetting import COLUMN, forgetting_table, forgotten_line, with_forgotten
+from sifu.stages.forgetting import verdict
+from sifu.store.oracle_schemas import DISTANCES, FORGETTING
+
+LABELS = {"scratch": "Scratch", "sifu": "SIFU"}
+
+
+def row(variant: str, twins: float, forgotten: str, client: int = -1, **more: Any) -> dict[str, Any]:
+    numbers = {"models": 100, "retrain_auc": 0.9, "retrain_null": 0.058, "remaining_auc": 0.7, "twins_auc": twins}
+    numbers |= {"twins_null": 0.041, "original_auc": 0.99, "placebo_auc": 0.5, "share": 0.25, "share_low": 0.1}
+    key = {"scenario": "digits", "variant": variant, "request": 1, "client": client}
+    return key | numbers | {"share_high": 0.4, "forgotten": forgotten} | more
+
+
+def frame(*rows: dict[str, Any]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=[column.name for column in FORGETTING.columns])
+
+
+ROWS = frame(
+    row("sifu", 0.87, "no"),
+    row("sifu", 0.61, "cannot tell", client=3),
+    row("scratch", 0.48, "yes"),
+    row("original", 0.99, "no", share=None),
+)
+
+
+def test_a_row_a_method_with_every_null_next_to_its_number() -> None:
+    key = {"scenario": "digits", "request": 1, "metric": "klom", "subset": "forget", "models": 100, "enough": False}
+    klom = [key | {"variant": name, "mean": 1.5, "null_mean": 0.34} for name in ("sifu", "scratch")]
+    distances = pd.DataFrame(klom, columns=[column.name for column in DISTANCES.columns])
+    table = forgetting_table(ROWS, distances, LABELS).set_index("method")
+    assert list(table.index) == ["Original", "Scratch", "SIFU"]  # single clients are in the Parquet table
+    sifu = table.loc["SIFU"]
+    assert sifu["told from retraining"] == "0.90 (null 0.50 +- 0.06)"
+    assert [sifu["by twins"], sifu["null"], sifu[COLUMN]] == ["0.87", "0.50 +- 0.04", "no"]
+    assert sifu["share forgotten"] == "0.25 [0.10, 0.40]"
+    assert sifu["KLOM"] == "1.50 (null 0.34, few models)"
+    assert table.loc["Original", "share forgotten"] == table.loc["Original", "KLOM"] == "-"
+    assert forgetting_table(frame(), distances, LABELS).empty
+
+
+def test_the_methods_table_has_the_column_where_it_was_measured() -> None:
+    headline = pd.DataFrame(
+        {"scenario": ["digits", "other"], "method": ["SIFU", "SIFU"], "request": [1, 1], "floor": ["", ""], "x": [1, 2]}
+    )
+    assert list(with_forgotten(headline, frame(), LABELS).columns) == list(headline.columns)
+    table = with_forgotten(headline, ROWS, LABELS)
+    assert list(table.columns) == ["scenario", "method", "request", "floor", COLUMN, "x"]
+    assert table[COLUMN].tolist() == ["no", "-"]
+
+
+def test_the_line_of_a_run() -> None:
+    assert forgotten_line(frame(), LABELS) is None
+    assert forgotten_line(ROWS, LABELS) == (
+        "Was the client forgotten? AUC by twins, 100 models a world (null 0.50 +- 0.04; original 0.99): "
+        "Scratch 0.48 (yes); SIFU 0.87 (no)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "note", "wanted"),
+    [
+        (0.64, 0.6, SOMETHING, "no"),  # 0.14 above a half: more than 3 x 0.04
+        (0.36, 0.9, SOMETHING, "no"),  # as far below: the model tells the twins apart all the same
+        (0.6, 0.5, SOMETHING, "yes"),
+        (0.6, 0.4, SOMETHING, "cannot tell"),  # within the null, but half of the memory may be left
+        (0.9, 0.9, NOTHING, "nothing to forget"),
+    ],
+)
+def test_the_verdict(value: float, low: float, note: str, wanted: str) -> None:
+    assert verdict(value, 0.04, Share(0.8, low, 1.0, note)) == wanted

@@ -1,0 +1,183 @@
+"""Many models in two worlds: what is stored of them, and that blocks, order and worlds are what they say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+import yaml
+
+from sifu.cli.main import main
+from sifu.config.scenario import Scenario, refuse_moving
+from sifu.core.keys import Keys
+from sifu.errors import ConfigError, StoreError
+from sifu.federation.first_training import train_from
+from sifu.federation.shared_data import SharedEngine
+from sifu.plan.load import load_scenario
+from sifu.plan.variants import build_method
+from sifu.stages.block import Block
+from sifu.stages.forgetting import run_forgetting
+from sifu.stages.oracle_worlds import Worlds
+from sifu.store.margins import MarginFiles
+from sifu.store.oracle_schemas import DISTANCES, FORGETTING, POINTS
+from sifu.store.parquet import read_stamp, read_table
+from sifu.store.provenance import provenance
+from sifu.unlearning.lineage import Lineage
+from sifu.unlearning.sequence import answer_requests, target_rule
+from tests.conftest import REPO
+
+TINY = {
+    "label": "Tiny",
+    "dataset": {"name": "mnist", "source": "embedded"},
+    "partition": {"kind": "iid", "num_clients": 6, "examples": 10, "seed": 0, "twins": True},
+    "model": "logistic",
+    "federation": {"clients_per_round": 4, "local_steps": 4, "batch_size": 10, "client_lr": 0.05},
+    "stop": {"accuracy": 0.999, "min_rounds": 5, "max_rounds": 5},
+    "certificate": {"sigma": 0.05},
+    "requests": {"kind": "listed", "clients": [[2, 3], [0]]},
+    "snapshot_every": 2,
+}
+VARIANTS = ("scratch", "blurred_scratch", "sifu")
+
+
+@dataclass(frozen=True)
+class Made:
+    root: Path
+
+    def main(self, stage: str, block: str, *options: str) -> int:
+        usual = ["--scenario", "tiny", "--config", str(self.root), "--results", str(self.root / "results")]
+        device = ["--device", "cpu", "--threads", "1"] if stage == "oracles" else []
+        return main([stage, "--block", block, *options, *usual, *device])
+
+    def file(self, stage: str, block: str, table: str) -> Path:
+        return self.root / "results" / stage / "tiny" / block / f"{table}.parquet"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """12 models a world of a tiny federation, together and in two blocks."""
+    root = tmp_path_factory.mktemp("oracles")
+    (root / "scenarios.yaml").write_text(yaml.safe_dump({"tiny": TINY}))
+    (root / "variants.yaml").write_text((REPO / "config" / "variants.yaml").read_text())
+    found = Made(root)
+    assert found.main("partition", "s000-000") == 0
+    for block in ("s000-011", "s000-006", "s007-011"):
+        variants = VARIANTS if block == "s000-011" else ("scratch",)
+        more = ("--requests", "1", "2", "--federation", "s000-000")
+        assert found.main("oracles", block, "--variants", *variants, *more) == 0
+    assert found.main("forgetting", "s000-011", "--blocks", "s000-011") == 0
+    return found
+
+
+def test_a_row_group_a_model_of_every_variant_request_and_world(made: Made) -> None:
+    file = pq.ParquetFile(made.file("oracles", "s000-011", "margins"))
+    assert file.num_row_groups == file.metadata.num_rows == 12 * 2 * 2 * 4  # seeds, requests, worlds, variants
+    points = read_table(made.file("oracles", "s000-011", "points"), POINTS)
+    assert points["owner"].value_counts().to_dict() == {"client": 60, "twin": 30}  # embedded digits: no test set
+    assert points.groupby("owner")["left_at"].unique().map(set).to_dict() == {"client": {0, 1, 2}, "twin": {1, 2}}
+    row = file.read_row_group(0).to_pandas().iloc[0]
+    assert row["margins"].dtype == np.float16
+    assert len(row["margins"]) == len(points)
+    assert '"models": 192' in read_stamp(made.file("oracles", "s000-011", "margins"))["notes"]
+
+
+def tiny(made: Made) -> Scenario:
+    return load_scenario(made.root / "scenarios.yaml", "tiny", Path("data"))
+
+
+def worlds(made: Made, *requests: int) -> Worlds:
+    partition = made.file("partition", "s000-000", "partition")
+    return Worlds(Block("tiny", tiny(made), range(1), partition, Path("data"), threads=1), requests)
+
+
+def test_margins_are_those_of_the_stage_train(made: Made) -> None:
+    """Model 3 of the clients' world is seed 3; its margins by the formula, one example at a time."""
+    both, scenario = worlds(made, 1, 2), tiny(made)
+    segment = train_from(both.engine, scenario, Keys.of([3]))
+    stored = MarginFiles([made.file("oracles", "s000-011", "margins")]).models("original", 1, "client")
+    wanted = []
+    for image, label in zip(both.points.images, both.points.labels.tolist(), strict=True):
+        logits = both.engine.model.logits(segment.final[0], image[None])[0].double()
+        others = torch.tensor([value for place, value in enumerate(logits.tolist()) if place != label])
+        wanted.append(logits[label].item() - np.log(np.exp(others.numpy()).sum()))
+    np.testing.assert_allclose(stored.margins[list(stored.seeds).index(3)], wanted, rtol=2e-3, atol=2e-3)  # float16
+
+
+def test_blocks_and_their_order_change_nothing(made: Made, tmp_path: Path) -> None:
+    """12 models together, or 7 and 5: the same margins but for rounding; the order of files matters not at all."""
+    parts = [made.file("oracles", block, "margins") for block in ("s000-006", "s007-011")]
+    whole = MarginFiles([made.file("oracles", "s000-011", "margins")])
+    for variant in ("original", "scratch"):
+        for world in ("client", "twin"):
+            together, apart, turned = (
+                files.models(variant, 1, world) for files in (whole, MarginFiles(parts), MarginFiles(parts[::-1]))
+            )
+            assert together.seeds.tolist() == apart.seeds.tolist() == list(range(12))
+            np.testing.assert_allclose(together.margins, apart.margins, rtol=3e-3, atol=3e-3)
+            np.testing.assert_array_equal(apart.margins, turned.margins)
+    stamp, tables = provenance("forgetting", {}, "", "cpu"), []
+    for number, order in enumerate((parts, parts[::-1])):
+        run_forgetting("tiny", [file.parent for file in order], tmp_path / str(number), stamp)
+        folder = tmp_path / str(number)
+        tables.append([read_table(folder / f"{one.name}.parquet", one) for one in (FORGETTING, DISTANCES)])
+    assert all(first.equals(second) for first, second in zip(*tables, strict=True))
+    with pytest.raises(StoreError, match="have the same models"):
+        MarginFiles([parts[0], parts[0]])
+
+
+def test_worlds_differ_in_the_seats_to_forget_alone(made: Made) -> None:
+    """With the same draws, models that never saw these seats have the same bits in both worlds; others have not."""
+    both, scenario, finals = worlds(made, 1), tiny(made), []
+    forget = [mask.expand(2, -1) for mask in both.forget]
+    for world in both:
+        engine, keys = SharedEngine.of(world.engine, 2), Keys.of(range(2))
+        lineage = Lineage.of(engine, train_from(engine, scenario, keys))
+        method = build_method("blurred_scratch", {}, scenario.certificate, "")
+        (answer,) = answer_requests(method, lineage, forget, scenario, target_rule(scenario), keys.fold("unlearn"))
+        finals.append((lineage.current, answer.unlearned.weights))
+    assert not torch.equal(finals[0][0], finals[1][0])
+    assert torch.equal(finals[0][1], finals[1][1])
+
+
+def test_the_two_questions_are_answered(made: Made) -> None:
+    """Twelve models see the original (10 images a client, 5 rounds of all but two): three deviations are 0.36."""
+    table = read_table(made.file("forgetting", "s000-011", "forgetting"), FORGETTING)
+    assert set(table["variant"]) == {"original", *VARIANTS}
+    assert set(table.loc[table["request"] == 1, "client"]) == {-1, 2, 3}
+    rows = table[(table["client"] == -1) & (table["request"] == 1)].set_index("variant")
+    null = rows.loc["scratch", "twins_null"]
+    assert null == pytest.approx(np.sqrt(25 / (12 * 12 * 12)))  # sqrt((2 N + 1) / (12 N^2)), N = 12
+    assert rows.loc["original", "twins_auc"] > 0.5 + 3 * null
+    assert rows.loc["original", "forgotten"] == "no"
+    for name in ("scratch", "blurred_scratch"):
+        assert abs(rows.loc[name, "twins_auc"] - 0.5) < 3 * null
+    assert abs(rows.loc["scratch", "retrain_auc"] - 0.5) < 3 * rows.loc["scratch", "retrain_null"]
+    assert rows.loc["original", "share"] == 0
+    distances = read_table(made.file("forgetting", "s000-011", "distances"), DISTANCES)
+    klom = distances[(distances["metric"] == "klom") & (distances["variant"] == "scratch")]
+    assert (klom["null_mean"] > 1).all()  # few models: KLOM measures their number, and says so
+    assert not klom["enough"].any()
+
+
+def test_what_cannot_be_compared_is_refused(made: Made, capsys: pytest.CaptureFixture[str]) -> None:
+    assert made.main("oracles", "s000-001", "--variants", "scratch", "--requests", "3", "--federation", "s000-000") == 2
+    assert "requests: [3] is refused; allowed: numbers from 1 to 2" in capsys.readouterr().err
+    scenario = tiny(made)
+    for partition in (replace(scenario.partition, seed=None), replace(scenario.partition, twins=False)):
+        with pytest.raises(ConfigError, match=r"oracles\.scenarios: 'tiny' is refused"):
+            refuse_moving("tiny", replace(scenario, partition=partition))
+
+
+def test_trainings_without_a_history_cannot_be_replayed(made: Made) -> None:
+    both, scenario = worlds(made, 1), tiny(made)
+    engine = replace(SharedEngine.of(both.engine, 2), history=False)
+    segment = train_from(engine, scenario, Keys.of(range(2)))
+    kept = train_from(SharedEngine.of(both.engine, 2), scenario, Keys.of(range(2)))
+    assert torch.equal(segment.final, kept.final)
+    assert torch.equal(segment.trace.cohort, kept.trace.cohort)  # costs are counted from these
+    with pytest.raises(StoreError, match="without a history"):
+        engine.replay(segment, segment.rounds)
