@@ -13,7 +13,6 @@ from sifu.data.dataset import Images, Labels, Pixels, Split, array_split
 from sifu.data.vision import torchvision
 from sifu.errors import DataError
 
-
 _MAX_BYTES = 2**28  # CIFAR-100's largest file is 155 MB
 
 

@@ -47,7 +47,7 @@ def _read(path: Path) -> NDArray[Any]:
         raise DataError(f"{path} cannot be unpacked, it is truncated or damaged: {error}") from None
 
 
-def _parse(path: Path, stream: IO[bytes]) -> NDArray[Any]:
+def _parse(path: Path, stream: IO[bytes] | gzip.GzipFile) -> NDArray[Any]:
     magic = stream.read(4)
     if len(magic) < 4 or magic[:2] != b"\0\0" or magic[2] not in _TYPES:
         raise DataError(f"{path} is not an IDX file: it starts with {magic!r}")
@@ -64,7 +64,7 @@ def _parse(path: Path, stream: IO[bytes]) -> NDArray[Any]:
     return np.frombuffer(_values(path, stream, expected, 4 + 4 * rank), dtype).reshape(shape)
 
 
-def _values(path: Path, stream: IO[bytes], expected: int, header: int) -> bytes:
+def _values(path: Path, stream: IO[bytes] | gzip.GzipFile, expected: int, header: int) -> bytes:
     """The values, of which there must be as many as announced; the rest of a larger file is not unpacked."""
     data = stream.read(expected)
     more = stream.read(1)

@@ -47,7 +47,7 @@ def run_unlearn(block: Block, variant: str, method: Method, folder: Path, *, his
     `training` holds the cells of the training that budgets are shares of: the same for all variants, also for one with
     a `history` of its own.
     """
-    trained = read_lineage(block.engine(), history)
+    trained = read_lineage(block, block.engine(), history)
     counted = read_table(training, CELLS).set_index("seed")["client_steps"]
     steps = torch.tensor([int(counted[seed]) for seed in block.seeds])
     cells, curves = [], []
