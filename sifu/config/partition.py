@@ -20,6 +20,7 @@ _SERVER = (
     "for methods that need data at the server"
 )
 _HALF = from_to(0, 0.5)
+_CLIENTS = at_least(2, 100_000)
 
 
 @settings
@@ -27,10 +28,10 @@ class OneClass:
     """Client i holds only examples of class i mod (number of classes)."""
 
     kind: ClassVar[str] = "one_class"
-    num_clients: int = setting("clients in the federation (M)", at_least(2), default=100)
+    num_clients: int = setting("clients in the federation (M)", _CLIENTS, default=100)
     examples: int = setting("examples per client, exactly", at_least(1), default=100)
     replacement: bool = setting(_REPLACEMENT, default=False)
-    seed: int | None = setting(_SEED, at_least(0), default=None)
+    seed: int | None = setting(_SEED, at_least(0, 10**9), default=None)
     server_share: float = setting(_SERVER, _HALF, default=0.0)
 
 
@@ -39,11 +40,11 @@ class Dirichlet:
     """Each client draws its class proportions from a symmetric Dirichlet distribution."""
 
     kind: ClassVar[str] = "dirichlet"
-    num_clients: int = setting("clients in the federation (M)", at_least(2), default=100)
+    num_clients: int = setting("clients in the federation (M)", _CLIENTS, default=100)
     examples: int = setting("examples per client, exactly", at_least(1), default=100)
     alpha: float = setting("concentration: small is heterogeneous", between(0, 1e6))
     replacement: bool = setting(_REPLACEMENT, default=False)
-    seed: int | None = setting(_SEED, at_least(0), default=None)
+    seed: int | None = setting(_SEED, at_least(0, 10**9), default=None)
     server_share: float = setting(_SERVER, _HALF, default=0.0)
 
 
@@ -52,7 +53,7 @@ class Natural:
     """Each client is a person (a writer or an identity) with all their examples, as in LEAF."""
 
     kind: ClassVar[str] = "natural"
-    num_clients: int = setting("clients in the federation (M), drawn among the persons", at_least(2), default=100)
+    num_clients: int = setting("clients in the federation (M), drawn among the persons", _CLIENTS, default=100)
     min_examples: int = setting("persons with fewer examples are left out", at_least(1), default=5)
     max_examples: int | None = setting(
         "a person's first so many examples are taken; null: all", at_least(1), default=None
@@ -62,7 +63,7 @@ class Natural:
         one_of(("drawn", "first")),
         default="drawn",
     )
-    seed: int | None = setting(_SEED, at_least(0), default=None)
+    seed: int | None = setting(_SEED, at_least(0, 10**9), default=None)
     server_share: float = setting(_SERVER, _HALF, default=0.0)
 
     @property
@@ -76,9 +77,9 @@ class Iid:
     """Examples are distributed at random."""
 
     kind: ClassVar[str] = "iid"
-    num_clients: int = setting("clients in the federation (M)", at_least(2), default=100)
+    num_clients: int = setting("clients in the federation (M)", _CLIENTS, default=100)
     examples: int = setting("examples per client, exactly", at_least(1), default=100)
-    seed: int | None = setting(_SEED, at_least(0), default=None)
+    seed: int | None = setting(_SEED, at_least(0, 10**9), default=None)
     server_share: float = setting(_SERVER, _HALF, default=0.0)
 
 

@@ -75,7 +75,9 @@ def load_suite(
         for name, variant in variants.items():
             method_of(name, variant, scenario)  # refuses nonsense
             _refuse_search(name, variant, scenario, run)
-    return Suite(run, found, picked, skipped, variants)
+    suite = Suite(run, found, picked, skipped, variants)
+    suite.refuse_too_many()
+    return suite
 
 
 def _refuse_searched_as(
