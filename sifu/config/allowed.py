@@ -65,7 +65,7 @@ def _is_free(folder: str) -> bool:
 _OWN_FOLDERS = ("sifu", "config", "docs", "profiles", "tests", "workflow", "snakefile", "makefile", "data")
 
 
-_LARGEST = 10**12  # in size, of any number
+_LARGEST = 10**12  # in size, of any number without limits of its own
 _LONGEST = 200  # characters of any text
 
 

@@ -61,7 +61,8 @@ def read_tensors(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:300]
         raise StoreError(f"{path} is not a readable safetensors file: {reason}; {MAKE_AGAIN}") from None
-    if not isinstance(header, dict) or header.get("checksum") != _checksum(tensors):
+    header = header if isinstance(header, dict) else {}
+    if header.get("checksum") != _checksum(tensors):
         raise StoreError(f"{path} is damaged, its checksum differs; {MAKE_AGAIN}")
     check_rules(path, str(header.get("rules_version", "none"))[:40])
     return header, tensors

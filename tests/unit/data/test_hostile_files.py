@@ -139,6 +139,7 @@ def evil_dtype(state: bytes) -> bytes:
         (b"\x80\x02}(U\x04data" + b"(" * 100_000 + b"." * 2, None),
         (b"", "damaged"),
     ],
+    ids=lambda value: "file" if isinstance(value, bytes) else None,
 )
 def test_a_batch_file_builds_nothing(data: bytes, message: str | None) -> None:
     """Whatever a pickle describes: bytes and whole numbers are read, all else is refused, nothing is called."""
@@ -176,6 +177,7 @@ def idx(code: int, sizes: tuple[int, ...], values: bytes = b"") -> bytes:
         (gzip.compress(b"\0\0\x08\x03\0\0"), "ends before its 3 sizes"),
         (idx(8, (4,), bytes(10**6)), "more than 12 bytes, its header announces 12"),
     ],
+    ids=lambda value: "file" if isinstance(value, bytes) else None,
 )
 def test_idx_headers(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "x.gz").write_bytes(content)
