@@ -3,25 +3,42 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 _OTHER_WORDS = {"gpu": "cuda"}  # what is meant by a word that looks like something else
 
 
 def did_you_mean(word: object, names: Iterable[str]) -> str:
     """` (did you mean sifu?)` for a word that is close to one of the names; else nothing."""
-    names, other = list(names), _OTHER_WORDS.get(str(word))
-    close = [other] if other in names else difflib.get_close_matches(str(word), names, n=1)
+    text = _written(word, str)
+    names, other = list(names), _OTHER_WORDS.get(text)
+    if len(text) > _LONGEST or len(names) > _MANY:  # comparing takes a time of both lengths
+        return ""
+    close = [other] if other in names else difflib.get_close_matches(text, names, n=1)
     return f" (did you mean {close[0]}?)" if close else ""
 
 
 def _short(value: object) -> str:
     """A value as Python writes it, cut where it is long."""
-    text = repr(value)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return cut(_written(value, repr), _LONGEST)
+
+
+def cut(text: str, longest: int) -> str:
+    """A text, cut where it is long."""
+    return text if len(text) <= longest else f"{text[:longest]}..."
+
+
+def _written(value: object, write: Callable[[object], str]) -> str:
+    try:
+        return write(value)
+    except ValueError:  # Python writes no number of more than 4,300 digits
+        return "a number of thousands of digits"
 
 
 _LONGEST = 120  # characters of a refused value
+_LONGEST_KEY = 200
+_LONGEST_WORDS = 6000  # of what is allowed: a list of all variants is long
+_MANY = 2000  # names that a word is compared with
 
 
 class SifuError(Exception):
@@ -45,7 +62,8 @@ class ConfigError(SifuError):
 
     def __init__(self, key: str, value: object, allowed: str) -> None:
         self.key, self.value, self.allowed = key, value, allowed
-        super().__init__(f"{key}: {_short(value)} is refused; allowed: {allowed}")
+        words = cut(allowed, _LONGEST_WORDS)
+        super().__init__(f"{cut(key, _LONGEST_KEY)}: {_short(value)} is refused; allowed: {words}")
 
     def inside(self, path: str) -> ConfigError:
         """The same refusal with `path` in front of its key."""

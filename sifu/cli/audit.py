@@ -137,7 +137,7 @@ def _print_rows(rows: list[dict[str, Any]]) -> None:
         words = ("-" if row[number] is None else f"{row[number]:.3g}" for number in numbers)
         named = (row["variant"], str(row["request"]), str(row["clients"]), covers, f"{row['delta']:g}")
         table.add_row(*named, *words, f"{row['models']} a world", row["verdict"])
-    Console(width=max(130, Console().width)).print(table)
+    Console(width=max(130, Console().width), markup=False, emoji=False).print(table)
     print(
         "strict: by Psi, counted strictly; measured: by alpha; proved: a lower bound with 95% confidence, by counting;"
     )

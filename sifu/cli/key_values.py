@@ -24,5 +24,5 @@ def key_values(texts: Iterable[str]) -> dict[str, Any]:
 def _read(text: str, value: str) -> Any:
     try:
         return yaml.safe_load(value)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError, LookupError, RecursionError):
         raise ConfigError("--set", text, "KEY=VALUE with a value of YAML, such as num_seeds=10") from None

@@ -38,7 +38,7 @@ class Federation:
     )
     local_steps: int = setting("SGD steps of a sampled client in a round (K)", at_least(1))
     batch_size: int = setting("examples per step (B)", at_least(1))
-    client_lr: float = setting("step size of the clients (eta)", above(0))
+    client_lr: float = setting("step size of the clients (eta)", above(0, 1e38))  # as large as float32 holds
     momentum: float = setting(
         "momentum of the clients' SGD; it restarts at zero in each round", from_to(0, 0.999), default=0.9
     )

@@ -13,62 +13,26 @@ If the type of a field is a union of settings classes, the key `kind` chooses th
 from __future__ import annotations
 
 import dataclasses
-import re
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass
 from functools import cache
-from typing import Any, NamedTuple, TypeVar, dataclass_transform
+from typing import Any, TypeVar, dataclass_transform
 
+from sifu.config.allowed import ORDINARY, Allowed
+from sifu.config.allowed import above as above  # settings import them from here
+from sifu.config.allowed import at_least as at_least
+from sifu.config.allowed import between as between
+from sifu.config.allowed import file_name as file_name
+from sifu.config.allowed import from_to as from_to
+from sifu.config.allowed import inner_folder as inner_folder
+from sifu.config.allowed import inside as inside
+from sifu.config.allowed import one_of as one_of
 from sifu.errors import ConfigError, SifuError, did_you_mean
 
 T = TypeVar("T")
-
-
-class Allowed(NamedTuple):
-    """A test of one value, and a text that tells the user which values pass it."""
-
-    text: str
-    test: Callable[[Any], bool]
-    hint: Callable[[Any], str] = lambda value: ""  # what may have been meant by a value that does not pass
-
-
-def at_least(low: float) -> Allowed:
-    return Allowed(f"{low} or more", lambda v: v >= low)
-
-
-def above(low: float) -> Allowed:
-    return Allowed(f"above {low}", lambda v: v > low)
-
-
-def between(low: float, high: float) -> Allowed:
-    return Allowed(f"above {low}, at most {high}", lambda v: low < v <= high)
-
-
-def inside(low: float, high: float) -> Allowed:
-    return Allowed(f"above {low}, below {high}", lambda v: low < v < high)
-
-
-def from_to(low: float, high: float) -> Allowed:
-    return Allowed(f"{low} to {high}", lambda v: low <= v <= high)
-
-
-def one_of(names: Sequence[str]) -> Allowed:
-    return Allowed(" | ".join(names), lambda v: v in names, lambda v: did_you_mean(v, names))
-
-
-def file_name() -> Allowed:
-    """A name for folders of results that has no special meaning to shells or wildcards."""
-    text = "lower case letters, digits and _ that start with a letter"
-    return Allowed(text, lambda v: isinstance(v, str) and re.fullmatch(r"[a-z][a-z0-9_]*", v) is not None)
-
-
-def inner_folder() -> Allowed:
-    """A path inside the current folder that has no special meaning to shells or wildcards."""
-    text = "a folder inside this one, of letters, digits, spaces and _ - . /, without .."
-    shape = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_./ -]*")
-    return Allowed(text, lambda v: shape.fullmatch(v) is not None and ".." not in v.split("/"))
 
 
 def setting(meaning: str, allowed: Allowed | None = None, *, default: Any = MISSING) -> Any:
@@ -121,8 +85,8 @@ def refuse_plain_fields(cls: type) -> None:
 
 
 def _check(field: dataclasses.Field[Any], value: Any) -> None:
-    allowed = field.metadata.get("allowed")
-    if allowed is None or value is None:
+    allowed = field.metadata.get("allowed") or ORDINARY
+    if value is None:
         return
     for item in value if isinstance(value, tuple) else (value,):
         try:
@@ -131,6 +95,18 @@ def _check(field: dataclasses.Field[Any], value: Any) -> None:
             passes = False
         if not passes:
             raise ConfigError(field.name, item, allowed.text + allowed.hint(item))
+        if not ORDINARY.test(item):
+            raise ConfigError(field.name, item, ORDINARY.text)
+
+
+def refuse_repeated(made: Any) -> None:
+    """Refuse a list of names or numbers that has one of them twice."""
+    for field in dataclasses.fields(made):
+        value = getattr(made, field.name)
+        plain = [item for item in value if isinstance(item, str | int | float)] if isinstance(value, tuple) else []
+        for item, count in Counter(plain).items():
+            if count > 1:
+                raise ConfigError(field.name, item, "each value once")
 
 
 def build(cls: type[T], data: object, path: str) -> T:

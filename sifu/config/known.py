@@ -7,7 +7,7 @@ from typing import Any
 from sifu.catalog.lookup import refuse_missing
 from sifu.catalog.registry import Catalog
 from sifu.catalog.unlisted import missing_line
-from sifu.config.fields import Allowed
+from sifu.config.allowed import Allowed
 from sifu.errors import SifuError, did_you_mean
 
 

@@ -24,6 +24,7 @@ _TWINS = (
     "client's seat in the other world of the stage `oracles`"
 )
 _HALF = from_to(0, 0.5)
+_CLIENTS = at_least(2, 100_000)
 
 
 @settings
@@ -31,10 +32,10 @@ class OneClass:
     """Client i holds only examples of class i mod (number of classes)."""
 
     kind: ClassVar[str] = "one_class"
-    num_clients: int = setting("clients in the federation (M)", at_least(2), default=100)
+    num_clients: int = setting("clients in the federation (M)", _CLIENTS, default=100)
     examples: int = setting("examples per client, exactly", at_least(1), default=100)
     replacement: bool = setting(_REPLACEMENT, default=False)
-    seed: int | None = setting(_SEED, at_least(0), default=None)
+    seed: int | None = setting(_SEED, at_least(0, 10**9), default=None)
     server_share: float = setting(_SERVER, _HALF, default=0.0)
     twins: bool = setting(_TWINS, default=False)
 
@@ -44,11 +45,11 @@ class Dirichlet:
     """Each client draws its class proportions from a symmetric Dirichlet distribution."""
 
     kind: ClassVar[str] = "dirichlet"
-    num_clients: int = setting("clients in the federation (M)", at_least(2), default=100)
+    num_clients: int = setting("clients in the federation (M)", _CLIENTS, default=100)
     examples: int = setting("examples per client, exactly", at_least(1), default=100)
     alpha: float = setting("concentration: small is heterogeneous", between(0, 1e6))
     replacement: bool = setting(_REPLACEMENT, default=False)
-    seed: int | None = setting(_SEED, at_least(0), default=None)
+    seed: int | None = setting(_SEED, at_least(0, 10**9), default=None)
     server_share: float = setting(_SERVER, _HALF, default=0.0)
     twins: bool = setting(_TWINS, default=False)
 
@@ -58,7 +59,7 @@ class Natural:
     """Each client is a person (a writer or an identity) with all their examples, as in LEAF."""
 
     kind: ClassVar[str] = "natural"
-    num_clients: int = setting("clients in the federation (M), drawn among the persons", at_least(2), default=100)
+    num_clients: int = setting("clients in the federation (M), drawn among the persons", _CLIENTS, default=100)
     min_examples: int = setting("persons with fewer examples are left out", at_least(1), default=5)
     max_examples: int | None = setting(
         "a person's first so many examples are taken; null: all", at_least(1), default=None
@@ -68,7 +69,7 @@ class Natural:
         one_of(("drawn", "first")),
         default="drawn",
     )
-    seed: int | None = setting(_SEED, at_least(0), default=None)
+    seed: int | None = setting(_SEED, at_least(0, 10**9), default=None)
     server_share: float = setting(_SERVER, _HALF, default=0.0)
     twins: bool = setting(_TWINS, default=False)
 
@@ -87,9 +88,9 @@ class Iid:
     """Examples are distributed at random."""
 
     kind: ClassVar[str] = "iid"
-    num_clients: int = setting("clients in the federation (M)", at_least(2), default=100)
+    num_clients: int = setting("clients in the federation (M)", _CLIENTS, default=100)
     examples: int = setting("examples per client, exactly", at_least(1), default=100)
-    seed: int | None = setting(_SEED, at_least(0), default=None)
+    seed: int | None = setting(_SEED, at_least(0, 10**9), default=None)
     server_share: float = setting(_SERVER, _HALF, default=0.0)
     twins: bool = setting(_TWINS, default=False)
 

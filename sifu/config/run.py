@@ -9,6 +9,7 @@ from sifu.config.fields import (
     from_to,
     inner_folder,
     one_of,
+    refuse_repeated,
     setting,
     settings,
 )
@@ -16,6 +17,8 @@ from sifu.config.search import ScenarioSearch
 from sifu.errors import ConfigError
 
 PRECISIONS = ("tf32", "float32")
+_MOST_VALUES = 1000  # of a sweep: they are options of one command
+_MOST_NAMES = 500  # scenarios, or variants, of a run: names of all variants are options of one command
 
 
 @settings
@@ -24,6 +27,9 @@ class Only:
 
     scenario: str = setting("one of the run's scenarios")
     variants: tuple[str, ...] = setting("some of the run's variants, including `scratch`")
+
+    def refuse(self) -> None:
+        refuse_repeated(self)
 
 
 @settings
@@ -43,6 +49,11 @@ class SigmaSweep:
         "how many of the scenario's requests, the first; null: all", at_least(1), default=None
     )
 
+    def refuse(self) -> None:
+        refuse_repeated(self)
+        if len(self.values) > _MOST_VALUES:
+            raise ConfigError("values", f"{len(self.values)} values", f"at most {_MOST_VALUES}")
+
 
 @settings
 class RequestSets:
@@ -51,9 +62,12 @@ class RequestSets:
     scenarios: tuple[str, ...] = setting("which of the run's scenarios")
     variants: tuple[str, ...] = setting("some of the run's variants")
     count: int = setting(
-        "how many sets; if clients hold one class each, at most the number of classes", at_least(1), default=10
+        "how many sets; if clients hold one class each, at most the number of classes", at_least(1, 10_000), default=10
     )
     num_seeds: int | None = setting("with how many of the run's seeds, the first; null: all", at_least(1), default=None)
+
+    def refuse(self) -> None:
+        refuse_repeated(self)
 
 
 @settings
@@ -69,6 +83,7 @@ class AlphaSweep:
     )
 
     def refuse(self) -> None:
+        refuse_repeated(self)
         for key in ("name", "label"):
             values = [getattr(entry, key) for entry in self.federations]
             if len(set(values)) < len(values):
@@ -101,6 +116,7 @@ class Audits:
     )
 
     def refuse(self) -> None:
+        refuse_repeated(self)
         for key in ("requests", "who", "variants"):
             if not getattr(self, key):
                 raise ConfigError(key, [], "at least one")
@@ -197,7 +213,7 @@ class Run:
     device: str = setting(
         "where to train; `auto` is a GPU if there is one", one_of(("auto", "cpu", "cuda")), default="auto"
     )
-    threads: int = setting("CPU threads of a training job", at_least(1), default=2)
+    threads: int = setting("CPU threads of a training job", at_least(1, 1024), default=2)
     precision: str = setting(
         "precision of the networks' products on a GPU: `tf32` rounds factors to 10 bits, `float32` is slower",
         one_of(PRECISIONS),
@@ -217,6 +233,13 @@ class Run:
         return (sweep,) if isinstance(sweep, SigmaSweep) else sweep or ()
 
     def refuse(self) -> None:
+        refuse_repeated(self)
+        for key in ("scenarios", "variants"):
+            if len(getattr(self, key)) > _MOST_NAMES:
+                raise ConfigError(key, f"{len(getattr(self, key))} names", f"at most {_MOST_NAMES}")
+        restricted = [entry.scenario for entry in self.only]
+        if len(set(restricted)) < len(restricted):
+            raise ConfigError("only", restricted, "one entry a scenario")
         variants = [sweep.variant for sweep in self.sigma_sweeps]
         if len(set(variants)) < len(variants):
             raise ConfigError("sigma_sweep", variants, "one sweep a variant")

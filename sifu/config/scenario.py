@@ -12,6 +12,8 @@ from sifu.config.partition import Backdoor, Natural, OneClass, Partition, Waterm
 from sifu.config.requests import ClassRequests, GroupRequests, ListedRequests, RandomRequests, Requests
 from sifu.errors import ConfigError
 
+_MOST_EXAMPLES = 10_000_000  # fifty times the largest dataset
+
 
 @settings
 class Dataset:
@@ -64,7 +66,7 @@ class Scenario:
         at_least(0),
         default=3,
     )
-    snapshot_every: int = setting("rounds between two snapshots of the weights", at_least(1), default=50)
+    snapshot_every: int = setting("rounds between two snapshots of the weights", at_least(1, 10_000), default=50)
     searched_as: str | None = setting(
         "scenario whose searches for methods' settings are used here, too; null: its own searches", default=None
     )
@@ -131,6 +133,9 @@ def _refuse_sizes(scenario: Scenario) -> None:
             federation.clients_per_round,
             f"1 to partition.num_clients ({partition.num_clients})",
         )
+    if partition.num_clients * partition.examples > _MOST_EXAMPLES:
+        some = f"at most {_MOST_EXAMPLES} over all {partition.num_clients} clients"
+        raise ConfigError("partition.examples", partition.examples, some)
     if federation.batch_size > partition.examples:
         raise ConfigError(
             "federation.batch_size",

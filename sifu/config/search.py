@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from itertools import product
 from typing import Any
@@ -11,6 +12,8 @@ from sifu.config.fields import at_least, setting, settings
 from sifu.errors import ConfigError
 
 FIRST_SEED = 1_000_000  # far from the reported seeds
+_FIRST = "the first seed; none of the reported seeds may be used"
+_MOST_TRIALS = 1000  # combinations of a grid
 _TRAININGS = 2  # rounds of a value, in trainings: one that takes longer is of no use, as training again is faster
 
 
@@ -49,8 +52,10 @@ class Search(_OwnSeeds):
         at_least(1),
         default=None,
     )
-    num_seeds: int = setting("how many seeds", at_least(1), default=2)
-    first_seed: int = setting("the first seed; none of the reported seeds may be used", at_least(0), default=FIRST_SEED)
+    num_seeds: int = setting("how many seeds", at_least(1, 1000), default=2)
+    first_seed: int = setting(
+        "the first seed; none of the reported seeds may be used", at_least(0, 10**9), default=FIRST_SEED
+    )
 
     def refuse(self) -> None:
         refuse_grid(self.grid)
@@ -76,8 +81,10 @@ class ScenarioSearch(_OwnSeeds):
     )
     variant: str = setting("name in variants.yaml of the variant that answers the request", default="sifu")
     rounds: int = setting("maximum rounds of the training, and of the recovery", at_least(1), default=2000)
-    num_seeds: int = setting("how many seeds", at_least(1), default=2)
-    first_seed: int = setting("the first seed; none of the reported seeds may be used", at_least(0), default=FIRST_SEED)
+    num_seeds: int = setting("how many seeds", at_least(1, 1000), default=2)
+    first_seed: int = setting(
+        "the first seed; none of the reported seeds may be used", at_least(0, 10**9), default=FIRST_SEED
+    )
 
     def refuse(self) -> None:
         refuse_grid(self.grid)
@@ -102,6 +109,8 @@ def refuse_grid(grid: Mapping[str, Any]) -> None:
     if not grid:
         raise ConfigError("grid", {}, "at least one setting with its values")
     for key, values in grid.items():
+        if not isinstance(key, str):
+            raise ConfigError("grid", key, "names of settings")
         if not isinstance(values, list | tuple) or not values:
             raise ConfigError(f"grid.{key}", values, "a list of at least one value")
         for value in values:
@@ -109,6 +118,9 @@ def refuse_grid(grid: Mapping[str, Any]) -> None:
                 raise ConfigError(f"grid.{key}", value, "numbers, names, true, false or null")
         if len({_text(value) for value in values}) < len(values):
             raise ConfigError(f"grid.{key}", list(values), "each value once")
+    count = math.prod(len(values) for values in grid.values())
+    if count > _MOST_TRIALS:
+        raise ConfigError("grid", f"{count} combinations", f"at most {_MOST_TRIALS}")
 
 
 def trials(grid: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

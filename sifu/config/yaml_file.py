@@ -16,8 +16,14 @@ except ImportError:  # PyYAML was built without it
     from yaml import SafeLoader  # type: ignore[assignment]
 
 
-class _KeyTwice(Exception):
-    """A mapping has a key twice."""
+_MAX_BYTES = 2**20  # the longest config of the suite has 40 kB
+_MAX_DEPTH = 50
+_MAX_TEXT = 1000  # characters
+_MAX_NODES = 100_000  # with every alias written out
+
+
+class _Refused(Exception):
+    """What YAML allows and a config may not have."""
 
 
 class _StrictLoader(SafeLoader):
@@ -26,10 +32,13 @@ class _StrictLoader(SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         lines: dict[str, int] = {}
         for key, _ in node.value:
-            name, line = str(key.value), key.start_mark.line + 1
-            if name in lines:
-                raise _KeyTwice(f"the key {name} is given twice, in lines {lines[name]} and {line}: keep one of them")
-            lines[name] = line
+            line = key.start_mark.line + 1
+            if not isinstance(key, yaml.ScalarNode):
+                raise _Refused(f"line {line}: a key must be a name, not a list or a mapping")
+            if key.value in lines:
+                name, first = _cut(key.value), lines[key.value]
+                raise _Refused(f"the key {name} is given twice, in lines {first} and {line}: keep one of them")
+            lines[key.value] = line
         return super().construct_mapping(node, deep)
 
 
@@ -37,22 +46,84 @@ def read_yaml(path: Path) -> dict[str, Any]:
     """A YAML file as a mapping, or one sentence that says what is wrong with it."""
     text = ""
     try:
-        text = path.read_text()
+        text = _text(path)
+        _refuse_bombs(text)
         data = yaml.load(text, _StrictLoader)
     except (OSError, UnicodeDecodeError) as error:
         raise SifuError(f"cannot read {path}: {_reason(path, error)}") from None
     except yaml.MarkedYAMLError as error:
         raise SifuError(f"{path} is not valid YAML: {_mistake(error, text.splitlines())}") from None
-    except yaml.YAMLError as error:
-        raise SifuError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
-    except RecursionError:
-        raise SifuError(f"{path} is not valid YAML: its lists or mappings are too deep") from None
-    except _KeyTwice as error:
-        raise SifuError(f"{path}: {error}") from None
+    except (yaml.YAMLError, ValueError, OverflowError) as error:  # ValueError: a number of thousands of digits
+        raise SifuError(f"{path} is not valid YAML: {' '.join(str(error).split())[:300]}") from None
+    except _Refused as error:
+        raise SifuError(f"{path} is not valid YAML for a config: {error}") from None
     if not isinstance(data, dict):
         found = "it is empty" if data is None else f"not {_PLAIN.get(type(data), 'a single value')}"
         raise SifuError(f"{path} must hold a mapping of keys to values, such as `num_seeds: 4`; {found}")
     return data
+
+
+def _text(path: Path) -> str:
+    with path.open("rb") as file:
+        data = file.read(_MAX_BYTES + 1)
+    if len(data) > _MAX_BYTES:
+        raise _Refused(f"it has more than {_MAX_BYTES} bytes")
+    return data.decode("utf-8")
+
+
+def _refuse_bombs(text: str) -> None:
+    """Refuse what is too deep or too much before it is built: a deep list ends the process, and few lines of aliases
+    stand for billions of nodes.
+    """
+    sizes: list[int] = [0]  # nodes so far in each open list or mapping, outermost first
+    names: list[str | None] = []  # its anchor
+    anchors: dict[str, int] = {}  # nodes that an alias stands for
+    for event in yaml.parse(text, SafeLoader):
+        line = 1 + (event.start_mark.line if event.start_mark else 0)
+        _refuse_odd(event, line)
+        if isinstance(event, yaml.CollectionStartEvent):
+            sizes.append(1)
+            names.append(event.anchor)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            size, name = sizes.pop(), names.pop()
+            anchors |= {} if name is None else {name: size}
+            sizes[-1] += size
+        elif isinstance(event, yaml.ScalarEvent):
+            anchors |= {} if event.anchor is None else {event.anchor: 1}
+            sizes[-1] += 1
+        elif isinstance(event, yaml.AliasEvent):
+            if event.anchor in names:
+                raise _Refused(f"line {line}: {_cut(str(event.anchor))} contains itself")
+            sizes[-1] += anchors.get(str(event.anchor), 1)
+        if len(sizes) > _MAX_DEPTH:
+            raise _Refused(f"line {line}: lists or mappings inside of more than {_MAX_DEPTH}")
+        if sizes[-1] > _MAX_NODES:
+            raise _Refused(f"line {line}: more than {_MAX_NODES} values, aliases written out")
+
+
+def _refuse_odd(event: yaml.Event, line: int) -> None:
+    """Refuse tags, dates and endless texts, of which a config needs none."""
+    tag, text = getattr(event, "tag", None), getattr(event, "value", "")
+    if tag not in (None, "!"):  # written out: YAML's own tags make odd things as well
+        raise _Refused(f"line {line}: the tag {_cut(tag)} has no place in a config")
+    if len(text) > _MAX_TEXT:
+        raise _Refused(f"line {line}: a text of more than {_MAX_TEXT} characters")
+    if isinstance(event, yaml.ScalarEvent) and event.implicit[0] and _resolved(text) == _DATE:
+        raise _Refused(f"line {line}: {text} is a date; put it in quotes if it is a name")
+
+
+_DATE = "tag:yaml.org,2002:timestamp"
+_RESOLVER = yaml.resolver.Resolver()
+
+
+def _resolved(text: str) -> str:
+    """What YAML takes a text without quotes for."""
+    return str(_RESOLVER.resolve(yaml.ScalarNode, text, (True, False)))
+
+
+def _cut(word: str) -> str:
+    """A word of the file in an error message."""
+    return word if len(word) <= 60 else f"{word[:60]}..."
 
 
 _PLAIN: dict[type, str] = {list: "a list", str: "a text"}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sifu.data.dataset import Images, Pixels, Split
-from sifu.data.decode import decode_image
+from sifu.data.decode import read_image
 from sifu.data.vision import torchvision, without_checksums
 from sifu.errors import DataError
 
@@ -53,6 +53,5 @@ def _split(data: Any, root: Path) -> Split:
 def _decode(folder: Path, names: list[str], rows: NDArray[np.int64]) -> Pixels:
     pixels = np.empty((len(rows), 3, _SIDE, _SIDE), np.uint8)
     for place, row in enumerate(rows):
-        path = folder / names[row]
-        pixels[place] = decode_image(path, 3, str(path), _SIDE)
+        pixels[place] = read_image(folder / names[row], (3, _SIDE, _SIDE))
     return pixels

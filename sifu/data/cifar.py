@@ -1,17 +1,19 @@
-"""CIFAR-10 and CIFAR-100 in torchvision's layout, which is pickled: read by an unpickler that can only build arrays."""
+"""CIFAR-10 and CIFAR-100 in torchvision's layout, which is pickled: read without an unpickler (batch_file.py)."""
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from sifu.data.batch_file import read_batch
 from sifu.data.checksum import check_checksum
-from sifu.data.dataset import Images, Split, array_split
+from sifu.data.dataset import Images, Labels, Pixels, Split, array_split
 from sifu.data.vision import torchvision
 from sifu.errors import DataError
+
+_MAX_BYTES = 2**28  # CIFAR-100's largest file is 155 MB
 
 
 class _Layout(NamedTuple):
@@ -43,15 +45,7 @@ def _load(layout: _Layout, root: Path, check_files: bool, download: bool) -> Ima
         _download(layout.name, root)
     try:
         return Images(_split(layout, root, layout.train, check_files), _split(layout, root, layout.test, check_files))
-    except (
-        OSError,
-        EOFError,
-        LookupError,
-        AttributeError,
-        TypeError,
-        ValueError,
-        pickle.UnpicklingError,
-    ) as error:
+    except OSError as error:
         raise DataError(f"{layout.name} under {root}: {error}") from None
 
 
@@ -71,32 +65,28 @@ def _split(layout: _Layout, root: Path, files: tuple[str, ...], check_files: boo
         relative = f"{layout.folder}/{file}"
         if check_files:
             check_checksum(root, relative)
-        with (root / relative).open("rb") as stream:
-            batch = _ArraysOnly(stream, encoding="latin1").load()
-        pixels.append(_pixels(batch["data"], root / relative))
-        labels.append(np.asarray(batch[layout.labels], np.int64))
+        try:
+            batch = read_batch(_bytes(root / relative))
+            pixels.append(_pixels(batch.get("data")))
+            labels.append(_labels(batch.get(layout.labels)))
+        except DataError as error:
+            raise DataError(f"{layout.name} under {root}: {file}: {error}") from None
     return array_split(np.concatenate(pixels), np.concatenate(labels))
 
 
-def _pixels(data: Any, path: Path) -> np.ndarray:
-    if not isinstance(data, np.ndarray) or data.dtype != np.uint8 or data.ndim != 2 or data.shape[1] != 3072:
-        raise DataError(f"{path} does not hold rows of 3072 bytes")
+def _bytes(path: Path) -> bytes:
+    if not path.is_file() or path.stat().st_size > _MAX_BYTES:
+        raise DataError(f"it is not a file of at most {_MAX_BYTES >> 20} MiB")
+    return path.read_bytes()
+
+
+def _pixels(data: Any) -> Pixels:
+    if not isinstance(data, np.ndarray) or data.ndim != 2 or data.shape[1] != 3072:
+        raise DataError("it does not hold rows of 3072 bytes")
     return data.reshape(-1, 3, 32, 32)
 
 
-class _ArraysOnly(pickle.Unpickler):
-    """Unpickles numbers, strings, lists, mappings and arrays; any other class is refused and not imported."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) in (("numpy", "ndarray"), ("numpy", "dtype")):
-            return getattr(np, name)
-        if module in ("numpy.core.multiarray", "numpy._core.multiarray") and name == "_reconstruct":
-            return _empty_array
-        raise pickle.UnpicklingError(f"it names {module}.{name}, which has no place in images")
-
-
-def _empty_array(kind: type, *_: object) -> np.ndarray:
-    """The empty array that NumPy fills from the pickled state."""
-    if kind is not np.ndarray:
-        raise pickle.UnpicklingError(f"it holds a {kind}, not an array")
-    return np.empty(0, np.uint8)
+def _labels(values: Any) -> Labels:
+    if not isinstance(values, list) or not all(type(value) is int for value in values):
+        raise DataError("its labels are not a list of whole numbers")
+    return np.array(values, np.int64)

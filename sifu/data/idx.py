@@ -1,15 +1,17 @@
 """IDX, the format of MNIST's files, packed or not: a magic number, the sizes, the values in big-endian order.
 
-torchvision reads only unpacked copies and takes a second to import; the whole format is read here.
+torchvision reads only unpacked copies and takes a second to import; the whole format is read here. What a header
+announces is compared with limits before it is read: a few kB of gzip can be unpacked to GB.
 """
 
 from __future__ import annotations
 
 import gzip
+import math
 import struct
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,8 @@ from sifu.data.checksum import check_checksum
 from sifu.errors import DataError
 
 _TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+_MAX_RANK = 4  # images with channels
+_MAX_BYTES = 2**29  # ten times MNIST
 
 
 def read_idx(root: Path, relative: str, *, check_files: bool = True) -> NDArray[Any]:
@@ -26,28 +30,45 @@ def read_idx(root: Path, relative: str, *, check_files: bool = True) -> NDArray[
     if path.exists():
         if check_files:
             check_checksum(root, relative)
-        return _parse(path, _read(path))
+        return _read(path)
     unpacked = path.with_suffix("")
     if unpacked.exists():
-        return _parse(unpacked, _read(unpacked))
+        return _read(unpacked)
     raise DataError(f"{path} is missing")
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path) -> NDArray[Any]:
+    if not path.is_file():
+        raise DataError(f"{path} is not a file")
     try:
-        return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+            return _parse(path, stream)
     except (EOFError, OSError, zlib.error) as error:
         raise DataError(f"{path} cannot be unpacked, it is truncated or damaged: {error}") from None
 
 
-def _parse(path: Path, data: bytes) -> NDArray[Any]:
-    if len(data) < 4 or data[:2] != b"\0\0" or data[2] not in _TYPES:
-        raise DataError(f"{path} is not an IDX file: it starts with {data[:4]!r}")
-    rank = data[3]
-    header = 4 + 4 * rank
-    sizes = struct.unpack(f">{rank}I", data[4:header]) if len(data) >= header else ()
-    dtype = np.dtype(_TYPES[data[2]])
-    expected = header + int(np.prod(sizes, dtype=np.int64)) * dtype.itemsize
-    if not sizes or len(data) != expected:
-        raise DataError(f"{path} is truncated or damaged: {len(data)} bytes, its header announces {expected}")
-    return np.frombuffer(data, dtype, offset=header).reshape(sizes)
+def _parse(path: Path, stream: IO[bytes] | gzip.GzipFile) -> NDArray[Any]:
+    magic = stream.read(4)
+    if len(magic) < 4 or magic[:2] != b"\0\0" or magic[2] not in _TYPES:
+        raise DataError(f"{path} is not an IDX file: it starts with {magic!r}")
+    rank, dtype = magic[3], np.dtype(_TYPES[magic[2]])
+    if not 1 <= rank <= _MAX_RANK:
+        raise DataError(f"{path} has {rank} axes, expected 1 to {_MAX_RANK}")
+    sizes = stream.read(4 * rank)
+    if len(sizes) < 4 * rank:
+        raise DataError(f"{path} is truncated or damaged: it ends before its {rank} sizes")
+    shape = struct.unpack(f">{rank}I", sizes)
+    expected = math.prod(shape) * dtype.itemsize  # exact: integers of Python do not overflow
+    if math.prod(size or 1 for size in shape) * dtype.itemsize > _MAX_BYTES:
+        raise DataError(f"{path} announces values of shape {shape}, expected at most {_MAX_BYTES} bytes")
+    return np.frombuffer(_values(path, stream, expected, 4 + 4 * rank), dtype).reshape(shape)
+
+
+def _values(path: Path, stream: IO[bytes] | gzip.GzipFile, expected: int, header: int) -> bytes:
+    """The values, of which there must be as many as announced; the rest of a larger file is not unpacked."""
+    data = stream.read(expected)
+    more = stream.read(1)
+    if len(data) < expected or more:
+        count = f"{header + len(data)} bytes" if not more else f"more than {header + expected} bytes"
+        raise DataError(f"{path} is truncated or damaged: {count}, its header announces {header + expected}")
+    return data

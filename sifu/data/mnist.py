@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from sifu.catalog.datasets import DATASETS, missing_files
-from sifu.data.dataset import Images, Labels, Split, array_split
+from sifu.data.dataset import Images, Split, array_split
 from sifu.data.idx import read_idx
 from sifu.data.vision import torchvision
+from sifu.data.whole import whole_numbers
 from sifu.errors import DataError
 
 _WRITER_COLUMN = 2  # of QMNIST's table: digit, series, writer, ...
@@ -58,7 +59,7 @@ def _split(root: Path, prefix: str, check_files: bool) -> Split:
         raise DataError(
             f"{root / prefix}-images: {pixels.dtype} values of shape {pixels.shape}; expected bytes of [N, 28, 28]"
         )
-    return array_split(pixels[:, None], labels.astype(np.int64))
+    return array_split(pixels[:, None], whole_numbers(labels, "label", f"{root / prefix}-labels"))
 
 
 def _with_writers(split: Split, root: Path, part: str, check_files: bool) -> Split:
@@ -67,7 +68,8 @@ def _with_writers(split: Split, root: Path, part: str, check_files: bool) -> Spl
     count = len(split.labels)
     if table.ndim != 2 or table.shape[1] != 8:
         raise DataError(f"{root / path} holds {table.shape}; expected a table of 8 columns")
-    digits: Labels = table[:count, 0].astype(np.int64)
+    digits = whole_numbers(table[:count, 0], "digit", str(root / path))
     if not np.array_equal(digits, split.labels):
         raise DataError(f"{root / path} does not describe the MNIST {part} set in {root}: their digits differ")
-    return Split(split.labels, split.pixels, table[:count, _WRITER_COLUMN].astype(np.int64))
+    writers = whole_numbers(table[:count, _WRITER_COLUMN], "writer", str(root / path))
+    return Split(split.labels, split.pixels, writers)

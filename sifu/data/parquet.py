@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,14 @@ from numpy.typing import NDArray
 from sifu.catalog.datasets import DATASETS
 from sifu.data.dataset import Images, Labels, Pixels, Split
 from sifu.data.decode import decode_image
+from sifu.data.whole import whole_numbers
 from sifu.errors import DataError
+from sifu.store.bounded import open_parquet
+
+_NAMES = ("image", "label", "client")
+_SMALL = 2**30  # bytes of a file: its images are read as a dictionary, so that equal ones are there once
+_BATCH = 256  # images of a larger file that are read at once
+_RATIO = 20  # times its size that a larger file may unpack to: images are packed already
 
 
 def load(name: str, root: Path, *, check_files: bool, download: bool) -> Images:
@@ -32,44 +38,58 @@ def _split(path: Path, shape: tuple[int, int, int]) -> Split:
 
 
 def _read(path: Path) -> pa.Table:
+    if not path.is_file():
+        raise DataError(f"{path} is not a file")
     try:
-        table = pq.read_table(path)
-    except (OSError, pa.ArrowException) as error:
-        raise DataError(f"{path} is not a readable Parquet file: {' '.join(str(error).split())}") from None
-    for column in ("image", "label"):
-        if column not in table.column_names:
-            raise DataError(
-                f"{path} has no column {column}; it has {', '.join(table.column_names)}, "
-                "expected image, label (and client)"
-            )
-    kind = table.schema.field("image").type
-    if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
-        raise DataError(f"{path}: column image is {kind}, expected binary (PNG or JPEG bytes)")
+        file = open_parquet(path, texts=["image"] if path.stat().st_size < _SMALL else [])
+        _check_columns(file.schema_arrow, path)
+        names = [name for name in _NAMES if name in file.schema_arrow.names]
+        table = file.read(names) if path.stat().st_size < _SMALL else _read_large(file, names, path)
+        table.validate()
+    except (OSError, OverflowError, pa.ArrowException) as error:
+        reason = " ".join(str(error).split())[:300]
+        raise DataError(f"{path} is not a readable Parquet file: {reason}") from None
     return table
 
 
+def _read_large(file: pq.ParquetFile, names: list[str], path: Path) -> pa.Table:
+    """Batch by batch, to see when there is more of it than its size explains."""
+    batches, size = [], 0
+    for batch in file.iter_batches(_BATCH, columns=names):
+        batches.append(batch)
+        size += batch.nbytes
+        if size > _RATIO * path.stat().st_size:
+            raise pa.ArrowInvalid(f"it unpacks to more than {_RATIO} times its size")
+    return pa.Table.from_batches(batches)
+
+
+def _check_columns(schema: pa.Schema, path: Path) -> None:
+    for column in ("image", "label"):
+        if schema.names.count(column) != 1:
+            having = ", ".join(schema.names)[:200]
+            raise DataError(f"{path} has no column {column}; it has {having}, expected image, label (and client)")
+    kind = schema.field("image").type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+        raise DataError(f"{path}: column image is {kind}, expected binary (PNG or JPEG bytes)")
+    for column in ("label", "client"):
+        if schema.names.count(column) > 1:
+            raise DataError(f"{path} has several columns {column}")
+        kind = schema.field(column).type if column in schema.names else pa.int64()
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+            raise DataError(f"{path}: column {column} is {str(kind)[:100]}, expected whole numbers")
+
+
 def _integers(table: pa.Table, column: str, path: Path) -> Labels:
-    values = table.column(column).to_numpy()
-    if not np.issubdtype(values.dtype, np.number):
-        raise DataError(f"{path}: column {column} is {table.schema.field(column).type}, expected whole numbers")
-    bad = np.flatnonzero(~np.isfinite(values) | (values != np.floor(values)))
-    if len(bad):
-        raise DataError(f"{path}: {column} in row {bad[0]} is {values[bad[0]]}, expected a whole number")
-    return values.astype(np.int64)
+    return whole_numbers(table.column(column).to_numpy(), column, str(path))
 
 
 def _decode(images: pa.ChunkedArray, rows: NDArray[np.int64], shape: tuple[int, int, int], path: Path) -> Pixels:
     pixels = np.empty((len(rows), *shape), np.uint8)
-    chosen = images.take(pa.array(rows)).to_pylist()
-    for place, (row, data) in enumerate(zip(rows, chosen, strict=True)):
-        pixels[place] = _decode_one(data, shape, f"{path}: image in row {row}")
+    for place, row in enumerate(rows.tolist()):
+        data = images[row].as_py()  # one by one: a dictionary's images are not copied for each row
+        if data is None:
+            raise DataError(f"{path}: image in row {row} is null")
+        pixels[place] = decode_image(data, shape, f"{path}: image in row {row}")
     return pixels
-
-
-def _decode_one(data: bytes | None, shape: tuple[int, int, int], where: str) -> Pixels:
-    if data is None:
-        raise DataError(f"{where} is null")
-    array = decode_image(io.BytesIO(data), shape[0], where)
-    if array.shape != shape:
-        raise DataError(f"{where} is {array.shape[2]} x {array.shape[1]} pixels, expected {shape[2]} x {shape[1]}")
-    return array

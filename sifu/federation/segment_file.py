@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
 
 from sifu.core.types import Status
 from sifu.errors import StoreError
 from sifu.federation.segment import Evaluation, Segment, Trace
+from sifu.federation.segment_check import check_history
 from sifu.store.provenance import Provenance
 from sifu.store.tensors import read_tensors, write_tensors
 
 _TENSORS = ("start", "final", "rounds", "available", "key_state", "snapshots")
 _TRACE = ("cohort", "distance", "update_norm", "layer_norm", "step_norm")
+
+
+class StoredHistory(NamedTuple):
+    """A history file: the training, and the settings that it was made with."""
+
+    segment: Segment
+    settings: dict[str, Any]
 
 
 def write_segment(path: Path, segment: Segment, provenance: Provenance) -> None:
@@ -31,14 +41,31 @@ def write_segment(path: Path, segment: Segment, provenance: Provenance) -> None:
 
 def read_segment(path: Path) -> Segment:
     """The history that `write_segment` wrote."""
+    return read_history(path).segment
+
+
+def read_history(path: Path) -> StoredHistory:
+    """The history that `write_segment` wrote, with its settings."""
     header, tensors = read_tensors(path)
     if "status" not in header:
         raise StoreError(f"{path} holds weights, not a history")
+    check_history(path, header, tensors)
     tensors["trace.cohort"] = tensors["trace.cohort"].to(torch.int64)
-    return Segment(
+    segment = Segment(
         **{name: tensors[name] for name in _TENSORS},  # type: ignore[arg-type]
         trace=Trace(**{name: tensors[f"trace.{name}"] for name in _TRACE}),
         status=tuple(Status(name) for name in header["status"]),
         snapshot_every=header["snapshot_every"],
         evaluations=tuple(Evaluation(*values) for values in header["evaluations"]),
     )
+    return StoredHistory(segment, _settings(path, header))
+
+
+def _settings(path: Path, header: dict[str, Any]) -> dict[str, Any]:
+    try:
+        settings = json.loads(header["settings"])
+    except (KeyError, TypeError, ValueError, RecursionError):
+        settings = None
+    if not isinstance(settings, dict):
+        raise StoreError(f"{path} is damaged: it does not say with which settings it was made")
+    return settings

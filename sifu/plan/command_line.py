@@ -28,6 +28,6 @@ def _from_text(text: str) -> Any:
     """`null` -> None, `0.1` -> 0.1, `true` -> True; names stay names."""
     try:
         value = yaml.safe_load(text)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError, LookupError, RecursionError):
         return text
     return value if isinstance(value, int | float | None) else text

@@ -80,6 +80,7 @@ def load_suite(
     for name, scenario in found.items():
         for variant in suite.variants_of(name):
             refuse_private_updates(suite.method(name, variant), scenario)
+    suite.refuse_too_many()
     return suite
 
 

@@ -14,10 +14,13 @@ from sifu.config.run import AlphaSweep, Audits, RequestSets, Run, SigmaSweep
 from sifu.config.scenario import Scenario
 from sifu.config.search import ScenarioSearch
 from sifu.config.variant import Variant
+from sifu.errors import ConfigError
 from sifu.plan.report_plan import Job, ReportPlan
 from sifu.plan.stage_spec import STAGES
 from sifu.plan.variants import method_of
 from sifu.unlearning.method import Method, OwnTraining
+
+_MOST_JOBS = 250_000  # of unlearn and verify; Snakemake takes some 20 kB of memory for each
 
 
 @dataclass(frozen=True)
@@ -212,6 +215,12 @@ class Suite:
             settings={name: to_plain(scenario) for name, scenario in self.scenarios.items()},
             left_out=list(self.skipped),
         )
+
+    def refuse_too_many(self) -> None:
+        """Refuse a plan that no machine could hold in memory, before it is made."""
+        jobs = len(self.scenarios) * len(self.blocks) * (len(self.variants) + 1)
+        if jobs > _MOST_JOBS:
+            raise ConfigError("num_seeds", self.run.num_seeds, f"a plan of at most {_MOST_JOBS} jobs: raise block_size")
 
     @cached_property
     def blocks(self) -> list[str]:

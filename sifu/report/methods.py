@@ -112,7 +112,9 @@ def methods_csv(run: Iterable[str] = ()) -> str:
     """The rows alone; numbers in brackets are those of the footnotes of the page."""
     import pandas as pd
 
-    return pd.DataFrame(table_1(run)[0]).to_csv(index=False)
+    from sifu.report.plain_text import csv_text
+
+    return csv_text(pd.DataFrame(table_1(run)[0]))
 
 
 def _numbered(notes: list[str]) -> list[str]:

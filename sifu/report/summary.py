@@ -38,7 +38,7 @@ def print_summary(run: Run) -> None:
         status = ", ".join(f"{count} {value}" for value, count in group["status"].value_counts().items())
         spread = [_spread(group[column]) for column in ("rounds", "client_steps", "retain_accuracy")]
         table.add_row(str(name), str(len(group)), status, *spread)
-    Console(width=max(100, Console().width)).print(table)
+    Console(width=max(100, Console().width), markup=False, emoji=False).print(table)
     _print_headline(report_folder(run.results))
     print(f"tables: {Path(run.results)}/<stage>/<scenario>/[<variant>/]<block>/*.parquet (columns: docs/results.md)")
 
@@ -65,7 +65,7 @@ def _print_headline(report: Path) -> None:
         table = Table(*heads, title=f"Unlearning in {scenario}, to the target accuracy: means")
         for row in shown.itertuples(index=False):
             table.add_row(*row)
-        Console(width=max(150, Console().width)).print(table)
+        Console(width=max(150, Console().width), markup=False, emoji=False).print(table)
     print(f"report: {report}/report.html (tables and figures in the same folder)")
 
 

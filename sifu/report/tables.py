@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pandas as pd
@@ -221,8 +222,11 @@ def _text(row: pd.Series) -> str:
     return f"{row['mean']:.{digits}f} [{ends}]"
 
 
+_PIPE = re.compile(r"(?<!\\)\|")  # one that is not escaped yet
+
+
 def markdown(table: pd.DataFrame, caption: str) -> str:
     """A table as GitHub shows it."""
     lines = [caption, "", "| " + " | ".join(table.columns) + " |", "|" + " --- |" * len(table.columns)]
-    rows = ((str(value).replace("|", "\\|") for value in row) for row in table.itertuples(index=False))
+    rows = ((_PIPE.sub(r"\\|", str(value)) for value in row) for row in table.itertuples(index=False))
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"

@@ -34,7 +34,7 @@ def run_alpha(block: Block, folder: Path, *, history: Path) -> None:
     the first request together.
     """
     engine = block.engine()
-    lineage = read_lineage(engine, history)
+    lineage = read_lineage(block, engine, history)
     write_table(folder / "alpha.parquet", ALPHA, alpha_rows(block, lineage), block.stamp("alpha"))
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from sifu.catalog.datasets import DATASETS
 from sifu.config.blocks import chosen_block_size
 from sifu.config.scenario import Scenario
+from sifu.core.keys import Keys
 from sifu.core.types import Clients
 from sifu.data.clients import load_clients, load_server_data
 from sifu.data.dataset import Images, load_images
@@ -18,7 +22,7 @@ from sifu.data.test_set import load_test_set
 from sifu.errors import StoreError
 from sifu.federation.checkpoint import Checkpoints
 from sifu.federation.engine import Engine
-from sifu.federation.segment_file import read_segment
+from sifu.federation.segment_file import read_history
 from sifu.hardware.device import choose_device, device_name, workers_for
 from sifu.models.flat import build_model
 from sifu.plan.code_hash import code_hash
@@ -96,9 +100,23 @@ class Block:
         return provenance(stage, relevant_settings(stage, self.scenario, method), code, device, **notes)
 
 
-def read_lineage(engine: Engine, path: Path, *, first: int | None = None) -> Lineage:
-    """The lineage of a block's training, or of that of its `first` seeds, from a history file."""
-    segment = read_segment(path).part(slice(0, first))
+def read_lineage(block: Block, engine: Engine, path: Path) -> Lineage:
+    """The lineage of a block's training, or of its first seeds if the block has fewer, from a history file."""
+    segment, settings = read_history(path)
+    segment = segment.part(slice(0, len(block.seeds)))
     if segment.available.shape != engine.clients.size.shape:
         raise StoreError(f"{path} is the history of {tuple(segment.available.shape)} seeds and clients, not of these")
+    if segment.start.shape[1] != engine.model.num_weights * block.scenario.federation.num_models:
+        raise StoreError(f"{path} is the history of a model with {segment.start.shape[1]} weights, not of this one")
+    if not torch.equal(segment.key_state, Keys.of(block.seeds).fold("train").state):
+        raise StoreError(f"{path} is the history of other seeds than {block.seeds[0]} to {block.seeds[-1]}")
+    _refuse_other_training(path, settings, relevant_settings("train", block.scenario))
     return Lineage.of(engine, segment)
+
+
+def _refuse_other_training(path: Path, stored: dict[str, Any], ours: dict[str, Any]) -> None:
+    """A history of another scenario may have the same shapes. (A sweep has fewer rounds, so that `stop` may differ.)"""
+    plain = json.loads(json.dumps(ours))
+    differing = [key for key, value in plain.items() if key != "stop" and stored.get(key) != value]
+    if differing:
+        raise StoreError(f"{path} is the history of another training: its settings of {', '.join(differing)} differ")

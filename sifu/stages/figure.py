@@ -9,6 +9,7 @@ from sifu.catalog.lookup import import_module
 from sifu.plan.report_plan import ReportPlan
 from sifu.report.image import write_figure
 from sifu.report.missing import missing_names, missing_words
+from sifu.report.plain_text import for_figures
 from sifu.report.results import Results
 from sifu.store.parquet import write_text
 from sifu.store.paths import figure_file
@@ -17,7 +18,7 @@ from sifu.store.paths import figure_file
 def run_figure(plan: ReportPlan, name: str, folder: Path) -> None:
     """Writes `folder`/figures/<name>.pdf, .png and .md (the caption); what is missing is said in both."""
     target = FIGURES[name].module
-    module, source = import_module(target, target), Results(plan)
+    module, source = import_module(target, target), Results(for_figures(plan))
     drawn = module.draw(source)
     caption, title = module.CAPTION, module.TITLE if module.TITLE.endswith("?") else f"{module.TITLE}."
     if source.missing:

@@ -16,6 +16,7 @@ from sifu.report.forgetting import forgetting_table, with_forgotten
 from sifu.report.frontier import frontier, frontier_for_people
 from sifu.report.methods import methods_csv, methods_latex, methods_page
 from sifu.report.missing import missing_names, missing_words
+from sifu.report.plain_text import csv_text, markdown_text
 from sifu.report.results import Results
 from sifu.store.parquet import write_table, write_text
 from sifu.store.paths import tables_folder
@@ -90,7 +91,7 @@ def run_report(plan: ReportPlan, folder: Path) -> None:
     names = {"scenarios": list(plan.titles), "blocks": plan.blocks}
     stamp = provenance("report", names, code_hash("sifu.stages.report"), "cpu")
     write_table(out / "statistics.parquet", STATISTICS, numbers, stamp)
-    write_text(out / "statistics.csv", numbers.to_csv(index=False))
+    write_text(out / "statistics.csv", csv_text(numbers))
     limits = bounds.psi_limits(source.cells)
     write_table(out / "bounds.parquet", BOUNDS, bounds.bounds_by_seed(source.alpha, limits), stamp)
     promises = certificates.certificates(source.cells)
@@ -118,8 +119,8 @@ def run_report(plan: ReportPlan, folder: Path) -> None:
 
 def _write_people_table(folder: Path, name: str, table: pd.DataFrame, source: Results) -> None:
     missing = source.missing
-    write_text(folder / f"{name}.csv", table.to_csv(index=False))
+    write_text(folder / f"{name}.csv", csv_text(table))
     count = f" {missing_words(missing)}." if missing else ""
     write_text(folder / f"{name}.tex", tables.latex(table, CAPTIONS[name] + count))
     caption = CAPTIONS[name] + (f" Missing: {'; '.join(missing_names(missing, source.root))}." if missing else "")
-    write_text(folder / f"{name}.md", tables.markdown(table, caption))
+    write_text(folder / f"{name}.md", tables.markdown(markdown_text(table), caption))

@@ -55,7 +55,8 @@ def run_request_sets(block: Block, count: int, variants: dict[str, Trained], fol
 def _rows(block: Block, count: int, variants: dict[str, Trained]) -> Rows:
     """The rows of variants that start from the same training."""
     _, scenario, path = next(iter(variants.values()))
-    lineage = read_lineage(replace(block, scenario=scenario).engine(), path, first=len(block.seeds))
+    trained = replace(block, scenario=scenario)
+    lineage = read_lineage(trained, trained.engine(), path)
     keys = Keys.of(block.seeds, lineage.engine.clients.images.device)
     sets = draw_sets(block.scenario, keys, count)
 

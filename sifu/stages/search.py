@@ -67,7 +67,7 @@ def run_search(
         name = f"{block.name} {setting_name(search.grid)}"
         found = [_trained(engine, block, method, limit, f"{name} = {text}") for text, method in methods.items()]
     else:
-        found = _answered(read_lineage(engine, history), block, list(methods.values()), limit, variant)
+        found = _answered(read_lineage(block, engine, history), block, list(methods.values()), limit, variant)
     tried = zip(methods, found, strict=True)
     rows = [{"place": n, "value": text} | row for n, (text, part) in enumerate(tried) for row in part]
     table = frame(SEARCH, rows).assign(scenario=block.name, variant=variant, setting=setting_name(search.grid))

@@ -54,7 +54,7 @@ def run_sweep(
     requests: int | None = None,
 ) -> None:
     """Writes `folder`/sweep.parquet: the first `requests` requests (None: all), to the target, under each sigma."""
-    trained = read_lineage(block.engine(), history, first=len(block.seeds))
+    trained = read_lineage(block, block.engine(), history)
     keys = Keys.of(block.seeds, trained.engine.clients.images.device)
     forget = draw_requests(block.scenario, keys)[:requests]
     rule, stream = target_rule(block.scenario), keys.fold("unlearn")

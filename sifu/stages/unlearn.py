@@ -50,7 +50,7 @@ def run_unlearn(block: Block, variant: str, method: Method, folder: Path, *, his
     engine = block.engine()
     if method.oracle:
         engine = replace(engine, test_data=block.test_set())
-    trained = read_lineage(engine, history)
+    trained = read_lineage(block, engine, history)
     counted = read_table(training, CELLS).set_index("seed")["client_steps"]
     steps = torch.tensor([int(counted[seed]) for seed in block.seeds])
     cells, curves = [], []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,13 +23,13 @@ from sifu.federation.evaluation import Evaluator
 from sifu.metrics.deletion_test import rate_limit, threshold, type_1, type_2
 from sifu.metrics.measure import correct_answers, measured
 from sifu.metrics.metric import Metric, Models, PerExample, Values
+from sifu.stages.answers import CellModels, stored_answers
 from sifu.stages.block import Block
 from sifu.stages.call import StageCall
-from sifu.stages.rows import ORIGINAL, Cell, frame
+from sifu.stages.rows import Cell, frame
 from sifu.store.parquet import read_table, write_table
 from sifu.store.schemas import EXAMPLES, PARTITION, VERIFICATION
 from sifu.store.schemas import METRICS as METRICS_TABLE
-from sifu.store.tensors import read_weights
 
 REFERENCE = "scratch"
 
@@ -66,7 +65,7 @@ def _metrics(block: Block, engine: Engine, variants: dict[str, Path]) -> tuple[R
     for variant in sorted(variants, key=lambda name: name != REFERENCE):
         answers = [
             (answer.cell, _models(block, engine, test, answer))
-            for answer in _answers(block, variant, variants[variant])
+            for answer in stored_answers(block, engine, variant, variants[variant])
         ]
         if variant == REFERENCE:
             scratch = dict(answers)
@@ -138,7 +137,7 @@ def _verification(block: Block, engine: Engine, variants: dict[str, Path]) -> li
     found: dict[Cell, Check] = {}
     for variant, path in variants.items():
         left_at = None
-        for cell, weights, forget, forgotten, _ in _answers(block, variant, path):
+        for cell, weights, forget, forgotten, _ in stored_answers(block, engine, variant, path):
             if left_at is None or cell.request == 1:
                 left_at = torch.zeros_like(forget, dtype=torch.int64)
             left_at = left_at.masked_fill(forget, cell.request)
@@ -164,27 +163,3 @@ def _check_rows(cell: Cell, check: Check, found: dict[Cell, Check], backdoor: Ba
                 | {"type_1": type_1(trials, chance, limit), "type_2": miss}
             )
     return rows
-
-
-class CellModels(NamedTuple):
-    """The models of one cell, and whom they have forgotten."""
-
-    cell: Cell
-    weights: Tensor  # [S, P]
-    forget: Tensor  # [S, C] the clients of this request
-    forgotten: Tensor  # [S, C] all clients forgotten so far
-    original: Tensor | None  # [S, P] the model before the first request
-
-
-def _answers(block: Block, variant: str, path: Path) -> Iterator[CellModels]:
-    """The answers of a variant, request by request under each stop rule."""
-    tensors = read_weights(path)
-    original = tensors.pop(ORIGINAL, None)
-    stops = sorted({key.split("/")[0] for key in tensors})
-    for stop in stops:
-        forgotten = None
-        for number in range(1, sum(key.startswith(f"{stop}/") for key in tensors) // 2 + 1):
-            forget = tensors[f"{stop}/{number}/forget"]
-            forgotten = forget if forgotten is None else forgotten | forget
-            cell = Cell(block.name, variant, stop, block.seeds, number)
-            yield CellModels(cell, tensors[f"{stop}/{number}/weights"], forget, forgotten, original)

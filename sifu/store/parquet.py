@@ -8,18 +8,23 @@ import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sifu import RULES_VERSION
 from sifu.errors import StoreError
+from sifu.store.bounded import open_parquet
+from sifu.store.place import refuse_misplaced
 from sifu.store.provenance import Provenance
 from sifu.store.table import Table
 
 _PREFIX = b"sifu."
 _HOST = socket.gethostname()
+_MAX_TEXT = 1000  # bytes; the longest are values of a search
 MAKE_AGAIN = "delete it, and the next run makes it again"
 
 
@@ -105,30 +110,55 @@ def read_tables(paths: Sequence[Path], table: Table) -> pd.DataFrame:
     if not parts:
         return table.schema.empty_table().to_pandas()
     with readable(paths[0]):
-        return pa.concat_tables(parts).to_pandas()
+        frame = pa.concat_tables(parts).to_pandas()
+    if frame.duplicated(list(table.key)).any():
+        _refuse_twice(paths, parts, table)
+    return frame
+
+
+def _refuse_twice(paths: Sequence[Path], parts: Sequence[pa.Table], table: Table) -> NoReturn:
+    """Name the file in which the first row lies whose key was there before."""
+    key = list(table.key)
+    keys = pd.concat([part.select(key).to_pandas() for part in parts], keys=range(len(parts)))
+    (number, _), row = next(keys[keys.duplicated()].iterrows())
+    raise StoreError(f"{paths[int(number)]} holds a row that is there twice, with the key {str(row.to_dict())[:300]}")
 
 
 def _checked(path: Path, table: Table) -> pa.Table:
     with readable(path):
-        rows = _with_later(_open(path), table)
-        check_schema(path, rows.schema, table)
+        texts = [column.name for column in table.columns if column.type == pa.string()]
+        file = open_parquet(path, texts=texts, checksums=True)
+        check_schema(path, file.schema.to_arrow_schema().with_metadata(file.schema_arrow.metadata), table)
+        rows = _with_later(file.read(use_threads=False), table)
         rows.validate(full=True)  # here, where the file's name is known: strings may be invalid UTF-8
-        return rows.replace_schema_metadata()
+        for name in texts:
+            _refuse_long(path, name, rows.column(name))
+        refuse_misplaced(path, table, rows)
+        return rows.cast(table.schema).replace_schema_metadata()
+
+
+def _refuse_long(path: Path, name: str, values: pa.ChunkedArray) -> None:
+    """A text is a name or a few words: before texts that are read once are copied for every row."""
+    for chunk in values.chunks:
+        longest = pc.max(pc.binary_length(chunk.dictionary)).as_py() or 0
+        if longest > _MAX_TEXT:
+            raise StoreError(f"{path}: column {name} has a text of {longest} bytes, expected at most {_MAX_TEXT}")
 
 
 def _with_later(rows: pa.Table, table: Table) -> pa.Table:
     """Columns that were added after the file was written, as nulls."""
     for place, column in enumerate(table.columns):
-        if column.later and column.name not in rows.schema.names and place <= rows.num_columns:
+        if column.later and column.name not in rows.schema.names:
             rows = rows.add_column(place, table.schema.field(column.name), pa.nulls(len(rows), column.type))
     return rows
 
 
 def check_schema(path: Path, schema: pa.Schema, table: Table) -> None:
     """Refuse a file that is no such table, or was made under other rules."""
-    if schema.remove_metadata() != table.schema:
-        raise StoreError(f"{path} is not a table {table.name}: its columns are {schema.names}")
-    check_rules(path, (schema.metadata or {}).get(_PREFIX + b"rules_version", b"none").decode())
+    absent = {column.name for column in table.columns if column.later} - set(schema.names)
+    if schema.remove_metadata() != pa.schema([field for field in table.schema if field.name not in absent]):
+        raise StoreError(f"{path} is not a table {table.name}: its columns are {str(schema.names)[:300]}")
+    check_rules(path, (schema.metadata or {}).get(_PREFIX + b"rules_version", b"none")[:40].decode())
 
 
 def check_rules(path: Path, version: str) -> None:
@@ -137,16 +167,11 @@ def check_rules(path: Path, version: str) -> None:
 
 
 def read_stamp(path: Path) -> dict[str, str]:
-    """The provenance of a table."""
-    metadata = _open(path).schema.metadata or {}
-    ours = {key.removeprefix(_PREFIX): value for key, value in metadata.items() if key.startswith(_PREFIX)}
+    """The provenance of a table; its rows are not read."""
     with readable(path):
+        metadata = open_parquet(path).schema_arrow.metadata or {}
+        ours = {key.removeprefix(_PREFIX): value for key, value in metadata.items() if key.startswith(_PREFIX)}
         return {key.decode(): value.decode() for key, value in ours.items()}
-
-
-def _open(path: Path) -> pa.Table:
-    with readable(path):
-        return pq.read_table(path, use_threads=False, page_checksum_verification=True)
 
 
 @contextmanager

@@ -49,16 +49,20 @@ def read_weights(path: Path) -> dict[str, Tensor]:
 
 def read_tensors(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The header and the tensors that `write_tensors` wrote."""
+    if not path.exists():
+        raise StoreError(f"{path} does not exist: run the stage that makes it first")
+    if not path.is_file():  # a pipe would wait for ever
+        raise StoreError(f"{path} is not a readable safetensors file: it is not a file at all")
     try:
         with safe_open(path, "pt") as file:
             header = json.loads(file.metadata()["sifu"])
             names = file.keys()
             tensors = {name: file.get_tensor(name) for name in names}
-    except FileNotFoundError:
-        raise StoreError(f"{path} does not exist: run the stage that makes it first") from None
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-        raise StoreError(f"{path} is not a readable safetensors file: {error}; {MAKE_AGAIN}") from None
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        reason = " ".join(str(error).split())[:300]
+        raise StoreError(f"{path} is not a readable safetensors file: {reason}; {MAKE_AGAIN}") from None
+    header = header if isinstance(header, dict) else {}
     if header.get("checksum") != _checksum(tensors):
         raise StoreError(f"{path} is damaged, its checksum differs; {MAKE_AGAIN}")
-    check_rules(path, header["rules_version"])
+    check_rules(path, str(header.get("rules_version", "none"))[:40])
     return header, tensors

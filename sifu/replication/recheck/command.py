@@ -98,4 +98,4 @@ def _print(cells: list[tuple[str, list[Compared]]]) -> None:
                 word = f"[bold]{word}[/bold]" if number.agreement == Agreement.DIFFERS else word
                 table.add_row("", str(number.request), number.quantity, text(number.stored), text(number.again), word)
         table.add_section()
-    Console(width=max(120, Console().width)).print(table)
+    Console(width=max(120, Console().width), markup=False, emoji=False).print(table)

@@ -191,7 +191,7 @@ def test_a_partition_of_something_else_is_refused(tmp_path: Path, capsys: pytest
     stage("partition", tmp_path, "s000-000", scenario="smoke_cnn")
     (tmp_path / "partition" / "smoke_cnn").rename(tmp_path / "partition" / "smoke")
     assert stage("train", tmp_path, "s000-000") == 2
-    assert "is not a partition of scenario smoke" in capsys.readouterr().err
+    assert "holds rows of scenario smoke_cnn" in capsys.readouterr().err
     (tmp_path / "file").touch()
     assert stage("partition", tmp_path / "file", "s000-000") == 2
     assert capsys.readouterr().err.startswith("error: ")

@@ -16,6 +16,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from sifu.catalog.figures import FIGURES
+from sifu.config.blocks import block_seeds
 from sifu.errors import DataError
 from sifu.plan.load import load_suite, read_yaml
 from sifu.plan.report_plan import ReportPlan
@@ -97,10 +98,12 @@ def fill(plan: ReportPlan) -> None:
         write(root / "alpha" / scenario / BLOCK / "alpha.parquet", experiment_schemas.ALPHA, points)
         for _, block, variant in (job for job in plan.jobs["search"] if job.scenario == scenario):
             path = root / "search" / scenario / variant / block / "search.parquet"
-            write(path, experiment_schemas.SEARCH, [key | {"variant": variant, "value": "0.1", "chosen": True}])
+            tried = key | {"variant": variant, "seed": block_seeds(block)[0], "value": "0.1", "chosen": True}
+            write(path, experiment_schemas.SEARCH, [tried])
         for _, block, name in (job for job in plan.jobs["scenario_search"] if job.scenario == scenario):
             path = root / "scenario_search" / scenario / name / block / "scenario_search.parquet"
-            write(path, experiment_schemas.SCENARIO_SEARCH, [key | {"setting": name, "used": True, "chosen": True}])
+            tried = key | {"seed": block_seeds(block)[0], "setting": name, "used": True, "chosen": True}
+            write(path, experiment_schemas.SCENARIO_SEARCH, [tried])
     swept = [{"scenario": "smoke", "variant": "sifu", "sigma": sigma} for sigma in (0.01, 0.1)]
     write(root / "sweep" / "smoke" / "sifu" / BLOCK / "sweep.parquet", experiment_schemas.SWEEP, swept)
     sets = [{"scenario": "smoke", "variant": variant, "set": n} for variant in ("scratch", "sifu") for n in range(2)]
