@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sifu.errors import TooFewModels
 from sifu.forgetting.distances import disagreement, jensen_shannon, margin_drop
 from sifu.forgetting.klom import Klom, PerPoint, against_null, gaussian_kl, klom
 from sifu.forgetting.margin import client_margins
-from sifu.forgetting.sample import enough_models
+from sifu.forgetting.sample import TooFewModels, enough_models
 from sifu.forgetting.seeds import permuted_worlds
 from sifu.store.margins import ModelMargins
 

@@ -64,7 +64,7 @@ def only_sifu(tables: StoredTables) -> list[Line]:
 
 def _lines(tables: StoredTables, scenario: str) -> list[Line]:
     rows = tables.sets[tables.sets["scenario"] == scenario]
-    answers = dict(iter(rows.groupby("variant")))
+    answers: dict[Hashable, pd.DataFrame] = dict(iter(rows.groupby("variant")))
     methods = {name: _against_scratch(answers, name) for name in (SIFU, *RIVALS, SHOWN)}
     own, ran = methods[SIFU], rows.loc[rows["variant"] == SIFU, "seed"].nunique()
     lines = [Line(scenario, f"rounds saved by {SIFU}, other sets", own.saved, None, "share", ran)]
