@@ -14,6 +14,7 @@ from sifu.federation.evaluation import Evaluator
 from sifu.federation.local import LocalTrainer
 from sifu.federation.local.batches import Batches
 from sifu.federation.local.dual import DualTrainer
+from sifu.federation.local.guided import GuidedTrainer
 from sifu.federation.local.vmapped import VmappedTrainer
 from sifu.federation.rounds import Rounds
 from sifu.models.logistic import Logistic
@@ -54,7 +55,7 @@ class SharedEngine(Engine):
     @cached_property
     def is_exact(self) -> bool:
         """One row cannot show whether a batch changes the bits: where it might, every round is kept."""
-        batched = self.optimiser is not None or isinstance(self.single.trainer, VmappedTrainer)
+        batched = self.optimiser is not None or isinstance(self.single.trainer, VmappedTrainer | GuidedTrainer)
         return not batched or self.clients.images.device.type == "cpu"
 
 

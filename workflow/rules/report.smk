@@ -1,7 +1,7 @@
 rule report:
     input:
         TARGETS.report_inputs,
-        other_methods=str(PLAN.package / "report/published_marks.yaml"),
+        published_marks=str(PLAN.package / "report/published_marks.yaml"),
     output:
         TARGETS.report_files(),
     log:

@@ -93,7 +93,7 @@ def test_settings() -> None:
 
 def test_models() -> None:
     refused("model: 'logistics' is refused; allowed: logistic |", model="logistics")
-    refused("model: 'cnn28' is refused; allowed: logistic (for images of [5])", model="cnn28")
+    refused("model: 'cnn28' is refused; allowed: logistic | variational | particles (for images of [5])", model="cnn28")
     refused("model: 7 is refused; allowed: a name of the catalog, a torch.nn.Module, or a function", model=7)
     refused("model Linear gives [3, 4] for 3 images; it must give logits, [3, 3]", model=torch.nn.Linear(5, 4))
     refused("model Linear fails on images of (5,): RuntimeError: mat1 and mat2", model=torch.nn.Linear(6, 3))

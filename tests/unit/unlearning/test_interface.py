@@ -72,7 +72,7 @@ def test_history_offers_no_way_to_the_engine_or_to_its_segments() -> None:
     free = {"current", "end", "nowhere", "num_clients", "rounds", "left_shares", "share_of", "stretches", "early"}
     free |= {"last_at_most", "value_at", "available", "length"}
     declared = {"start", "at", "sensitivity", "visits", "retained", "first_round", "accumulated", "last_round"}
-    declared |= {"checkpoint", "released_cut", "contributions", "last_contribution", "stored"}
+    declared |= {"checkpoint", "released_cut", "contributions", "last_contribution", "last_updates", "stored"}
     assert offered == free | declared
 
 
@@ -86,6 +86,7 @@ def test_a_server_offers_no_way_to_the_engine() -> None:
     World.make().answer(method_that(answers), rounds=1)
     trains = {"recover", "recover_shards", "hold", "ask_again", "ask_forgotten", "ask_remaining"}  # each of them counts
     trains |= {"train_here"}  # on the server's own examples, which costs no client anything
+    trains |= {"recover_by_oracle"}  # only where a method declares it
     reads = {
         "has_trained",
         "average",
@@ -97,7 +98,7 @@ def test_a_server_offers_no_way_to_the_engine() -> None:
         "scenario",
         "spent",
     }
-    reads |= {"counted_rounds", "new_start", "has_drawn", "data", "training_loss", "shards_of"}
+    reads |= {"counted_rounds", "new_start", "has_drawn", "data", "training_loss", "training_optimiser", "shards_of"}
     assert set(offered) == trains | reads
 
 
@@ -108,6 +109,14 @@ def test_clients_to_forget_are_asked_only_by_a_method_that_declares_it() -> None
         return server.recover(history.current, keys)
 
     with pytest.raises(MethodError, match=r"asks the clients to forget: set assumptions\.forgotten_data"):
+        World.make().answer(method_that(answers, *Kept), rounds=1)
+
+
+def test_an_oracle_is_asked_only_by_a_method_that_declares_it() -> None:
+    def answers(history: History, request: Any, server: Any, keys: Any) -> Any:
+        return server.recover_by_oracle(history.current, keys, history.start)
+
+    with pytest.raises(MethodError, match="asks an oracle: set `oracle`"):
         World.make().answer(method_that(answers, *Kept), rounds=1)
 
 
