@@ -54,7 +54,3 @@ class ConfigError(SifuError):
 
 class MethodError(SifuError):
     """A method that breaks the interface: it reads what it does not declare, or gives back something else."""
-
-
-class TooFewModels(SifuError):
-    """A metric over many models has too few of them to say anything."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sifu.config.fields import build
 from sifu.config.scenario import Scenario, request_lists
-from sifu.docs import findings, performance
+from sifu.docs import findings, forgetting, performance
 from sifu.docs.citation import bibtex
 from sifu.docs.honest_saving import honest_saving
 from sifu.docs.methods_by_dataset import methods_by_dataset
@@ -199,4 +199,8 @@ PARTS: dict[str, Callable[..., str]] = {
     "goals": performance.goals,
     "cpu_goals": performance.cpu_goals,
     "tried": performance.tried,
+    "models_needed": forgetting.models_needed,
+    "models_see": forgetting.models_see,
+    "few_models": forgetting.few_models,
+    "low_rates": forgetting.low_rates,
 }

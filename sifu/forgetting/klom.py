@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sifu.errors import TooFewModels
-from sifu.forgetting.sample import Flags, Floats, Ints, enough_models, samples
+from sifu.forgetting.sample import Flags, Floats, Ints, TooFewModels, enough_models, samples
 
 BINS, CLIP, FLOOR = 20, 100.0, 1e-5
 _PERCENTILE = 95

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _DECILE = 10
+_FLOAT16 = 65504.0  # its largest number
 
 
 def margin(logits: ArrayLike, labels: ArrayLike) -> Floats:
@@ -39,27 +40,35 @@ def margin_tensor(logits: Tensor, labels: Tensor) -> Tensor:
     return logits.gather(-1, right)[..., 0] - others.logsumexp(-1)
 
 
+def stored_margin(margins: Tensor) -> Tensor:
+    """Margins as they are kept, in float16; what is beyond its range is at its end, and NaN stays NaN."""
+    return margins.clamp(-_FLOAT16, _FLOAT16).half()
+
+
 def client_margins(margins: ArrayLike, owners: ArrayLike, clients: ArrayLike) -> Floats:
     """T_c, the mean margin over a client's own examples; margins [N, P], owners [P], clients [C] -> [N, C]."""
-    values, holders, wanted = np.asarray(margins, np.float64), np.asarray(owners), np.asarray(clients)
-    own = _owned(holders, wanted)  # [C, P]
-    return values @ (own / own.sum(1, keepdims=True)).T
+    owned = _owned(np.asarray(owners), np.asarray(clients))  # [C, P]
+    return np.stack([_rows(margins, own).mean(1) for own in owned], axis=1)
 
 
 def set_margin(margins: ArrayLike, owners: ArrayLike, clients: ArrayLike) -> Floats:
     """The mean margin over all examples of a set of clients; margins [N, P], owners [P] -> [N]."""
-    own = _owned(np.asarray(owners), np.asarray(clients)).any(0)
-    return np.asarray(margins, np.float64)[:, own].mean(1)
+    own = _owned(np.asarray(owners), np.asarray(clients))
+    return _rows(margins, np.logical_or.reduce(own)).mean(1)
 
 
 def lowest_margins(margins: ArrayLike, owners: ArrayLike, clients: ArrayLike) -> Floats:
     """The mean of a client's lowest tenth of margins, at least one, in each model; [N, P], [P], [C] -> [N, C]."""
-    values, holders = np.asarray(margins, np.float64), np.asarray(owners)
     columns = []
-    for own in _owned(holders, np.asarray(clients)):
+    for own in _owned(np.asarray(owners), np.asarray(clients)):
         count = -(-int(own.sum()) // _DECILE)
-        columns.append(np.sort(values[:, own], axis=1)[:, :count].mean(1))
+        columns.append(np.sort(_rows(margins, own), axis=1)[:, :count].mean(1))
     return np.stack(columns, axis=1)
+
+
+def _rows(margins: ArrayLike, points: Flags) -> Floats:
+    """Some points of every model, a row each: its sum has the same bits whatever other models there are. [N, points]"""
+    return np.ascontiguousarray(np.asarray(margins)[:, points], np.float64)
 
 
 def _owned(owners: Ints, clients: Ints) -> Flags:

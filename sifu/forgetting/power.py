@@ -16,12 +16,11 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri, owens_t
 
-from sifu.errors import TooFewModels
 from sifu.forgetting.auc import auc, auc_null_deviation
 from sifu.forgetting.klom import gaussian_kl, klom
 from sifu.forgetting.neurips_score import example_epsilons, forgetting_quality
 from sifu.forgetting.ruli import separated
-from sifu.forgetting.sample import NEEDS, Floats, Ints, require_models, samples
+from sifu.forgetting.sample import NEEDS, Floats, Ints, TooFewModels, require_models, samples
 from sifu.forgetting.u_lira import u_lira
 
 POWER, LEVEL = 0.9, 0.05
@@ -113,6 +112,18 @@ def smallest_effect(oracles: ArrayLike, models: int, score: Score, draws: int = 
 
     limit = np.quantile(scores(0.0), 1 - LEVEL, method="higher")
     return _smallest(lambda effect: float((scores(effect) > limit).mean()) >= POWER)
+
+
+def smallest_memory(client: ArrayLike, twin: ArrayLike, models: int, draws: int = 200, key: int = 0) -> float:
+    """As `smallest_effect`, of the twin test: the shift of the margins of whoever took part that it finds.
+
+    From margins [M, P] on a client and [M, Q] on its twin, of oracles that saw neither. Memory moves the difference up
+    in one world and down in the other.
+    """
+    own, other = (samples("power", margins)[0].mean(1) for margins in (client, twin))
+    difference = (own - other)[:, None]
+    seen = smallest_effect(difference, models, SCORES["auc"], draws, key)
+    return seen * float(difference.std(ddof=1) / own.std(ddof=1)) / 2
 
 
 def _splits(oracles: int, models: int, draws: int, key: int) -> tuple[Ints, Ints]:

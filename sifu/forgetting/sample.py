@@ -11,11 +11,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sifu.errors import SifuError, TooFewModels
+from sifu.errors import SifuError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+
+
+class TooFewModels(SifuError):
+    """A metric over many models has too few of them to say anything."""
 
 
 class Need(NamedTuple):
@@ -29,7 +33,7 @@ class Need(NamedTuple):
 NEEDS: dict[str, Need] = {
     "auc": Need("AUC", 5, 100),
     "twins": Need("the twin test", 5, 100),
-    "u_lira": Need("U-LiRA", 8, 100),
+    "u_lira": Need("U-LiRA", 10, 100),
     "klom": Need("KLOM", 5, 200),
     "gaussian_kl": Need("the Gaussian KL", 5, 100),
     "ruli": Need("RULI", 10, 100),

@@ -1,7 +1,7 @@
 """Seeds of two worlds: halves that share none, folds for cross-fitting, and permutations of the worlds.
 
 A method starts from a training and Scratch from the same initial model, so models of one seed belong together. All
-three functions look at the seeds' numbers alone: the order in which models come, or their blocks, changes nothing.
+functions use the seeds' numbers alone: the order in which models come, or their blocks, changes nothing.
 """
 
 from __future__ import annotations
@@ -45,6 +45,17 @@ def permuted_worlds(first: ArrayLike, second: ArrayLike, draws: int, *, paired: 
     chosen[:, : len(one)] = True
     found = np.empty_like(chosen)
     found[:, order] = random.permuted(chosen, axis=1)
+    return found
+
+
+def permuted_within_folds(first: ArrayLike, second: ArrayLike, draws: int, *, paired: bool, key: int = 0) -> Flags:
+    """As `permuted_worlds`, fold by fold: every world keeps its number of models in each. [draws, N + M] bool"""
+    numbers, parts = (_distinct(first), _distinct(second)), folds(first, second)
+    found = np.empty((draws, sum(map(len, numbers))), bool)
+    for fold in (False, True):
+        own, other = (seeds[part == fold] for seeds, part in zip(numbers, parts, strict=True))
+        places = np.concatenate(parts) == fold
+        found[:, places] = permuted_worlds(own, other, draws, paired=paired, key=2 * key + fold)
     return found
 
 

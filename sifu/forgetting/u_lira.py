@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from sifu.forgetting.auc import LOW_RATES, LowRate, auc_null_deviation, low_rate, mann_whitney
 from sifu.forgetting.permutation import Permuted, judged
 from sifu.forgetting.sample import Flags, Floats, enough_models, require_models, samples
-from sifu.forgetting.seeds import folds
+from sifu.forgetting.seeds import folds, permuted_within_folds
 
 _RIDGE = 1e-9  # of the mean variance: makes a covariance invertible where all models agree
 
@@ -55,25 +55,24 @@ def u_lira_test(
     oracles: ArrayLike,
     unlearned_seeds: ArrayLike,
     oracle_seeds: ArrayLike,
-    worlds: Flags,
+    draws: int = 199,
     *,
+    paired: bool = False,
     pooled: bool = False,
+    key: int = 0,
 ) -> Permuted:
-    """AUC with its permutation p-value: worlds [draws, N + M] (`permuted_worlds`), fitted anew under each.
+    """AUC with its permutation p-value: worlds are permuted within folds, and Gaussians fitted anew each time.
 
     `pooled`: of the mean AUC over clients, one test of all of them.
     """
     one, two = samples("u_lira", unlearned, oracles)
-    parts = folds(unlearned_seeds, oracle_seeds)
-    both, part = np.concatenate([one, two]), np.concatenate(parts)
+    both, part = np.concatenate([one, two]), np.concatenate(folds(unlearned_seeds, oracle_seeds))
     own = np.arange(len(both)) < len(one)
     aucs = []
-    for chosen in (own, *worlds):
-        relabelled = part[chosen], part[~chosen]
-        require_models("u_lira", *(2 * min(int(fold.sum()), int((~fold).sum())) for fold in relabelled))
-        aucs.append(_fold_auc(cross_fitted(both[chosen], both[~chosen], *relabelled), relabelled))
-    found = np.stack(aucs)
-    found = found.mean(1) if pooled else found
+    for chosen in (own, *permuted_within_folds(unlearned_seeds, oracle_seeds, draws, paired=paired, key=key)):
+        parts = part[chosen], part[~chosen]
+        aucs.append(_fold_auc(cross_fitted(both[chosen], both[~chosen], *parts), parts))
+    found = np.mean(aucs, axis=1) if pooled else np.stack(aucs)
     return judged(found[0], found[1:])
 
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sifu.errors import SifuError, TooFewModels
+from sifu.errors import SifuError
 from sifu.forgetting.auc import auc, auc_null_deviation, auc_p_value, low_rate
+from sifu.forgetting.sample import TooFewModels
 from tests import reference
 
 FEW = st.lists(st.integers(0, 6), min_size=5, max_size=12)  # with ties

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sifu.errors import TooFewModels
 from sifu.forgetting.klom import against_null, gaussian_kl, klom, oracle_null
+from sifu.forgetting.sample import TooFewModels
 from sifu.forgetting.seeds import permuted_worlds
 from tests import reference
 

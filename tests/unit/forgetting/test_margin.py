@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sifu.errors import SifuError
-from sifu.forgetting.margin import client_margins, lowest_margins, margin, margin_tensor, set_margin
+from sifu.forgetting.margin import client_margins, lowest_margins, margin, margin_tensor, set_margin, stored_margin
 from tests import reference
 
 LOGITS = st.lists(st.floats(-8, 8), min_size=2, max_size=6)
@@ -34,6 +34,14 @@ def test_logits_know_what_probabilities_have_lost() -> None:
     assert margin([-1e5, 1e5, 0.0], 0) == -2e5
 
 
+def test_margins_are_kept_in_half_the_space() -> None:
+    """Two bytes each: 11 bits, an error of 1 / 2048 at most. Beyond the range the end; a diverged model stays NaN."""
+    kept = stored_margin(torch.tensor([3.14159, 1e6, -1e6, float("nan")]))
+    assert kept.dtype == torch.float16
+    assert kept[:3].tolist() == [pytest.approx(3.14159, rel=1 / 2048), 65504, -65504]
+    assert kept[3].isnan()
+
+
 def test_all_models_at_once() -> None:
     """[models, points, classes], in numpy and in torch, in float32 to its rounding."""
     random = np.random.default_rng(0)
@@ -53,6 +61,19 @@ def test_a_client_has_the_mean_of_its_points() -> None:
     assert client_margins(margins, owners, [3, 7]).tolist() == [[5, 2], [50, 20]]
     assert set_margin(margins, owners, [3, 7]).tolist() == [3, 30]
     assert lowest_margins(margins, owners, [3, 7]).tolist() == [[5, 1], [50, 10]]
+
+
+def test_a_block_of_models_changes_no_bit() -> None:
+    """Margins in float16, as they are kept, of 64 models at once, in blocks, and in another order."""
+    random = np.random.default_rng(0)
+    margins, owners = random.normal(size=(64, 300)).astype(np.float16), random.integers(5, size=300)
+    whole = client_margins(margins, owners, range(5))
+    parts = [client_margins(margins[start : start + 7], owners, range(5)) for start in range(0, 64, 7)]
+    np.testing.assert_array_equal(np.concatenate(parts), whole)
+    order = random.permutation(64)
+    np.testing.assert_array_equal(client_margins(margins[order], owners, range(5)), whole[order])
+    wanted = [[np.mean([float(m) for m, own in zip(row, owners, strict=True) if own == 2])] for row in margins]
+    assert whole[:, [2]] == pytest.approx(np.array(wanted))
 
 
 def test_the_lowest_tenth_is_rounded_up() -> None:

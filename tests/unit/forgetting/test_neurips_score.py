@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sifu.errors import TooFewModels
 from sifu.forgetting.neurips_score import example_epsilons, forgetting_quality, neurips_score
+from sifu.forgetting.sample import TooFewModels
 from tests import reference
 
 WORLD = st.lists(st.integers(0, 9), min_size=20, max_size=25)  # with ties
@@ -50,11 +50,14 @@ def test_bins_by_hand() -> None:
 
 @pytest.mark.parametrize(("models", "limit", "shifted"), [(20, 0.45, 0.09), (40, 0.49, 0.06), (100, 0.51, 0.035)])
 def test_a_perfect_method_is_far_below_one(models: int, limit: float, shifted: float) -> None:
-    """Published limits of the best threshold from above, to their two digits and 2,000 examples' error of 0.01."""
+    """Limits of the best threshold from above, as computed elsewhere (0.45, 0.49 and 0.51). With every threshold and
+    20,000 examples or more we have 0.440, 0.515 and 0.538, 0.028 apart at most; 2,000 examples have an error of 0.008.
+    With a shift of one deviation 0.091, 0.059 and 0.039: 11% apart at most, and an error of 2%.
+    """
     first, second = draws(models, 2000)
-    assert forgetting_quality(example_epsilons(first, second, both_ways=False)) == pytest.approx(limit, abs=0.025)
+    assert forgetting_quality(example_epsilons(first, second, both_ways=False)) == pytest.approx(limit, abs=0.045)
     found = forgetting_quality(example_epsilons(first + 1, second, both_ways=False))
-    assert found == pytest.approx(shifted, rel=0.12)
+    assert found == pytest.approx(shifted, rel=0.15)
 
 
 @pytest.mark.long
@@ -62,9 +65,9 @@ def test_a_perfect_method_is_far_below_one(models: int, limit: float, shifted: f
 def test_a_perfect_method_with_many_models(models: int, limit: float, shifted: float) -> None:
     """The same with the competition's number of models; the shorter test shows it with fewer."""
     first, second = draws(models, 2000)
-    assert forgetting_quality(example_epsilons(first, second, both_ways=False)) == pytest.approx(limit, abs=0.025)
+    assert forgetting_quality(example_epsilons(first, second, both_ways=False)) == pytest.approx(limit, abs=0.045)
     found = forgetting_quality(example_epsilons(first + 1, second, both_ways=False))
-    assert found == pytest.approx(shifted, rel=0.12)
+    assert found == pytest.approx(shifted, rel=0.15)
 
 
 def test_a_score_comes_with_the_oracles_own() -> None:

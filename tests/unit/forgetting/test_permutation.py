@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kstest
 
-from sifu.errors import SifuError, TooFewModels
+from sifu.errors import SifuError
 from sifu.forgetting.permutation import auc_permutation_test, permutation_test, pooled_auc_test
 from sifu.forgetting.pooling import benjamini_hochberg, stouffer
-from sifu.forgetting.sample import Floats
+from sifu.forgetting.sample import Floats, TooFewModels
 from sifu.forgetting.seeds import disjoint_halves, folds, permuted_worlds
 from tests import reference
 

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sifu.errors import TooFewModels
 from sifu.forgetting.auc import auc, auc_null_deviation
-from sifu.forgetting.power import SCORES, gaussian_auc, power_table, smallest_effect, smallest_shift
-from sifu.forgetting.sample import NEEDS
+from sifu.forgetting.power import SCORES, gaussian_auc, power_table, smallest_effect, smallest_memory, smallest_shift
+from sifu.forgetting.sample import NEEDS, TooFewModels
 
 PUBLISHED = [(10, 1.64), (40, 0.78), (100, 0.46), (200, 0.34), (1000, 0.16)]
 
@@ -41,6 +40,17 @@ def test_draws_agree_with_the_formula() -> None:
     for models in (40, 100):
         found = smallest_effect(oracles, models, SCORES["auc"])
         assert found == pytest.approx(smallest_shift(models, models), rel=0.2)
+
+
+def test_twins_see_what_the_common_part_hides() -> None:
+    """Margins of client and twin share 0.9 of their variance. Their difference has a variance of 0.2, and memory moves
+    it twice: sqrt(0.2) / 2 = 0.22 of the shift that AUC of the margin alone needs.
+    """
+    random = np.random.default_rng(0)
+    common = np.sqrt(0.9) * random.normal(size=(400, 1))
+    client, twin = common + np.sqrt(0.1) * random.normal(size=(2, 400, 1))
+    ratio = smallest_memory(client, twin, 50) / smallest_effect(client, 50, SCORES["auc"])
+    assert ratio == pytest.approx(np.sqrt(0.2) / 2, rel=0.25)
 
 
 def test_every_metric_has_a_smallest_effect() -> None:

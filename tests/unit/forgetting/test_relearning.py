@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sifu.errors import SifuError, TooFewModels
+from sifu.errors import SifuError
 from sifu.forgetting.relearning import relearn_time
+from sifu.forgetting.sample import TooFewModels
 from sifu.forgetting.worst_decile import worst_decile
 
 YES = np.ones(4, bool)

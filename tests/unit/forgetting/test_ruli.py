@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 from scipy.stats import gaussian_kde
 
-from sifu.errors import SifuError, TooFewModels
+from sifu.errors import SifuError
 from sifu.forgetting.ruli import Role, density_score, drawn_roles, efficacy_game, log_density, privacy_game
+from sifu.forgetting.sample import TooFewModels
 
 SEEDS, CLIENTS = np.arange(150), 20
 ROLES = drawn_roles(range(150), CLIENTS)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 from scipy.stats import kstest
 
-from sifu.errors import TooFewModels
-from sifu.forgetting.seeds import folds, permuted_worlds
+from sifu.forgetting.sample import TooFewModels
+from sifu.forgetting.seeds import folds, permuted_within_folds
 from sifu.forgetting.u_lira import cross_fitted, log_ratio, pair, u_lira, u_lira_test
 from tests import reference
 
@@ -104,19 +104,39 @@ def test_p_values_of_the_fitted_attack_are_uniform() -> None:
     """Gaussians are fitted anew under each permutation, so that 150 clients' p-values are uniform all the same."""
     unlearned, oracles = draws(24, 150)
     seeds = np.arange(24), np.arange(24, 48)
-    worlds = permuted_worlds(*seeds, 99, paired=False)
-    found = u_lira_test(unlearned, oracles, *seeds, worlds)
+    found = u_lira_test(unlearned, oracles, *seeds, 99)
     assert kstest(found.p_value, "uniform").pvalue > 0.01
-    assert u_lira_test(unlearned + 1, oracles, *seeds, worlds, pooled=True).p_value == 0.01
+    assert found.observed == pytest.approx(u_lira(unlearned, oracles, *seeds).auc)
+    assert u_lira_test(unlearned + 1, oracles, *seeds, 99, pooled=True).p_value == 0.01
+
+
+def test_coupled_seeds_are_permuted_in_pairs() -> None:
+    """Worlds that share most of a seed: a shift of 0.06 of the spread is certain in pairs, and unseen without."""
+    random = np.random.default_rng(0)
+    common, seeds = 5 * random.normal(size=(40, 20)), np.arange(40)
+    unlearned, oracles = common + 0.3 + 0.5 * random.normal(size=(40, 20)), common
+    pairs, loose = (
+        u_lira_test(unlearned, oracles, seeds, seeds, 99, paired=paired, pooled=True) for paired in (True, False)
+    )
+    assert pairs.p_value == 0.01
+    assert loose.p_value > 0.05
+
+
+def test_permutations_keep_folds_and_pairs() -> None:
+    seeds = np.arange(40)
+    paired, loose = (permuted_within_folds(seeds, seeds, 50, paired=paired) for paired in (True, False))
+    assert (paired[:, :40] ^ paired[:, 40:]).all(), "of every seed one model"
+    part = folds(seeds, seeds)[0]
+    assert (loose[:, np.concatenate([part, part])].sum(1) == 20).all(), "as many in each fold as before"
 
 
 def test_equal_models_are_no_error() -> None:
     """A statistic that all models share: nothing is divided by 0, and nothing is told apart."""
-    assert u_lira(np.ones((8, 1)), np.ones((8, 1)), np.arange(8), np.arange(8, 16)).auc == 0.5
+    assert u_lira(np.ones((10, 1)), np.ones((10, 1)), np.arange(10), np.arange(10, 20)).auc == 0.5
     assert np.isfinite(log_ratio(np.ones((4, 1)), np.zeros((4, 1)), np.ones((1, 1)))).all()
 
 
 def test_two_models_are_refused() -> None:
-    with pytest.raises(TooFewModels, match="U-LiRA needs at least 8 models a world, and there are 2"):
-        u_lira(np.zeros((2, 1)), np.zeros((9, 1)), range(2), range(2, 11))
-    assert not u_lira(*draws(8, 1), range(8), range(8, 16)).enough
+    with pytest.raises(TooFewModels, match="U-LiRA needs at least 10 models a world, and there are 2"):
+        u_lira(np.zeros((2, 1)), np.zeros((10, 1)), range(2), range(2, 12))
+    assert not u_lira(*draws(10, 1), range(10), range(10, 20)).enough

@@ -1,0 +1,61 @@
+"""Generated parts of docs/forgetting.md: how many models a metric needs, and what so many can see, by formula."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from sifu.certificate.audit import most_provable
+from sifu.docs.measured_text import table_text
+from sifu.forgetting.auc import LOW_RATES, auc_null_deviation
+from sifu.forgetting.klom import klom
+from sifu.forgetting.neurips_score import example_epsilons, forgetting_quality
+from sifu.forgetting.power import smallest_shift
+from sifu.forgetting.sample import NEEDS
+
+_COUNTS = (10, 20, 40, 100, 200, 1000)  # models a world
+_POINTS = 1000  # of a draw from N(0, 1)
+_COLUMNS = (
+    "models a world",
+    "AUC: null deviation",
+    "AUC: smallest shift",
+    "KLOM of equal worlds",
+    "F of equal worlds",
+    "largest epsilon that counting proves",
+)
+
+
+def models_needed(root: Path) -> str:
+    """From how many models a world on a metric is computed, and from how many on it says something."""
+    rows = [[need.name, str(need.least), str(need.advised)] for need in NEEDS.values()]
+    return table_text(rows, "metric", "refused below", "advised from").strip()
+
+
+def models_see(root: Path) -> str:
+    """What so many models a world can see, and what they read where nothing differs."""
+    return table_text([_row(models) for models in _COUNTS], *_COLUMNS).strip()
+
+
+def _row(models: int) -> list[str]:
+    first, second = np.random.default_rng(models).normal(size=(2, models, _POINTS))
+    enough = models >= NEEDS["neurips_score"].least
+    return [
+        f"{models:,}",
+        f"{auc_null_deviation(models, models):.3f}",
+        f"{smallest_shift(models, models):.2f}",
+        f"{klom(first, second).mean():.2f}",
+        f"{forgetting_quality(example_epsilons(first, second)):.2f}" if enough else "-",
+        f"{most_provable(models, 0.0):.1f}",
+    ]
+
+
+def few_models(root: Path) -> str:
+    """What the fewest models of the table can see, in words."""
+    models = _COUNTS[0]
+    return f"with {models} a world, no shift below {smallest_shift(models, models):.1f} standard deviations"
+
+
+def low_rates(root: Path) -> str:
+    """The false-alarm rates at which hits are counted."""
+    return " and ".join(f"{rate:g}" for rate in LOW_RATES)
