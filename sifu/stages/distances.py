@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sifu.errors import TooFewModels
 from sifu.forgetting.distances import disagreement, jensen_shannon, margin_drop
 from sifu.forgetting.klom import Klom, PerPoint, against_null, gaussian_kl, klom
 from sifu.forgetting.margin import client_margins
-from sifu.forgetting.sample import enough_models
+from sifu.forgetting.sample import TooFewModels, enough_models
 from sifu.forgetting.seeds import permuted_worlds
 from sifu.store.margins import ModelMargins
 
@@ -25,13 +24,12 @@ _METRICS: Mapping[str, PerPoint] = {
     "disagreement": disagreement,
     "jensen_shannon": jensen_shannon,
 }
-_OTHER_SEEDS = 10**12  # the worlds share no draws: the seeds of one of them get numbers of their own
 Rows = list[dict[str, Any]]
 
 
 def distance_rows(unlearned: ModelMargins, oracles: ModelMargins, points: pd.DataFrame, request: int) -> Rows:
     """A row a metric and subset; where there are too few models, one without numbers."""
-    worlds = permuted_worlds(unlearned.seeds, oracles.seeds + _OTHER_SEEDS, _DRAWS, paired=False)
+    worlds = permuted_worlds(unlearned.seeds, oracles.seeds, _DRAWS, paired=False)
     rows = []
     for subset, chosen in _subsets(points, request).items():
         some = _spaced(chosen)
