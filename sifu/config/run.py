@@ -135,13 +135,18 @@ class Oracles:
     variants: tuple[str, ...] = setting("some of the run's variants; scratch is always one of them")
     models: int = setting(
         "models a world: the seeds first_seed, first_seed + 1, ... More of them later leave earlier blocks as they are",
-        from_to(4, 100_000),
+        from_to(10, 100_000),
         default=200,
     )
     requests: tuple[int, ...] = setting(
         "after which of the scenario's requests the models are compared; each takes a world of twins of its own",
         at_least(1),
         default=(1,),
+    )
+    relearn_rounds: int = setting(
+        "maximum rounds with the forgotten clients back, until they are known again: the relearn time; 0: not measured",
+        at_least(0),
+        default=0,
     )
     block_size: int | None = setting(
         "models of a world that are trained together in one job; null: as many as fit into this machine's memory, at "

@@ -78,7 +78,8 @@ def _oracles(suite: Suite, job: Job) -> list[str]:
     if oracles is None:
         return []
     after = ["--requests", *map(str, oracles.requests)]
-    return ["--variants", *suite.oracle_variants(job.scenario), *after, "--federation", suite.blocks[0]]
+    more = [*_count("--relearn-rounds", oracles.relearn_rounds), "--federation", suite.blocks[0]]
+    return ["--variants", *suite.oracle_variants(job.scenario), *after, *more]
 
 
 def _forgetting(suite: Suite, job: Job) -> list[str]:

@@ -15,8 +15,10 @@ CAPTION = (
     "and the standard deviation where nothing is remembered; `placebo`: twin against twin; `original`: by twins, "
     "before the request. `share forgotten`: 1 - (by twins - 0.5) / (original - 0.5), with its 95% bootstrap interval. "
     "`forgotten?`: no, if by twins is more than three deviations from 0.5; yes, if not and at least half of the share "
-    "is certain; else it cannot tell. `KLOM`: mean over the forgotten clients' examples, in nats, and where worlds "
-    "are called so at random. All clients of a request together; single clients are in the Parquet table."
+    "is certain; else it cannot tell. `relearn time`: client steps with the clients back until their accuracy is "
+    "close to the original's, over scratch's; below 1 something was left. `KLOM`: mean over the forgotten clients' "
+    "examples, in nats, and where worlds are called so at random. All clients of a request together; single clients "
+    "are in the Parquet table."
 )
 
 
@@ -37,6 +39,7 @@ def forgetting_table(rows: pd.DataFrame, distances: pd.DataFrame, labels: dict[s
             "original": rows["original_auc"].map("{:.2f}".format),
             "share forgotten": rows.apply(_share, axis=1) if len(rows) else [],
             COLUMN: rows["forgotten"],
+            "relearn time": rows.apply(_relearn, axis=1) if len(rows) else [],
             "KLOM": [_klom(distances, *key) for key in _keys(rows)],
         }
     )
@@ -93,6 +96,12 @@ def _share(row: pd.Series) -> str:
     if pd.isna(row["share"]):
         return "-"
     return f"{row['share']:.2f} [{row['share_low']:.2f}, {row['share_high']:.2f}]"
+
+
+def _relearn(row: pd.Series) -> str:
+    if pd.isna(row["relearn"]):
+        return "-"
+    return f"{row['relearn']:.2f} [{row['relearn_low']:.2f}, {row['relearn_high']:.2f}]"
 
 
 def _klom(distances: pd.DataFrame, scenario: str, variant: str, request: int) -> str:

@@ -24,13 +24,12 @@ _METRICS: Mapping[str, PerPoint] = {
     "disagreement": disagreement,
     "jensen_shannon": jensen_shannon,
 }
-_OTHER_SEEDS = 10**12  # the worlds share no draws: the seeds of one of them get numbers of their own
 Rows = list[dict[str, Any]]
 
 
 def distance_rows(unlearned: ModelMargins, oracles: ModelMargins, points: pd.DataFrame, request: int) -> Rows:
     """A row a metric and subset; where there are too few models, one without numbers."""
-    worlds = permuted_worlds(unlearned.seeds, oracles.seeds + _OTHER_SEEDS, _DRAWS, paired=False)
+    worlds = permuted_worlds(unlearned.seeds, oracles.seeds, _DRAWS, paired=False)
     rows = []
     for subset, chosen in _subsets(points, request).items():
         some = _spaced(chosen)

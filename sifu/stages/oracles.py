@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
 
 from sifu.config.blocks import block_seeds
 from sifu.config.scenario import Scenario, refuse_moving
 from sifu.core.keys import Keys
+from sifu.core.types import Status
 from sifu.errors import MethodRefused
 from sifu.federation.first_training import train_from
 from sifu.federation.progress import show_progress
 from sifu.federation.shared_data import SharedEngine
+from sifu.forgetting.relearning import CLOSE
 from sifu.metrics.model_margins import model_margins
 from sifu.stages.audit_plan import training_groups
 from sifu.stages.block import Block
 from sifu.stages.call import StageCall
 from sifu.stages.oracle_worlds import World, Worlds
 from sifu.stages.rows import ORIGINAL, frame
-from sifu.store.oracle_schemas import MARGINS, POINTS, original_of
+from sifu.store.oracle_schemas import MARGINS, POINTS, WITH_CLIENT, original_of
 from sifu.store.parquet import write_table
 from sifu.unlearning.kept import Kept
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Method, OwnTraining
+from sifu.unlearning.rejoining import accuracy_of, rejoin
 from sifu.unlearning.sequence import answer_requests, target_rule
 
 Rows = list[dict[str, Any]]
@@ -39,15 +45,22 @@ def command(call: StageCall) -> None:
     federation = options.federation or options.block
     partition = call.folder(stage="partition").with_name(federation) / "partition.parquet"
     with call.at_work(replace(call.block, partition=partition)) as (block, folder):
-        run_oracles(block, methods, tuple(options.requests), folder, federation=block_seeds(federation))
+        asked = Asked(methods, tuple(options.requests), options.relearn_rounds)
+        run_oracles(block, asked, folder, federation=block_seeds(federation))
 
 
-def run_oracles(
-    block: Block, methods: Mapping[str, Method], requests: tuple[int, ...], folder: Path, *, federation: range
-) -> None:
+class Asked(NamedTuple):
+    """Which models are made."""
+
+    methods: Mapping[str, Method]  # by their variants' names
+    requests: tuple[int, ...] = (1,)  # after which of them
+    relearn_rounds: int = 0  # at most so many with the forgotten clients back; 0: none
+
+
+def run_oracles(block: Block, asked: Asked, folder: Path, *, federation: range) -> None:
     """Writes margins of the block's seeds, and their points, to `folder`; `federation`: seeds of the partition file."""
-    worlds = Worlds(replace(block, seeds=federation[:1]), requests)
-    rows = [row for world in worlds for row in Oracles(block, worlds, world, methods).rows()]
+    worlds = Worlds(replace(block, seeds=federation[:1]), asked.requests)
+    rows = [row for world in worlds for row in Oracles(block, worlds, world, asked).rows()]
     stamp = block.stamp("oracles", models=len(rows))
     write_table(folder / "points.parquet", POINTS, worlds.points.table.assign(scenario=block.name), stamp)
     write_table(folder / "margins.parquet", MARGINS, frame(MARGINS, rows), stamp, row_group_size=1)
@@ -60,10 +73,14 @@ class Oracles:
     block: Block
     worlds: Worlds
     world: World
-    methods: Mapping[str, Method]
+    asked: Asked
 
     def rows(self) -> Rows:
         return [row for names in training_groups(self.methods) for row in self._group(names)]
+
+    @property
+    def methods(self) -> Mapping[str, Method]:
+        return self.asked.methods
 
     def _group(self, names: list[str]) -> Iterator[dict[str, Any]]:
         """The models of variants that start from the same training, and the model before the requests."""
@@ -77,7 +94,7 @@ class Oracles:
             lineage = Lineage.of(engine, train_from(engine, scenario, keys, progress))
         original = original_of(names[0]) if own else ORIGINAL
         for number in self.world.requests:
-            yield from self._rows(original, number, lineage.current, lineage.segments[0].status)
+            yield from self._rows(original, number, lineage, lineage.current, lineage.segments[0].status)
         for name in names:
             yield from self._answers(name, lineage, scenario, keys, label)
 
@@ -94,17 +111,32 @@ class Oracles:
             print(f"{name} is refused in {self.block.name}: {reason}", file=sys.stderr)
             return []
         found = [(number, answers[number - 1].unlearned) for number in self.world.requests]
-        return [row for number, one in found for row in self._rows(name, number, one.weights, one.segment.status)]
+        rows = (self._rows(name, number, lineage, one.weights, one.segment.status) for number, one in found)
+        return [row for some in rows for row in some]
 
-    def _rows(self, variant: str, request: int, weights: Any, status: Any) -> Rows:
+    def _rows(self, variant: str, request: int, trained: Lineage, weights: Tensor, status: Sequence[Status]) -> Rows:
         """A row a model."""
         points, model = self.worlds.points, self.world.engine.model
         values = model_margins(model, weights, points.images, points.labels)  # [S, n]
         cell = {"scenario": self.block.name, "variant": variant, "request": request, "world": self.world.name}
+        again = self._relearned(request, trained, weights)
         return [
-            cell | {"seed": seed, "status": ended.value, "margins": row}
-            for seed, ended, row in zip(self.block.seeds, status, values, strict=True)
+            cell | {"seed": seed, "status": ended.value, "margins": row} | more
+            for seed, ended, row, more in zip(self.block.seeds, status, values, again, strict=True)
         ]
+
+    def _relearned(self, request: int, trained: Lineage, weights: Tensor) -> Rows:
+        """How soon the clients of a request are known again when they rejoin; nothing in the twins' world."""
+        seeds, rounds = self.block.seeds, self.asked.relearn_rounds
+        if not rounds or self.world.name != WITH_CLIENT:
+            return [{} for _ in seeds]
+        clients = self.worlds.forget[request - 1].expand(len(seeds), -1)
+        remain = ~torch.stack(self.worlds.forget[:request]).any(0).expand(len(seeds), -1)
+        target = accuracy_of(trained.engine, trained.current, clients) - CLOSE
+        keys = self.world.keys(seeds).fold("rejoin", request)
+        steps, reached = rejoin(trained.engine, weights, clients, remain, target, keys, rounds)
+        pairs = zip(steps.tolist(), reached.tolist(), strict=True)
+        return [{"relearn_steps": taken, "relearned": met} for taken, met in pairs]
 
 
 def _reads_the_past(method: Method) -> bool:

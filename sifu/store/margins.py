@@ -11,16 +11,27 @@ import pandas as pd
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from sifu.core.types import Status
 from sifu.errors import StoreError
-from sifu.store.oracle_schemas import MARGINS
+from sifu.store.oracle_schemas import MARGINS, OTHER_DRAWS, WITH_TWIN
 from sifu.store.parquet import check_schema, readable
+
+_SHORT = [column.name for column in MARGINS.columns if column.name != "margins"]
 
 
 class ModelMargins(NamedTuple):
-    """Models of one world, sorted by their seeds."""
+    """Models of one world, sorted by their seeds; those that diverged are left out."""
 
-    seeds: NDArray[np.int64]  # [N]
+    seeds: NDArray[np.int64]  # [N]; numbers of their own in the twins' world, which shares no draws with the other
     margins: NDArray[np.float32]  # [N, P]
+    relearned: pd.DataFrame  # relearn_steps, relearned: a row a model
+
+    def only(self, seeds: NDArray[np.int64]) -> ModelMargins:
+        """The models of some seeds."""
+        if len(seeds) == len(self.seeds):
+            return self
+        kept = np.isin(self.seeds, seeds)
+        return ModelMargins(self.seeds[kept], self.margins[kept], self.relearned[kept].reset_index(drop=True))
 
 
 class MarginFiles:
@@ -31,7 +42,7 @@ class MarginFiles:
         for number, path in enumerate(paths):
             with readable(path), pq.ParquetFile(path) as file:
                 check_schema(path, file.schema_arrow, MARGINS)
-                named = file.read(columns=list(MARGINS.key)).to_pandas()
+                named = file.read(columns=_SHORT).to_pandas()
             keys.append(named.assign(file=number, group=np.arange(len(named))))
         self.paths, self.keys = list(paths), pd.concat(keys, ignore_index=True)
         if self.keys.duplicated(list(MARGINS.key)).any():
@@ -41,7 +52,7 @@ class MarginFiles:
         """The models of a variant after a request; none where there are none."""
         keys = self.keys
         chosen = keys[(keys["variant"] == variant) & (keys["request"] == request) & (keys["world"] == world)]
-        chosen = chosen.sort_values("seed")
+        chosen = chosen[chosen["status"] != Status.DIVERGED.value].sort_values("seed")
         rows: dict[tuple[int, int], NDArray[np.float32]] = {}
         for number, part in chosen.groupby("file"):
             path, groups = self.paths[int(number)], part["group"].tolist()
@@ -51,4 +62,6 @@ class MarginFiles:
             rows |= {(int(number), group): row for group, row in zip(groups, values, strict=True)}
         order = zip(chosen["file"], chosen["group"], strict=True)
         found = [rows[int(file), int(group)] for file, group in order]
-        return ModelMargins(chosen["seed"].to_numpy(), np.stack(found) if found else np.zeros((0, 0), np.float32))
+        seeds = chosen["seed"].to_numpy() + (OTHER_DRAWS if world == WITH_TWIN else 0)
+        margins = np.stack(found) if found else np.zeros((0, 0), np.float32)
+        return ModelMargins(seeds, margins, chosen[["relearn_steps", "relearned"]].reset_index(drop=True))

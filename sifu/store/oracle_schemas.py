@@ -9,6 +9,7 @@ from sifu.store.table import Column, Table
 
 _TEXT, _INT, _REAL = pa.string(), pa.int64(), pa.float64()
 WITH_CLIENT, WITH_TWIN = "client", "twin"  # who sat in the seats of the forgotten clients
+OTHER_DRAWS = 10**12  # added to the seeds of the twins' world where worlds are compared: they share no draws
 
 _WORLD = Column("world", _TEXT, "who sat in the seats to forget: client (the clients themselves) | twin (their twins)")
 
@@ -30,6 +31,14 @@ MARGINS = Table(
         _WORLD,
         SEED,
         Column("status", _TEXT, "done | not_reached (at max_rounds) | diverged"),
+        Column(
+            "relearn_steps",
+            _INT,
+            "client steps with the request's clients back until their accuracy is close to the original's; no part of "
+            "any cost; null: not measured",
+            nullable=True,
+        ),
+        Column("relearned", pa.bool_(), "whether it came that close within the rounds allowed", nullable=True),
         Column(
             "margins",
             pa.list_(pa.float16()),
@@ -91,6 +100,9 @@ FORGETTING = Table(
         Column("twins_shift", _REAL, "difference of the two worlds in standard deviations: grows on where AUC is 1"),
         Column("original_auc", _REAL, "twins_auc of the model before the requests: what there was to forget"),
         Column("placebo_auc", _REAL, "twins_auc of half of the twins' world against the rest, before the requests"),
+        Column("relearn", _REAL, "relearn_steps over scratch's, mean over seeds; null: not measured", nullable=True),
+        Column("relearn_low", _REAL, "lower end of its 95% bootstrap interval", nullable=True),
+        Column("relearn_high", _REAL, "upper end of it", nullable=True),
         Column("share", _REAL, "share forgotten, 1 - (twins_auc - 0.5) / (original_auc - 0.5)", nullable=True),
         Column("share_low", _REAL, "lower end of its 95% bootstrap interval over seeds", nullable=True),
         Column("share_high", _REAL, "upper end of it", nullable=True),

@@ -64,9 +64,9 @@ def test_every_side_experiment_has_its_rows(results: Path) -> None:
     assert set(zip(sets["variant"], sets["set"], strict=True)) == {(v, n) for v in ("scratch", "sifu") for n in (0, 1)}
     audited = read_table(results / "audit" / "smoke" / BLOCK / "audit.parquet", AUDIT)
     assert audited[["variant", "models", "clients"]].to_numpy().tolist() == [["sifu", 20, 2]]
-    forgotten = read_table(results / "forgetting" / "smoke" / "s000-007" / "forgetting.parquet", FORGETTING)
+    forgotten = read_table(results / "forgetting" / "smoke" / "s000-009" / "forgetting.parquet", FORGETTING)
     assert set(forgotten["variant"]) == {"original", "scratch"}
-    assert set(forgotten["models"]) == {8}  # of two blocks
+    assert set(forgotten["models"]) == {10}  # of two blocks
     assert "forgotten?" in (results / "report" / "tables" / "headline.csv").read_text().splitlines()[0].split(",")
     changed = read_table(results / "alpha_sweep" / "smoke" / "no_momentum" / BLOCK / "alpha.parquet", ALPHA)
     assert set(changed["change"]) == {"no_momentum"}

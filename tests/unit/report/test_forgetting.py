@@ -9,7 +9,7 @@ import pytest
 
 from sifu.forgetting.twins import NOTHING, SOMETHING, Share
 from sifu.report.forgetting import COLUMN, forgetting_table, forgotten_line, with_forgotten
-from sifu.stages.forgetting import verdict
+from sifu.stages.two_questions import verdict
 from sifu.store.oracle_schemas import DISTANCES, FORGETTING
 
 LABELS = {"scratch": "Scratch", "sifu": "SIFU"}

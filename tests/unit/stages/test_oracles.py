@@ -23,7 +23,7 @@ from sifu.stages.block import Block
 from sifu.stages.forgetting import run_forgetting
 from sifu.stages.oracle_worlds import Worlds
 from sifu.store.margins import MarginFiles
-from sifu.store.oracle_schemas import DISTANCES, FORGETTING, POINTS
+from sifu.store.oracle_schemas import DISTANCES, FORGETTING, OTHER_DRAWS, POINTS
 from sifu.store.parquet import read_stamp, read_table
 from sifu.store.provenance import provenance
 from sifu.unlearning.lineage import Lineage
@@ -67,7 +67,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     assert found.main("partition", "s000-000") == 0
     for block in ("s000-011", "s000-006", "s007-011"):
         variants = VARIANTS if block == "s000-011" else ("scratch",)
-        more = ("--requests", "1", "2", "--federation", "s000-000")
+        more = ("--requests", "1", "2", "--federation", "s000-000", "--relearn-rounds", "3")
         assert found.main("oracles", block, "--variants", *variants, *more) == 0
     assert found.main("forgetting", "s000-011", "--blocks", "s000-011") == 0
     return found
@@ -116,7 +116,8 @@ def test_blocks_and_their_order_change_nothing(made: Made, tmp_path: Path) -> No
             together, apart, turned = (
                 files.models(variant, 1, world) for files in (whole, MarginFiles(parts), MarginFiles(parts[::-1]))
             )
-            assert together.seeds.tolist() == apart.seeds.tolist() == list(range(12))
+            first = OTHER_DRAWS if world == "twin" else 0  # the worlds share no draws, so their seeds are not the same
+            assert together.seeds.tolist() == apart.seeds.tolist() == list(range(first, first + 12))
             np.testing.assert_allclose(together.margins, apart.margins, rtol=3e-3, atol=3e-3)
             np.testing.assert_array_equal(apart.margins, turned.margins)
     stamp, tables = provenance("forgetting", {}, "", "cpu"), []
@@ -161,6 +162,23 @@ def test_the_two_questions_are_answered(made: Made) -> None:
     klom = distances[(distances["metric"] == "klom") & (distances["variant"] == "scratch")]
     assert (klom["null_mean"] > 1).all()  # few models: KLOM measures their number, and says so
     assert not klom["enough"].any()
+
+
+def test_relearning_begins_where_a_model_stands_and_is_counted_apart(made: Made) -> None:
+    """The original knows its clients at once; a round is 4 clients with 4 steps each; scratch needs at least one."""
+    table = pq.read_table(made.file("oracles", "s000-011", "margins")).drop_columns("margins").to_pandas()
+    twins, own = (table[table["world"] == world] for world in ("twin", "client"))
+    assert twins["relearn_steps"].isna().all()
+    steps = own[own["request"] == 1].groupby("variant")["relearn_steps"]
+    assert steps.max()["original"] == 0
+    assert set(own["relearn_steps"]) <= {0, 16, 32, 48}
+    assert steps.mean()["scratch"] > 0
+    rows = read_table(made.file("forgetting", "s000-011", "forgetting"), FORGETTING).set_index(
+        ["variant", "request", "client"]
+    )
+    assert rows.loc[("original", 1, -1), "relearn"] == 0
+    assert rows.loc[("scratch", 1, -1), "relearn"] == 1
+    assert np.isnan(rows.loc[("scratch", 1, 2), "relearn"])
 
 
 def test_what_cannot_be_compared_is_refused(made: Made, capsys: pytest.CaptureFixture[str]) -> None:

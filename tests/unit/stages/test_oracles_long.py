@@ -12,9 +12,9 @@ from sifu.forgetting.auc import auc, auc_null_deviation
 from sifu.plan.load import load_scenario
 from sifu.plan.variants import build_method
 from sifu.stages.block import Block
-from sifu.stages.forgetting import Questions, run_forgetting
+from sifu.stages.forgetting import cells, run_forgetting
 from sifu.stages.oracle_worlds import World, Worlds
-from sifu.stages.oracles import Oracles, run_oracles
+from sifu.stages.oracles import Asked, Oracles, run_oracles
 from sifu.stages.partition import run_partition
 from sifu.store.margins import MarginFiles
 from sifu.store.oracle_schemas import FORGETTING, POINTS, WITH_TWIN
@@ -34,7 +34,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run_partition(block.name, block.scenario, range(1), folder, data_root=Path("data"))
     names = ("scratch", "blurred_scratch", "fine_tuning")
     methods = {name: build_method(name, {}, block.scenario.certificate, "") for name in names}
-    run_oracles(block, methods, (1,), folder, federation=range(1))
+    run_oracles(block, Asked(methods), folder, federation=range(1))
     run_forgetting(block.name, [folder], folder, provenance("forgetting", {}, "", "cpu"))
     return folder
 
@@ -66,12 +66,12 @@ def test_twin_against_twin_is_at_its_null(made: Path) -> None:
     worlds = Worlds(replace(block, seeds=range(1)), (1,))
     twins = next(world for world in worlds if world.name == WITH_TWIN)
     method = {"fine_tuning": build_method("fine_tuning", {}, block.scenario.certificate, "")}
-    again = Oracles(block, worlds, World(twins.name, twins.engine, (1,)), method).rows()
-    stored = Questions(block.name, MarginFiles([made / "margins.parquet"]), read_table(made / "points.parquet", POINTS))
-    points = stored.points
+    again = Oracles(block, worlds, World(twins.name, twins.engine, (1,)), Asked(method)).rows()
+    files, points = MarginFiles([made / "margins.parquet"]), read_table(made / "points.parquet", POINTS)
+    stored = {cell.variant: cell for cell in cells(files, points)}
     chosen = [((points["owner"] == owner) & (points["left_at"] == 1)).to_numpy() for owner in ("client", "twin")]
     for variant in ("original", "fine_tuning"):
         new = np.stack([row["margins"] for row in again if row["variant"] == variant]).astype(np.float64)
-        old = stored.models(variant, 1, WITH_TWIN).margins
+        old = stored[variant].models(variant, WITH_TWIN).margins
         first, second = (one[:, chosen[0]].mean(1) - one[:, chosen[1]].mean(1) for one in (old, new))
         assert abs(float(auc(first, second)) - 0.5) < 3 * NULL

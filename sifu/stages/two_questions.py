@@ -1,0 +1,158 @@
+"""The two questions to the models of one variant after one request: told from retraining, and remembered.
+
+Of each seed of a world the variant's model, the one that it started from and scratch's belong together: a seed in which
+one of them diverged is left out of all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sifu.forgetting.margin import client_margins
+from sifu.forgetting.relearning import relearn_time
+from sifu.forgetting.sample import Floats, TooFewModels
+from sifu.forgetting.twins import NOTHING, Share, TwinTest, share_forgotten, twin_test
+from sifu.forgetting.u_lira import ULira, pair, u_lira
+from sifu.store.margins import MarginFiles, ModelMargins
+from sifu.store.oracle_schemas import WITH_CLIENT, WITH_TWIN
+
+TOGETHER = -1  # in place of a client: all of them
+SCRATCH = "scratch"
+_DEVIATIONS, _CERTAIN = 3.0, 0.5  # of the null; of the share forgotten
+Rows = list[dict[str, Any]]
+
+
+class Differences(NamedTuple):
+    """Margins on each client minus those on its twin, and last the mean over clients, in both worlds."""
+
+    with_client: Floats  # [N, C + 1]; of one column [N]
+    with_twin: Floats  # [M, C + 1]
+
+    def column(self, place: int) -> Differences:
+        return Differences(self.with_client[:, place], self.with_twin[:, place])
+
+
+@dataclass(frozen=True)
+class TwoQuestions:
+    """A variant after a request; `original`: the name of the models that it started from."""
+
+    files: MarginFiles
+    points: pd.DataFrame
+    variant: str
+    original: str
+    request: int
+
+    def rows(self) -> Rows:
+        """A row a client of the request, and one of all of them together."""
+        own, before = (self._differences(name) for name in (self.variant, self.original))
+        test, first = twin_test(*own), twin_test(*before)
+        alone, both = self._told_apart()
+        rows = []
+        for place, client in enumerate([*self._clients, TOGETHER]):
+            row = {"client": client, "models": min(test.models)} | _retrain_columns(alone, both, place)
+            share = share_forgotten(own.column(place), before.column(place), self._seeds)
+            row |= _twin_columns(test, first, share, place)
+            rows.append(row | {"placebo_auc": _placebo(before.with_twin[:, place])})
+        return [*rows[:-1], rows[-1] | {"remaining_auc": self._remaining()} | self._relearn()]
+
+    def models(self, name: str, world: str) -> ModelMargins:
+        """Models of a variant of a world, of the seeds that all have."""
+        names = dict.fromkeys((self.variant, self.original, SCRATCH))
+        seeds = [_read(self.files, one, self.request, world).seeds for one in names]
+        return _read(self.files, name, self.request, world).only(reduce(np.intersect1d, seeds))
+
+    @property
+    def _seeds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        with_client, with_twin = (self.models(self.variant, world).seeds for world in (WITH_CLIENT, WITH_TWIN))
+        return with_client, with_twin
+
+    @property
+    def _clients(self) -> list[int]:
+        """The clients of the request."""
+        own = (self.points["owner"] == "twin") & (self.points["left_at"] == self.request)
+        return sorted(set(self.points.loc[own, "client"]))
+
+    def _owners(self, owner: str) -> NDArray[np.int64]:
+        """Whose each point is, of the points of one kind of owner; -1: another kind's. [P]"""
+        return self.points["client"].where(self.points["owner"] == owner, TOGETHER).to_numpy()
+
+    def _statistic(self, name: str, world: str, owner: str = "client") -> Floats:
+        """Mean margins on each client's data (or its twin's), and last over all of them. [N, C + 1]"""
+        values = client_margins(self.models(name, world).margins, self._owners(owner), self._clients)
+        return np.concatenate([values, values.mean(1, keepdims=True)], axis=1)
+
+    def _differences(self, name: str) -> Differences:
+        worlds = (WITH_CLIENT, WITH_TWIN)
+        return Differences(*(self._statistic(name, one) - self._statistic(name, one, "twin") for one in worlds))
+
+    def _told_apart(self) -> tuple[ULira, ULira]:
+        """Unlearned models against scratch's with other draws; and pairs with the model before, of the same draws."""
+        (own, other), unlearned = self._seeds, self._statistic(self.variant, WITH_CLIENT)
+        before, same = (self._statistic(name, WITH_CLIENT) for name in (self.original, SCRATCH))
+        alone = u_lira(unlearned, self._statistic(SCRATCH, WITH_TWIN), own, other)
+        return alone, u_lira(pair(before, unlearned), pair(before, same), own, own)
+
+    def _remaining(self) -> float:
+        """AUC of U-LiRA on the remaining clients, each attacked alone: the mean over them."""
+        points = self.points[self.points["owner"] == "client"]
+        remain = sorted(set(points.loc[~points["left_at"].between(1, self.request), "client"]))
+        worlds = ((self.variant, WITH_CLIENT), (SCRATCH, WITH_TWIN))
+        first, second = (client_margins(self.models(*one).margins, self._owners("client"), remain) for one in worlds)
+        return float(u_lira(first, second, *self._seeds).auc.mean())
+
+    def _relearn(self) -> dict[str, float]:
+        """Client steps until the forgotten clients are known again, over scratch's; nothing if it was not measured."""
+        own, scratch = (self.models(name, WITH_CLIENT).relearned for name in (self.variant, SCRATCH))
+        known = (own["relearn_steps"].notna() & scratch["relearn_steps"].notna()).to_numpy()
+        steps, others = (part["relearn_steps"].to_numpy()[known] for part in (own, scratch))
+        met, others_met = (part["relearned"].to_numpy()[known].astype(bool) for part in (own, scratch))
+        try:
+            found = relearn_time(steps, others, met, others_met, self._seeds[0][known])
+        except TooFewModels:
+            return {}
+        return {"relearn": found.ratio, "relearn_low": found.low, "relearn_high": found.high}
+
+
+@cache
+def _read(files: MarginFiles, variant: str, request: int, world: str) -> ModelMargins:
+    """Scratch and the original are asked for often."""
+    return files.models(variant, request, world)
+
+
+def _placebo(with_twin: Floats) -> float:
+    """Twin against twin: every other model [N] of the twins' world against the rest."""
+    first, second = with_twin[::2, None], with_twin[None, 1::2]
+    return float(np.mean(first > second) + np.mean(first == second) / 2)
+
+
+def _retrain_columns(alone: ULira, both: ULira, place: int) -> dict[str, Any]:
+    row: dict[str, Any] = {"retrain_auc": float(alone.auc[place]), "retrain_null": alone.null_deviation}
+    for counted, name in zip(alone.low_rates(place).values(), ("1", "01"), strict=True):
+        row |= {f"retrain_hits_{name}": counted.hits, f"retrain_alarms_{name}": counted.alarms}
+    return row | {"pair_auc": float(both.auc[place])}
+
+
+def _twin_columns(test: TwinTest, before: TwinTest, share: Share, place: int) -> dict[str, Any]:
+    value, first, shift = (float(values[place]) for values in (test.auc, before.auc, test.shift))
+    known = share.note != NOTHING
+    numbers = {"share": share.value, "share_low": share.low, "share_high": share.high}
+    return (
+        {"twins_auc": value, "twins_null": test.null_deviation, "twins_shift": shift, "original_auc": first}
+        | {name: number if known else None for name, number in numbers.items()}
+        | {"forgotten": verdict(value, test.null_deviation, share)}
+    )
+
+
+def verdict(value: float, deviation: float, share: Share) -> str:
+    """Whether clients were forgotten, by an AUC of twins, its null and the share that is gone."""
+    if share.note == NOTHING:
+        return NOTHING
+    if abs(value - 0.5) > _DEVIATIONS * deviation:
+        return "no"
+    return "yes" if share.low >= _CERTAIN else "cannot tell"
