@@ -14,9 +14,14 @@ import torch
 from sifu.core.keys import Keys
 
 
+def request_keys(seed: int, number: int) -> Keys:
+    """The keys of a request, as the suite has them. state [1]"""
+    return Keys.of([seed]).fold("unlearn").fold("request", number)
+
+
 def branch_keys(seed: int, branch: int) -> Keys:
-    """The keys of all draws of a branch; 0 is the training. state [1]"""
-    return Keys.of([seed]).fold("flower", branch)
+    """The keys of the draws of a branch, as the suite has them; 0 is the training. state [1]"""
+    return request_keys(seed, branch).fold("recovery") if branch else Keys.of([seed]).fold("train")
 
 
 def in_line(clients: Collection[str], seed: int, branch: int, number: int) -> list[str]:

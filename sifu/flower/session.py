@@ -11,7 +11,6 @@ import numpy as np
 from sifu.certificate.noise import psi_star
 from sifu.certificate.rules import rules_of
 from sifu.config.certificate import Certificate
-from sifu.core.keys import Keys
 from sifu.errors import SifuError
 from sifu.flower.aggregate import Asked, Reply, flat, past_round
 from sifu.flower.checkpoints import Checkpoints
@@ -19,7 +18,7 @@ from sifu.flower.checks import refuse_arrays, refuse_other_shapes
 from sifu.flower.issue import covered, issue
 from sifu.flower.models import Arrays
 from sifu.flower.requests import OpenRequest, note_roll_back
-from sifu.flower.sampling import in_line, number_order
+from sifu.flower.sampling import in_line, number_order, request_keys
 from sifu.flower.store import Store
 
 
@@ -112,7 +111,7 @@ class Session:
         seed = self.settings.noise_seed
         if seed is None:
             return np.random.default_rng(secrets.randbits(256)).standard_normal(size)
-        return Keys.of([seed]).fold("request", number).fold("noise").normal(size)[0].numpy()
+        return request_keys(seed, number).fold("noise").normal(size)[0].numpy()
 
 
 def refuse_open(request: OpenRequest | None) -> None:
