@@ -138,6 +138,11 @@ class Unlearning(Strategy):
         return () if request is None else request.clients
 
     @property
+    def answered(self) -> list[tuple[str, ...]]:
+        """The clients of each request that was answered, in order."""
+        return [tuple(body["clients"]) for body in Store(self.folder).log.of_kind("answer")]
+
+    @property
     def arrays(self) -> ArrayRecord:
         """The current model of the store."""
         store = Store(self.folder)
