@@ -40,7 +40,10 @@ class MemoryGrid(Grid):
             return Message(Error(code=0, reason="the node is gone"), reply_to=message)
         config = self.nodes[node]
         context = Context(run_id=1, node_id=node, node_config=config, state=RecordDict(), run_config={})
-        return self.app(message, context)
+        try:
+            return self.app(message, context)
+        except ValueError as error:  # as Flower's runtime tells the server
+            return Message(Error(code=0, reason=str(error)), reply_to=message)
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
         raise NotImplementedError
