@@ -36,13 +36,15 @@ def main(grid: Grid, context: Context) -> None:
     )
     store, spares = Path(str(config["store"])), int(config["spares"])
     strategy = Unlearning(inner, certificate=certificate, store=store, spares=spares)
+    timeout = float(config["timeout"])
     if not strategy.answered and not strategy.open_request:
         start = ArrayRecord(task.model().state_dict())
-        strategy.start(grid, start, num_rounds=int(config["rounds"]), evaluate_fn=evaluate)
+        strategy.start(grid, start, num_rounds=int(config["rounds"]), timeout=timeout, evaluate_fn=evaluate)
         say(strategy, "trained")
     for clients in requests(str(config["forget"])):
         if clients not in strategy.answered:
-            print(strategy.forget(clients, grid=grid, num_rounds=int(config["recovery"])), flush=True)
+            answer = strategy.forget(clients, grid=grid, num_rounds=int(config["recovery"]), timeout=timeout)
+            print(answer, flush=True)
             say(strategy, "recovered")
 
 
