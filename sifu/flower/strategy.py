@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from logging import INFO
 from pathlib import Path
 from typing import Any
@@ -35,22 +34,13 @@ from sifu.flower.requests import (
     refuse_request,
     roll_back_of,
 )
+from sifu.flower.running import Running
 from sifu.flower.sampling import number_order
 from sifu.flower.session import Session, Settings, refuse_open
 from sifu.flower.store import Store, opened
 
 Evaluate = Callable[[int, ArrayRecord], MetricRecord | None]
 BRANCH, ROUND = "unlearning-branch", "unlearning-round"  # in the config of every training message
-
-
-@dataclass
-class Running:
-    """What a call of `start` or `forget` works with."""
-
-    session: Session
-    grid: RemainingGrid
-    before: Arrays | None = None  # the model that the round began with
-    asked: Asked | None = None
 
 
 class Unlearning(Strategy):
@@ -84,6 +74,7 @@ class Unlearning(Strategy):
         longest = math.inf if longest_update is None else longest_update
         factor = certificate.contraction ** (local_steps or 1)
         self.settings = Settings(certificate, spares, seed, factor, longest, noise_seed)
+        self.overhead = 0.0  # the wrapper's share of the time of the last `start` or `forget`
         self._running: Running | None = None
 
     # what a server calls
@@ -180,12 +171,14 @@ class Unlearning(Strategy):
         """`rounds` more rounds from the current model, with Flower's own loop."""
         done, start = session.history.depth(), to_record(session.model)
         shifted = None if evaluate_fn is None else lambda number, arrays: evaluate_fn(done + number, arrays)
-        self._running = Running(session, RemainingGrid(grid, session.history, self.identity_timeout))
+        running = self._running = Running(session, RemainingGrid(grid, session.history, self.identity_timeout))
         try:
             configs = (train_config, evaluate_config)
-            result = super().start(self._running.grid, start, max(rounds, 0), timeout, *configs, shifted)
+            result = super().start(running.grid, start, max(rounds, 0), timeout, *configs, shifted)
         finally:
             self._running = None
+        self.overhead = running.clock.share
+        log(INFO, "Unlearning took %.2f%% of the time of %s rounds", 100 * self.overhead, max(rounds, 0))
         if rounds > 0 and session.history.depth() == done:
             raise SifuError("no client sent a model that could be averaged: the training is where it was")
         result.arrays = to_record(session.model)
@@ -198,20 +191,8 @@ class Unlearning(Strategy):
     ) -> Iterable[Message]:
         """The inner strategy's messages, to the first clients in line and to the spares."""
         running = self._now()
-        history = running.session.history
-        config[BRANCH], config[ROUND] = history.end
-        messages = list(self.strategy.configure_train(history.depth() + 1, arrays, config, running.grid))
-        running.before, running.asked = to_arrays(arrays), None
-        if not messages:
-            return []
-        first, seats = messages[0], len(messages)
-        if any(message.content is not first.content and message.content != first.content for message in messages):
-            raise SifuError(
-                f"{type(self.strategy).__name__} sends clients different messages: they cannot be chosen again"
-            )
-        connected = running.grid.clients()
-        running.asked = running.session.invite(connected, seats, *self._seats_follow(len(connected), seats))
-        return [_addressed(first, connected[client]) for client in running.asked.clients]
+        with running.clock.counted():
+            return self._invited(running, arrays, config)
 
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
@@ -221,19 +202,8 @@ class Unlearning(Strategy):
         asked, before = running.asked, running.before
         if asked is None or before is None:
             return None, None
-        sent = self._by_client(running, replies)
-        usable = self._usable(sent, before)
-        seats = sorted((client for client in asked.clients[: asked.seats] if client in sent), key=number_order)
-        messages = [sent[client] for client in seats if client in usable or sent[client].has_error()]
-        arrays, metrics = self.strategy.aggregate_train(running.session.history.depth() + 1, messages)
-        averaged = [usable[client] for client in seats if client in usable]
-        if arrays is None or not averaged:
-            return None, metrics
-        after = {name: part.astype(before[name].dtype, copy=False) for name, part in to_arrays(arrays).items()}
-        weights = [reply.weight for reply in averaged]
-        refuse_no_mean(self.strategy, flat(after), [reply.model for reply in averaged], weights)
-        running.session.record(asked, usable, flat(before), after)
-        return to_record(after), metrics
+        with running.clock.counted():
+            return self._averaged(running, asked, before, replies)
 
     def configure_evaluate(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -259,6 +229,42 @@ class Unlearning(Strategy):
         if self._running is None:
             raise SifuError("call `start` or `forget` of the Unlearning strategy, not its single steps")
         return self._running
+
+    def _invited(self, running: Running, arrays: ArrayRecord, config: ConfigRecord) -> list[Message]:
+        """The messages of a round, and who they are for."""
+        history = running.session.history
+        config[BRANCH], config[ROUND] = history.end
+        with running.clock.counted(-1):
+            messages = list(self.strategy.configure_train(history.depth() + 1, arrays, config, running.grid))
+            connected = running.grid.clients()
+        running.before, running.asked = to_arrays(arrays), None
+        if not messages:
+            return []
+        first, seats = messages[0], len(messages)
+        if any(message.content is not first.content and message.content != first.content for message in messages):
+            name = type(self.strategy).__name__
+            raise SifuError(f"{name} sends clients different messages: they cannot be chosen again")
+        running.asked = running.session.invite(connected, seats, *self._seats_follow(len(connected), seats))
+        return [_addressed(first, connected[client]) for client in running.asked.clients]
+
+    def _averaged(
+        self, running: Running, asked: Asked, before: Arrays, replies: Iterable[Message]
+    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        """The average of the seats, and what is kept of the round."""
+        sent = self._by_client(running, replies)
+        usable = self._usable(sent, before)
+        seats = sorted((client for client in asked.clients[: asked.seats] if client in sent), key=number_order)
+        messages = [sent[client] for client in seats if client in usable or sent[client].has_error()]
+        with running.clock.counted(-1):
+            arrays, metrics = self.strategy.aggregate_train(running.session.history.depth() + 1, messages)
+        averaged = [usable[client] for client in seats if client in usable]
+        if arrays is None or not averaged:
+            return None, metrics
+        after = {name: part.astype(before[name].dtype, copy=False) for name, part in to_arrays(arrays).items()}
+        weights = [reply.weight for reply in averaged]
+        refuse_no_mean(self.strategy, flat(after), [reply.model for reply in averaged], weights)
+        running.session.record(asked, usable, flat(before), after)
+        return to_record(after), metrics
 
     def _seats_follow(self, connected: int, seats: int) -> tuple[float | None, int]:
         """The inner strategy's rule for the number of seats, as FedAvg has it; (None, 0): the number is fixed."""

@@ -1,4 +1,4 @@
-"""Flower as processes on this machine: a SuperLink, SuperNodes, `flwr run`. They carry a mark, by which they are ended."""
+"""Flower as processes on this machine: a SuperLink, SuperNodes, `flwr run`. All of them carry a mark."""
 
 from __future__ import annotations
 

@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from sifu.flower.audit import verify
 from sifu.flower.store import Store
+from tests.conftest import REPO
 from tests.flower.processes import flower, marked
 
 pytestmark = pytest.mark.flower
+
+
+def command_of_the_page() -> dict[str, object]:
+    """The settings of the run in simulation, as docs/flower.md has it."""
+    page = (REPO / "docs" / "flower.md").read_text()
+    given = re.search(r'flwr run examples/flower simulation --stream --run-config "(.*)"', page)
+    assert given is not None
+    return tomllib.loads(re.sub(r" (?=[\w-]+=)", "\n", given[1]))
 
 
 def test_the_example_in_simulation(tmp_path: Path) -> None:
     store = tmp_path / "store"
     with flower(tmp_path / "flower", "options.num-supernodes = 10\n") as processes:
         processes.superlink("--simulation")
-        run = processes.run("run", store=store, rounds=5, recovery=3, forget="client-3; client-7")
+        run = processes.run("run", **(command_of_the_page() | {"store": str(store)}))
         run.wait(timeout=600)
         printed = processes.log("run")
         mark = processes.environment["SIFU_FLOWER_TEST"]
