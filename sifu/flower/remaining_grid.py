@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from logging import WARNING
 from typing import Any
@@ -14,18 +15,20 @@ from sifu.errors import SifuError
 from sifu.flower.history import History
 from sifu.flower.identity import Identity, ask
 
+_TRIES = 3  # a node that is busy may fail to answer
+
 
 class RemainingGrid(Grid):
     """A view of `grid` with the nodes of remaining clients alone. New nodes are asked who they are."""
 
     def __init__(self, grid: Grid, history: History, timeout: float) -> None:
         self._grid, self._history, self._timeout = grid, history, timeout
-        self._silent: set[int] = set()  # nodes that cannot say who they are
+        self._failed: Counter[int] = Counter()  # how often a node could not say who it is
 
     def clients(self) -> dict[str, int]:
         """The node of every remaining client that is connected."""
         nodes = list(self._grid.get_node_ids())
-        self._ask([node for node in nodes if node not in self._history.clients and node not in self._silent])
+        self._ask([node for node in nodes if node not in self._history.clients and self._failed[node] < _TRIES])
         return self._by_client(nodes)
 
     def client_of(self, node: int) -> str | None:
@@ -35,11 +38,11 @@ class RemainingGrid(Grid):
 
     def _ask(self, nodes: list[int]) -> None:
         answers = ask(self._grid, nodes, self._timeout)
-        self._silent |= {node for node, identity in answers.items() if identity is None}
+        self._failed.update(node for node, identity in answers.items() if identity is None)
         for node, identity in answers.items():
             if identity is not None:
                 self._join(node, identity)
-        if self._silent and not self._history.clients:
+        if max(self._failed.values(), default=0) >= _TRIES and not self._history.clients:
             raise SifuError(
                 "no node says who it is: add `sifu.flower.identify(app, ...)` to the ClientApp (docs/flower.md)"
             )

@@ -64,7 +64,7 @@ class Unlearning(Strategy):
         local_steps: int | None = None,
         longest_update: float | None = None,
         noise_seed: int | None = None,
-        identity_timeout: float = 300.0,
+        identity_timeout: float = 60.0,
     ) -> None:
         refuse_strategy(strategy)
         refuse_certificate(certificate, local_steps)

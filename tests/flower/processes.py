@@ -113,7 +113,7 @@ def wait_for(happened: Callable[[], bool], what: str) -> None:
     until = time.monotonic() + PATIENCE
     while not happened():
         assert time.monotonic() < until, f"it took too long until {what}"
-        time.sleep(0.05)
+        time.sleep(0.2)
 
 
 def free_port() -> int:

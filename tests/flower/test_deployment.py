@@ -25,6 +25,16 @@ def lines(store: Path, name: str, kind: str) -> int:
     return sum(1 for _ in Chain(store / name).of_kind(kind))
 
 
+def connected(processes: Flower) -> dict[int, int]:
+    """Ten SuperNodes, two at a time, the ones to forget first; the process of each client."""
+    nodes: dict[int, int] = {}
+    for pair in ((3, 7), (0, 1), (2, 4), (5, 6), (8, 9)):
+        nodes |= {client: processes.supernode(client) for client in pair}
+        for client in pair:
+            wait_for(lambda name=f"supernode-{client}": "SuperNode ID" in processes.log(name), "a SuperNode connects")
+    return nodes
+
+
 def kill_tree(process: int) -> None:
     """Kill a process and all that it started, at once."""
     whole = [psutil.Process(process), *psutil.Process(process).children(recursive=True)]
@@ -34,7 +44,6 @@ def kill_tree(process: int) -> None:
 
 def kill_server(processes: Flower, store: Path) -> float:
     """Train; kill the server when it has gone back for the first request. Returns the seconds of a round."""
-    processes.run("first", store=store, **CONFIG)
     wait_for(lambda: lines(store, HISTORY, "round") >= 1, "the first round is done")
     begun = time.monotonic()
     wait_for(lambda: lines(store, HISTORY, "round") >= 2, "the second round is done")
@@ -71,7 +80,8 @@ def test_the_example_with_real_processes(tmp_path: Path) -> None:
     store = tmp_path / "store"
     with flower(tmp_path / "flower") as processes:
         processes.superlink()
-        nodes = {client: processes.supernode(client) for client in range(10)}
+        processes.run("first", store=store, **CONFIG)
+        nodes = connected(processes)
         seconds = kill_server(processes, store)
         again = processes.run("again", store=store, timeout=max(30.0, 4 * seconds), **CONFIG)
         lost = kill_node(processes, nodes, store)
