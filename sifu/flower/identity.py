@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from logging import WARNING
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flwr.app import ConfigRecord, Context, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
-from flwr.serverapp import Grid
 from flwr.supercore import log
+
+if TYPE_CHECKING:  # a client needs nothing of a server
+    from flwr.serverapp import Grid
 
 ACTION = "sifu_identity"
 _LONGEST = 200  # characters of an id

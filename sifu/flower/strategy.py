@@ -129,6 +129,12 @@ class Unlearning(Strategy):
         return () if request is None else request.clients
 
     @property
+    def psi(self) -> dict[str, float]:
+        """Psi of each remaining client alone, of the current model and by the certificate's rules."""
+        session = Session(Store(self.folder), self.settings)
+        return {client: session.checkpoints.psi.get(client, 0.0) for client in session.history.remaining}
+
+    @property
     def answered(self) -> list[tuple[str, ...]]:
         """The clients of each request that was answered, in order."""
         return [tuple(body["clients"]) for body in Store(self.folder).log.of_kind("answer")]

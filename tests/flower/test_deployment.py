@@ -18,6 +18,7 @@ from sifu.flower.store import HISTORY, LOG, Store
 from tests.flower.processes import MARK, Flower, flower, marked, wait_for
 
 pytestmark = pytest.mark.flower
+PAIRS = ((3, 7), (0, 1), (2, 4), (5, 6), (8, 9))  # SuperNodes that start together; those to forget first
 CONFIG = {"rounds": 2, "recovery": 1, "per_round": 2, "spares": 1, "forget": "client-3; client-7"}
 
 
@@ -26,9 +27,9 @@ def lines(store: Path, name: str, kind: str) -> int:
 
 
 def connected(processes: Flower) -> dict[int, int]:
-    """Ten SuperNodes, two at a time, the ones to forget first; the process of each client."""
+    """The SuperNodes, two at a time; the process of each client."""
     nodes: dict[int, int] = {}
-    for pair in ((3, 7), (0, 1), (2, 4), (5, 6), (8, 9)):
+    for pair in PAIRS:
         nodes |= {client: processes.supernode(client) for client in pair}
         for client in pair:
             wait_for(lambda name=f"supernode-{client}": "SuperNode ID" in processes.log(name), "a SuperNode connects")
