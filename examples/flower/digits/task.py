@@ -36,7 +36,7 @@ def train(net: nn.Module, images: Tensor, labels: Tensor, steps: int = 5, lr: fl
         loss = cross_entropy(net(images), labels)
         loss.backward()
         optimiser.step()
-    return float(loss)
+    return float(loss.detach())
 
 
 def accuracy(net: nn.Module, images: Tensor, labels: Tensor) -> float:
