@@ -10,7 +10,7 @@ MODELS ?= 60
 # Start-up of every job is dominated by imports: let Python keep its compiled files.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run report search unlock test test-all test-cluster test-cluster-whole test-faults test-protections test-load lint format docs bench smoke audit mnist paper verify-paper clean help
+.PHONY: run report search unlock test test-all test-cluster test-cluster-whole test-faults test-protections test-load test-flower lint format docs bench smoke audit mnist paper verify-paper clean help
 
 ##@ Everyday
 
@@ -75,10 +75,11 @@ bench: $(VENV)/.ok  ## time the engine against the plain loop
 ##@ More tests
 
 test-all: $(VENV)/.ok  ## `make test` with the long tests and more examples, then all below; an hour or more, as root
-	$(PYTEST) --hypothesis-profile=all -m "not cluster and not whole and not faults and not protections and not load"
+	$(PYTEST) --hypothesis-profile=all -m "not cluster and not whole and not faults and not protections and not load and not flower"
 	$(MAKE) test-faults
 	$(MAKE) test-protections
 	$(MAKE) test-load
+	$(MAKE) test-flower
 	$(MAKE) test-cluster
 	$(MAKE) test-cluster-whole
 
@@ -97,6 +98,9 @@ test-protections: $(VENV)/.ok  ## whether each test of a fault fails without the
 test-load: $(VENV)/.ok  ## a plan of 5,000 cells
 	$(BIN)/python -m pytest -q -s -m load
 
+test-flower: $(VENV)-flower/.ok  ## unlearning in Flower: parity, faults, simulation, ten real SuperNodes; below five minutes
+	timeout --foreground -s INT -k 60 1200 $(VENV)-flower/bin/python -m pytest -q -W ignore::DeprecationWarning -m flower tests/flower
+
 ##@ Housekeeping
 
 unlock: $(VENV)/.ok  ## after a run that was killed: remove Snakemake's lock (CONFIG=...)
@@ -108,4 +112,8 @@ clean:  ## remove results and caches, keep the environment
 
 $(VENV)/.ok: pyproject.toml constraints.txt
 	@sh workflow/install.sh "$(PY)" "$(VENV)"
+	@touch $@
+
+$(VENV)-flower/.ok: pyproject.toml constraints.txt
+	@sh workflow/install.sh "$(PY)" "$(VENV)-flower" dev,slurm,flower-simulation
 	@touch $@

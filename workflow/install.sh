@@ -1,12 +1,12 @@
 #!/bin/sh
 # Makes the virtual environment of this checkout, or brings it up to date. `make` calls it.
-#   install.sh PYTHON FOLDER        such as: install.sh python3.12 .venv
+#   install.sh PYTHON FOLDER [EXTRAS]      such as: install.sh python3.12 .venv
 # uv installs in seconds; where it cannot be had, pip does the same in minutes. Settings of pip (PIP_INDEX_URL,
 # PIP_FIND_LINKS, PIP_NO_INDEX) hold for uv, too.
 set -u
 cd "$(dirname "$0")/.." || exit 1
-python=$1 folder=$2
-uv="uv==0.13.7"
+python=$1 folder=$2 extras=${3:-dev,slurm}
+uv="uv==0.12.24" # Flower wants one below 0.13, too
 version='import sys; print("%d.%d" % sys.version_info[:2])'
 needed=$(sed -n 's/^requires-python = ">=3\.\([0-9]*\),<3\.\([0-9]*\)"$/\1 \2/p' pyproject.toml)
 lowest=${needed% *} highest=$((${needed#* } - 1))
@@ -49,8 +49,8 @@ if test -n "${PIP_FIND_LINKS:-}"; then export UV_FIND_LINKS="${UV_FIND_LINKS:-$P
 if test -n "${PIP_INDEX_URL:-}"; then export UV_DEFAULT_INDEX="${UV_DEFAULT_INDEX:-$PIP_INDEX_URL}"; fi
 if test -n "${PIP_NO_INDEX:-}"; then export UV_NO_INDEX="${UV_NO_INDEX:-1}"; fi
 pip="$folder/bin/python -m pip install -q --disable-pip-version-check"
-if $pip "$uv" 2> /dev/null && "$folder/bin/uv" pip install -q --python "$folder/bin/python" -c constraints.txt -e '.[dev,slurm]'; then
+if $pip "$uv" 2> /dev/null && "$folder/bin/uv" pip install -q --python "$folder/bin/python" -c constraints.txt -e ".[$extras]"; then
   exit 0
 fi
-$pip -c constraints.txt -e '.[dev,slurm]' ||
+$pip -c constraints.txt -e ".[$extras]" ||
   stop "the packages could not be installed, see above; without a network, or with an index of your own, follow docs/offline.md"

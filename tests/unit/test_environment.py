@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from importlib.metadata import version
+from importlib.util import find_spec
 
 import pytest
 import yaml
@@ -30,6 +31,8 @@ def test_every_direct_dependency_is_tested_in_one_version(needed: Requirement) -
     pins = dict(line.lower().split("==") for line in CONSTRAINTS)
     tested = pins[needed.name.lower()]
     assert tested in needed.specifier
+    if needed.name == "flwr" and find_spec("flwr") is None:
+        return  # `make test-flower` has an environment of its own: tests/flower/test_versions.py
     assert version(needed.name).split("+")[0] == tested, "the version that is installed here"
 
 
