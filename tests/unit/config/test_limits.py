@@ -105,7 +105,7 @@ def test_absurd_numbers_are_refused(key: str, value: object) -> None:
     ids=str,
 )
 def test_nothing_is_listed_twice(change: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match="each value once|one entry a scenario"):
+    with pytest.raises(ConfigError, match=r"each value once|one entry a scenario"):
         load_suite(PLAIN | change, REPO / "config", {})
 
 
