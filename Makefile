@@ -10,7 +10,7 @@ MODELS ?= 60
 # Start-up of every job is dominated by imports: let Python keep its compiled files.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run report search unlock test test-all test-cluster test-cluster-whole test-faults test-protections test-load test-flower lint format docs bench smoke audit mnist paper verify-paper clean help
+.PHONY: run report search unlock test test-all test-cluster test-cluster-whole test-faults test-protections test-load test-flower audit-dependencies lint format docs bench smoke audit mnist paper verify-paper clean help
 
 ##@ Everyday
 
@@ -95,11 +95,15 @@ test-faults: $(VENV)/.ok  ## runs that are killed and started again, ten minutes
 test-protections: $(VENV)/.ok  ## whether each test of a fault fails without the protection, ten minutes or so, as root
 	$(BIN)/python -m pytest -q -m protections
 
-test-load: $(VENV)/.ok  ## a plan of 5,000 cells
+test-load: $(VENV)/.ok  ## plans of 5,000 and 50,000 cells
 	$(BIN)/python -m pytest -q -s -m load
 
 test-flower: $(VENV)-flower/.ok  ## unlearning in Flower: parity, faults, simulation, ten real SuperNodes; below five minutes
 	timeout --foreground -s INT -k 60 1200 $(VENV)-flower/bin/python -m pytest -q -W ignore::DeprecationWarning -m flower tests/flower
+
+audit-dependencies: $(VENV)/.ok  ## known vulnerabilities of the versions in constraints.txt; needs pip-audit and a network
+	@$(BIN)/python -c "import pip_audit" 2> /dev/null || { echo "pip-audit is missing: install it into $(VENV) first"; exit 1; }
+	$(BIN)/python -m pip_audit -r constraints.txt --no-deps --disable-pip
 
 ##@ Housekeeping
 

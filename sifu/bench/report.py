@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from sifu.bench.ceilings import Ceilings, measure_ceilings
 from sifu.bench.parity import ParityRow, bench_parity
+from sifu.bench.planning import PlanningRow, bench_planning
 from sifu.bench.rounds import Row, bench_rounds
 from sifu.bench.trainings import TrainingRow, bench_training
 from sifu.catalog.models import MODELS
@@ -38,6 +39,7 @@ class Bench:
     data_root: Path
     models: list[str] = field(default_factory=list)  # in place of the scenario's own
     by_layer: bool = False  # without a network's own kernels: as a model that has none
+    plan: list[int] = field(default_factory=list)  # cells of plans to make
 
     def run(self) -> dict[str, Any]:
         """All results, in plain data."""
@@ -60,6 +62,7 @@ class Bench:
             "rounds": [row._asdict() for row in rounds],
             "trainings": [row._asdict() for row in trainings],
             "parity": [row._asdict() for row in parity],
+            "planning": [bench_planning(cells)._asdict() for cells in self.plan],
         }
 
     def _with_models(self, name: str) -> list[Scenario]:
@@ -113,7 +116,12 @@ def print_tables(results: dict[str, Any]) -> None:
         f"{results['device']}, {results['threads']} threads; ceilings measured now: "
         f"{best.flops / 1e12:.2f} TFLOP/s, {best.bytes / 1e9:.0f} GB/s"
     )
-    titles = {"rounds": ("a seed-round", Row), "trainings": ("trainings", TrainingRow), "parity": ("parity", ParityRow)}
+    titles = {
+        "rounds": ("a seed-round", Row),
+        "trainings": ("trainings", TrainingRow),
+        "parity": ("parity", ParityRow),
+        "planning": ("planning, in processor time", PlanningRow),
+    }
     for key, (title, kind) in titles.items():
         rows = [kind(**row) for row in results[key]]
         if rows:
@@ -139,6 +147,7 @@ _HEADERS = {
     ),
     TrainingRow: ("scenario", "seeds", "reached", "seed-rounds", "s", "ms a seed-round", "evaluation", "history MB"),
     ParityRow: ("scenario", "model", "device", "rounds", "distance to double precision"),
+    PlanningRow: ("cells", "jobs", "s", "ms a job", "peak MB"),
 }
 
 
@@ -173,4 +182,6 @@ def _line(row: Any) -> tuple[str, ...]:
             f"{row.evaluation_share:.0%}",
             f"{row.history_megabytes:.0f}",
         )
+    if isinstance(row, PlanningRow):
+        return (str(row.cells), str(row.jobs), f"{row.seconds:.0f}", f"{row.job_ms:.2g}", f"{row.megabytes:.0f}")
     return (row.scenario, row.model, row.device, str(row.rounds), f"{row.distance:.1e}")

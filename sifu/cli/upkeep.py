@@ -29,6 +29,7 @@ def _add_bench(commands: Commands) -> None:
     parser.add_argument("--rounds", type=int, help="rounds a measurement (default: about half a second of them)")
     parser.add_argument("--train", nargs="*", default=[], help="scenarios to train to their target, on real data")
     parser.add_argument("--parity", action="store_true", help="compare weights with double precision on the CPU, too")
+    parser.add_argument("--plan", nargs="*", type=int, default=[500], help="cells of plans to make (default: 500)")
     parser.add_argument("--data-root", type=Path, help="folder of the datasets; default: SIFU_DATA_ROOT, else data")
 
 
@@ -41,10 +42,14 @@ def _add_docs(commands: Commands) -> None:
 def _bench(parsed: argparse.Namespace) -> None:
     from sifu.bench.report import Bench, print_bench
 
-    counts = [("--seeds", seeds) for seeds in parsed.seeds] + [
-        ("--threads", parsed.threads),
-        ("--rounds", parsed.rounds),
-    ]
+    counts = (
+        [("--seeds", seeds) for seeds in parsed.seeds]
+        + [("--plan", cells) for cells in parsed.plan]
+        + [
+            ("--threads", parsed.threads),
+            ("--rounds", parsed.rounds),
+        ]
+    )
     for option, value in counts:
         if value is not None and value < 1:
             raise ConfigError(option, value, "1 or more")
@@ -60,6 +65,7 @@ def _bench(parsed: argparse.Namespace) -> None:
         parsed.data_root or default_data_root(None),
         parsed.models,
         parsed.by_layer,
+        parsed.plan,
     )
     print_bench(bench, as_json=parsed.json)
 

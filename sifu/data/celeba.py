@@ -34,7 +34,7 @@ def load_subset(name: str, root: Path, *, check_files: bool, download: bool) -> 
 def _open(dataset: Any, root: Path, split: str, download: bool) -> Any:
     try:
         return dataset(root, split=split, target_type=["attr", "identity"], download=download)
-    except (RuntimeError, OSError, ValueError, IndexError) as error:
+    except (RuntimeError, OSError, ValueError, TypeError, LookupError, OverflowError) as error:
         raise DataError(
             f"CelebA under {root / dataset.base_folder} cannot be read: {error} (a subset, or files of another origin, "
             "belong in a folder `celeba_subset`: their checksums are not compared)"

@@ -30,6 +30,8 @@ def load_clients(scenario: Scenario, images: Images, partition: pd.DataFrame, se
     num_clients = scenario.partition.num_clients
     held = _rows_of(partition, seeds, range(num_clients))  # [S][C] -> rows
     longest = max(len(rows) for clients in held for rows in clients)
+    if longest > scenario.partition.examples and not isinstance(scenario.partition, Natural):
+        raise DataError(f"a client holds {longest} examples in the partition, not {scenario.partition.examples}")
     shape = DATASETS[scenario.dataset.name].shape
     x = torch.zeros(len(seeds), num_clients, longest, *shape)
     y = torch.zeros(len(seeds), num_clients, longest, dtype=torch.int64)
@@ -65,7 +67,8 @@ def load_server_data(scenario: Scenario, images: Images, partition: pd.DataFrame
 def _check_rows(partition: pd.DataFrame, images: Images) -> None:
     """Refuse a partition that was made from other data."""
     rows, labels = partition["row"].to_numpy(), images.train.labels
-    if len(rows) and (rows.max() >= len(labels) or not np.array_equal(labels[rows], partition["label"].to_numpy())):
+    inside = not len(rows) or (rows.min() >= 0 and rows.max() < len(labels))
+    if not inside or not np.array_equal(labels[rows], partition["label"].to_numpy()):
         raise DataError("the partition was made from other data: its labels differ; run partition again")
 
 

@@ -68,7 +68,10 @@ class Checkpoints:
             print(f"a checkpoint is ignored: {error}", file=sys.stderr)
             return
         if state is not None:
-            training.resume(state)
+            try:
+                training.resume(state)
+            except (LookupError, TypeError, ValueError, RuntimeError) as error:  # of another training: half is changed
+                raise StoreError(f"{path} is not a checkpoint of this training ({error}): delete it") from None
             print(f"resumes after {training.count} rounds", file=sys.stderr, flush=True)
 
     def after_round(self, training: Resumable) -> None:
@@ -115,6 +118,8 @@ def write_state(path: Path, state: State) -> None:
 def read_state(path: Path) -> State:
     """The state that `write_state` wrote."""
     header, tensors = read_tensors(path)
+    if not isinstance(header.get("state"), dict):
+        raise StoreError(f"{path} is not a checkpoint")
     return State(header["state"], tensors)
 
 

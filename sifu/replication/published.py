@@ -53,8 +53,8 @@ def read_csv(path: Path) -> pd.DataFrame:
     """A table of the report, as text."""
     try:
         return pd.read_csv(path, dtype=str, keep_default_na=False)
-    except OSError as error:
-        raise StoreError(f"cannot read {path}: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        raise StoreError(f"cannot read {path}: {' '.join(str(error).split())[:200]}") from None
 
 
 def described(config: Path) -> dict[str, Any]:

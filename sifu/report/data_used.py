@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sifu.catalog.datasets import DATASETS
+from sifu.errors import StoreError
 from sifu.store.parquet import read_stamp
 
 _PARTS = ("embedded", "subset")  # sources that never hold a whole dataset
@@ -24,9 +25,13 @@ class DataUsed(NamedTuple):
     def of(path: Path) -> DataUsed:
         """By the stamp of a training's table."""
         stamp = read_stamp(path)
-        settings, notes = (json.loads(stamp.get(key) or "{}") for key in ("settings", "notes"))
-        dataset = settings.get("dataset", {})
-        return DataUsed(dataset.get("name", ""), dataset.get("source", ""), notes.get("images", {}))
+        try:
+            settings, notes = (json.loads(stamp.get(key) or "{}") for key in ("settings", "notes"))
+            dataset, images = settings.get("dataset", {}), notes.get("images", {})
+            counts = {str(name): int(count) for name, count in images.items()}
+            return DataUsed(str(dataset.get("name", "")), str(dataset.get("source", "")), counts)
+        except (AttributeError, TypeError, ValueError, RecursionError):
+            raise StoreError(f"{path} does not say which data it was made of") from None
 
     @property
     def is_part(self) -> bool:

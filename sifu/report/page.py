@@ -142,7 +142,7 @@ def _figures(folder: Path, command: str) -> str:
         if not image.exists():
             parts.append(f'<p class="missing">Figure {name} has not been drawn.</p>')
             continue
-        title, _, text = caption.read_text().strip().removeprefix("**").partition("**")
+        title, _, text = caption.read_text(errors="replace").strip().removeprefix("**").partition("**")
         again = f"{command} {image}"
         parts.append(
             f'<figure id="figure-{name}"><h3>{escape(title)}</h3>'

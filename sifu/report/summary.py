@@ -57,8 +57,13 @@ def _print_headline(report: Path) -> None:
     path = tables_folder(report) / "headline.csv"
     if not path.exists():
         return
-    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
-    rows = rows.map(lambda text: text.split(" [")[0])  # the intervals are in the report
+    try:
+        rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+        rows = rows.map(lambda text: text.split(" [")[0])  # the intervals are in the report
+    except (OSError, ValueError):
+        rows = pd.DataFrame()
+    if not {"scenario", "floor"} <= set(rows.columns):
+        raise StoreError(f"{path} is not the report's table: make the report again")
     for scenario, group in rows.groupby("scenario", sort=False):
         shown = group.drop(columns=["scenario", "floor"])  # the title; and what only the report has room for
         heads = [name.replace(" ", "\n") for name in shown.columns]  # narrow columns leave the methods' names room

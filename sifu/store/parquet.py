@@ -7,6 +7,7 @@ import os
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import NoReturn
 
@@ -24,6 +25,7 @@ from sifu.store.table import Table
 
 _PREFIX = b"sifu."
 _HOST = socket.gethostname()
+_STAMPED = {field.name for field in fields(Provenance)} - {"notes"}
 _MAX_TEXT = 1000  # bytes; the longest are values of a search
 MAKE_AGAIN = "delete it, and the next run makes it again"
 
@@ -171,7 +173,12 @@ def read_stamp(path: Path) -> dict[str, str]:
     with readable(path):
         metadata = open_parquet(path).schema_arrow.metadata or {}
         ours = {key.removeprefix(_PREFIX): value for key, value in metadata.items() if key.startswith(_PREFIX)}
-        return {key.decode(): value.decode() for key, value in ours.items()}
+        stamp = {key.decode(): value.decode() for key, value in ours.items()}
+    if not set(stamp) >= _STAMPED:
+        raise StoreError(
+            f"{path} does not say where it comes from: it has no {', '.join(sorted(_STAMPED - set(stamp)))}"
+        )
+    return stamp
 
 
 @contextmanager

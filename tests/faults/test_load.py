@@ -19,6 +19,7 @@ import pandas as pd
 import pytest
 import yaml
 
+from sifu.config.blocks import block_name
 from sifu.store.experiment_schemas import ALPHA, NULL_SPACE
 from sifu.store.parquet import read_table, write_table
 from sifu.store.provenance import provenance
@@ -119,27 +120,30 @@ def write(path: Path, table: Table, rows: Iterable[dict[str, Any]]) -> None:
     write_table(path, table, frame, provenance("test", {}, "0" * 16, "cpu"))
 
 
-def fill(root: Path) -> None:
-    """Write every table that the report reads."""
+def fill(root: Path, num_seeds: int = SEEDS, size: int = 1) -> None:
+    """Write every table that the report reads, for blocks of `size` seeds."""
     write(root / "null_space" / "null_space.parquet", NULL_SPACE, [{"seed": 0, "step": n} for n in range(3)])
-    for seed in range(SEEDS):
-        block, key = f"s{seed:03d}-{seed:03d}", {"scenario": "smoke", "seed": seed}
+    for first in range(0, num_seeds, size):
+        seeds = range(first, first + size)
+        block, keys = block_name(seeds), [{"scenario": "smoke", "seed": seed} for seed in seeds]
         cells = [
-            key | {"variant": v, "stop": s, "request": r, "status": "done", "rounds": 10 + seed % 7 + i}
+            key | {"variant": v, "stop": s, "request": r, "status": "done", "rounds": 10 + key["seed"] % 7 + i}
+            for key in keys
             for i, v in enumerate(VARIANTS)
             for s in ("target", "budget_50")
             for r in (1, 2, 3)
         ]
-        trained = key | {"variant": "train", "stop": "target", "request": 0, "status": "done"}
-        write(root / "train/smoke" / block / "cells.parquet", CELLS, [trained])
+        trained = [key | {"variant": "train", "stop": "target", "request": 0, "status": "done"} for key in keys]
+        write(root / "train/smoke" / block / "cells.parquet", CELLS, trained)
         for v in VARIANTS:
             write(root / "unlearn/smoke" / v / block / "cells.parquet", CELLS, [c for c in cells if c["variant"] == v])
         names = [(m, s) for m in ("accuracy", "gap_to_scratch") for s in ("retain", "forget", "forgotten")]
         cell = [{k: c[k] for k in ("scenario", "seed", "variant", "stop", "request")} for c in cells]
-        metrics = [c | {"metric": m, "subset": s, "value": seed / SEEDS} for c in cell for m, s in names]
+        metrics = [c | {"metric": m, "subset": s, "value": c["seed"] / num_seeds} for c in cell for m, s in names]
         write(root / "verify/smoke" / block / "metrics.parquet", METRICS, metrics)
         write(root / "verify/smoke" / block / "verification.parquet", VERIFICATION, [])
-        alpha = [key | {"change": "", "client": c, "round": r, "alpha": r / 9.0} for c in range(3) for r in range(20)]
+        points = [{"change": "", "client": c, "round": r, "alpha": r / 9.0} for c in range(3) for r in range(20)]
+        alpha = [key | point for key in keys for point in points]
         write(root / "alpha/smoke" / block / "alpha.parquet", ALPHA, alpha)
 
 
@@ -153,3 +157,27 @@ def test_reporting(large: Checkout) -> None:
     page = (large.root / "results" / "report" / "report.html").read_text()
     assert "planned tables are missing" not in page
     assert page.count("1000 seeds") >= 1
+
+
+def test_fifty_thousand_cells(large: Checkout) -> None:
+    """10,000 seeds in blocks of ten, five variants: planned within 3 minutes of a processor and 2 GB, and reported.
+
+    A job is a block and a variant. What Snakemake takes for a job (`python -m sifu bench --plan 5000`) does not depend
+    on its seeds.
+    """
+    seeds, size, root = 10 * SEEDS, 10, large.root
+    given = {"num_seeds": seeds, "block_size": size, "results": "results/many"}
+    (root / "config" / "many_seeds.yaml").write_text(yaml.safe_dump(CONFIG | given))
+    config = "config/many_seeds.yaml"
+    command = ("snakemake", "-n", "--quiet", "rules", "--cores", "2", "--configfile", config)
+    output, seconds, megabytes = timed(root, *command)
+    print(f"planned {seeds * len(VARIANTS)} cells in {seconds:.0f} s with {megabytes:.0f} MB")
+    assert parse_plan(output)["unlearn"] * size == seeds * len(VARIANTS) == 50_000
+    assert seconds < 180
+    assert megabytes < 2 * MEGABYTES
+    fill(root / "results/many", seeds, size)
+    for name in (("report",), ("figure", "frontier"), ("page",)):
+        _, seconds, megabytes = timed(root, "sifu", *name, "--config", config)
+        print(f"{name[0]}: {seconds:.0f} s, {megabytes:.0f} MB")
+        assert megabytes < 2 * MEGABYTES
+    assert "10000 seeds" in (root / "results/many/report/report.html").read_text()

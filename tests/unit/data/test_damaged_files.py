@@ -188,10 +188,26 @@ def test_an_empty_client_is_refused() -> None:
 def test_a_partition_of_other_data_is_refused() -> None:
     images = Images(array_split(np.zeros((4, 1, 28, 28), np.uint8), np.arange(4)), None)
     scenario = build(Scenario, GOOD, "x")
-    for row, label in ((9, 0), (1, 2)):
+    for row, label in ((9, 0), (1, 2), (-1, 3), (-(10**12), 0)):  # -1 would be the last row
         partition = pd.DataFrame({"seed": 0, "client": 0, "place": [0], "row": [row], "label": [label]})
         with pytest.raises(DataError, match="made from other data"):
             load_clients(scenario, images, partition, range(1))
+
+
+def test_a_client_that_holds_too_much_is_refused() -> None:
+    """All clients are padded to the largest: one with everything would take a hundred times the memory."""
+    images = Images(array_split(np.zeros((200, 1, 28, 28), np.uint8), np.zeros(200, np.int64)), None)
+    scenario = build(Scenario, GOOD, "x")
+    clients = [*range(scenario.partition.num_clients), *[0] * (scenario.partition.examples + 1)]
+    rows = {
+        "seed": 0,
+        "client": clients,
+        "place": range(len(clients)),
+        "row": np.arange(len(clients)) % 200,
+        "label": 0,
+    }
+    with pytest.raises(DataError, match=r"a client holds \d+ examples in the partition, not"):
+        load_clients(scenario, images, pd.DataFrame(rows), range(1))
 
 
 def test_download_without_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,12 +11,14 @@ import pytest
 import torch
 
 from sifu.core.keys import Keys
+from sifu.errors import StoreError
 from sifu.federation import checkpoint
 from sifu.federation.checkpoint import Checkpoints
 from sifu.federation.engine import Engine
 from sifu.federation.segment import Segment
 from sifu.federation.stop import Stop
 from sifu.federation.training import Training
+from sifu.store.tensors import read_tensors, write_tensors
 from tests.conftest import tiny_clients, tiny_engine
 
 
@@ -196,3 +198,26 @@ def test_short_trainings_are_written_together(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 4
     kept.clear()
     assert not tmp_path.exists()
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("change", ["no number", "no tensor", "another shape", "no state"])
+def test_a_checkpoint_of_something_else_is_one_sentence(tmp_path: Path, change: str) -> None:
+    """A file with the right name, as somebody else's results may hold one."""
+    engine = replace(tiny_engine(), checkpoints=Checkpoints(tmp_path, "code", 0.0))
+    interrupted(engine, STOPS["rounds"], 3)
+    (path,) = tmp_path.glob("*.safetensors")
+    header, tensors = read_tensors(path)
+    if change == "no number":
+        del header["state"]["count"]
+    elif change == "no state":
+        header["state"] = [1]
+    else:
+        tensors["weights"] = tensors["weights"][:, :3].clone()
+        tensors = {"a": tensors["weights"]} if change == "no tensor" else tensors
+    write_tensors(path, tensors, header)
+    if change == "no state":  # nothing was taken from it: the training begins anew
+        assert interrupted(engine, STOPS["rounds"], 2) == 2
+        return
+    with pytest.raises(StoreError, match=r"is not a checkpoint of this training .*: delete it"):
+        train(engine, STOPS["rounds"])

@@ -73,7 +73,7 @@ def test_the_header_is_a_mapping(tmp_path: Path) -> None:
 
     for text in ("[]", "3", "null", '{"checksum": 0}', "[" * 100_000, "1" * 5000):
         save_file({"a": torch.zeros(1)}, tmp_path / "x.safetensors", {"sifu": text})
-        with pytest.raises(StoreError, match="is damaged, its checksum|is not a readable safetensors"):
+        with pytest.raises(StoreError, match=r"is damaged, its checksum|is not a readable safetensors"):
             read_segment(tmp_path / "x.safetensors")
 
 

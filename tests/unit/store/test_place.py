@@ -126,3 +126,11 @@ def test_a_long_text_is_refused_before_it_is_copied(tmp_path: Path) -> None:
     path = put(tmp_path, "x", cells(scenario="s" * 1001, seeds=tuple(range(1000))))
     with pytest.raises(StoreError, match="column scenario has a text of 1001 bytes, expected at most 1000"):
         read_table(path, CELLS)
+
+
+def test_a_stamp_that_lacks_something_is_refused(tmp_path: Path) -> None:
+    path = put(tmp_path, "x", cells())
+    rows = pq.read_table(path)
+    pq.write_table(rows.replace_schema_metadata({"sifu.rules_version": "1"}), path)
+    with pytest.raises(StoreError, match="does not say where it comes from: it has no code_hash"):
+        read_stamp(path)
