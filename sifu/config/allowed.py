@@ -65,7 +65,7 @@ def _is_free(folder: str) -> bool:
 _OWN_FOLDERS = ("sifu", "config", "docs", "profiles", "tests", "workflow", "snakefile", "makefile", "data")
 
 
-_LARGEST = 10**12  # in size, of any number without limits of its own
+_LARGEST = 1e38  # in size, of any number without limits of its own: what a float32 can hold
 _LONGEST = 200  # characters of any text
 
 
@@ -79,7 +79,7 @@ def _is_ordinary(value: Any) -> bool:
 
 
 ORDINARY = Allowed(
-    f"numbers of at most {_LARGEST} in size, and texts of one line of at most {_LONGEST} visible characters",
+    f"numbers of at most {_LARGEST:g} in size, and texts of one line of at most {_LONGEST} visible characters",
     _is_ordinary,
 )
 

@@ -29,8 +29,9 @@ from sifu.replication.manifest import CARRIED
 from sifu.replication.published import CONFIG, NOT_RUN, REPLICATION, described, read_manifest
 from sifu.report.tables import hyper_parameters
 from sifu.store.experiment_schemas import SCENARIO_SEARCH
-from sifu.store.parquet import write_table
+from sifu.store.parquet import read_table, write_table
 from sifu.store.provenance import provenance
+from sifu.store.schemas import CELLS
 from tests.claimed import BLOCK, PLAIN, Outcome, World, write_manifest, write_training
 from tests.conftest import REPO
 
@@ -263,8 +264,8 @@ def test_any_part_of_a_run_makes_a_page(tmp_path_factory: pytest.TempPathFactory
 def test_a_seed_in_two_blocks_is_refused(tmp_path: Path) -> None:
     folder = World(("mnist",), marks=PLAIN).write(tmp_path)
     source = folder / "unlearn" / "mnist" / "sifu"
-    (source / BLOCK).rename(source / "s000-009")
-    World(("mnist",), marks=PLAIN).write(tmp_path)
+    first = read_table(source / BLOCK / "cells.parquet", CELLS).query("seed < 2")
+    write_table(source / "s000-001" / "cells.parquet", CELLS, first, provenance("unlearn", {}, "0", "cpu"))
     with pytest.raises(StoreError, match="a row stands in two files"):
         read_tables(folder)
 

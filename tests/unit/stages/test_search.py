@@ -139,7 +139,7 @@ def load_with(tmp_path: Path, search: str, method: str = "dp_fedavg", **run: obj
     ("search", "method", "words"),
     [
         ("{grid: {clip: [0.1]}, first_seed: 2}", "dp_fedavg", "seeds other than those reported"),
-        ("{grid: {clip: [0.1]}, first_seed: 2, num_seeds: 999999999}", "dp_fedavg", "seeds other than those reported"),
+        ("{grid: {clip: [0.1]}, first_seed: 2, num_seeds: 1000}", "dp_fedavg", "seeds other than those reported"),
         ("{grid: {}}", "dp_fedavg", "at least one setting with its values"),
         ("{grid: {clip: []}}", "dp_fedavg", r"grid.clip: \[\] is refused; allowed: a list of at least one value"),
         ("{grid: {clip: 0.1}}", "dp_fedavg", "a list of at least one value"),

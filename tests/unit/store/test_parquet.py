@@ -154,7 +154,7 @@ def test_a_column_that_came_later_is_null_in_tables_without_it(tmp_path: Path) -
     read = store.read_table(tmp_path / "old.parquet", new)
     assert read["weight"].isna().all()
     assert read[list(GOOD.columns)].equals(store.read_table(tmp_path / "old.parquet", PARTITION))
-    store.write_table(tmp_path / "new.parquet", new, GOOD.assign(weight=1.0), STAMP)
+    store.write_table(tmp_path / "new.parquet", new, GOOD.assign(seed=GOOD["seed"] + 100, weight=1.0), STAMP)
     both = store.read_tables([tmp_path / "old.parquet", tmp_path / "new.parquet"], new)
     assert both["weight"].notna().sum() == len(GOOD)
     needed = replace(new, columns=(*PARTITION.columns, Column("weight", pa.float64(), "a number", True)))
