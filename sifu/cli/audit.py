@@ -58,17 +58,17 @@ def _audit(parsed: argparse.Namespace) -> None:
     _refuse(parsed)
     raw = read_yaml(parsed.config)
     name = parsed.scenario or next(iter(raw.get("scenarios") or [""]))
-    suite = load_suite(raw | {"scenarios": [name], "missing_data": "refuse"} | _nothing_else(), parsed.config.parent)
+    suite = load_suite(raw | {"scenarios": [name], "missing_data": "refuse"} | nothing_else(), parsed.config.parent)
     from sifu.stages.audit import audit_rows
     from sifu.stages.audit_counts import StoredCounts
 
     methods = {variant: _method(suite, name, variant) for variant in parsed.variant}
     with tempfile.TemporaryDirectory() as folder:
-        block = _block(suite, name, parsed, Path(folder))
+        block = seed_block(suite, name, parsed, Path(folder))
         _print_rows(audit_rows(block, _plan(block, methods, parsed), StoredCounts(None)))
 
 
-def _nothing_else() -> dict[str, Any]:
+def nothing_else() -> dict[str, Any]:
     """Parts of a config that name scenarios, left out."""
     return {"only": [], "shown": None, "scenario_searches": []} | dict.fromkeys(
         ("sigma_sweep", "request_sets", "alpha_sweep", "audits", "oracles")
@@ -101,7 +101,7 @@ def _method(suite: Suite, scenario: str, variant: str) -> Method:
     return method_of(variant, found, chosen, chosen_values(folder / "search.parquet", found.search))
 
 
-def _block(suite: Suite, name: str, parsed: argparse.Namespace, folder: Path) -> Block:
+def seed_block(suite: Suite, name: str, parsed: argparse.Namespace, folder: Path) -> Block:
     """The seed's block, with a partition of its own in `folder`."""
     from sifu.plan.load import default_data_root
     from sifu.stages.block import Block

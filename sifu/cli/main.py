@@ -7,6 +7,7 @@ import os
 import sys
 
 from sifu import __version__
+from sifu.cli.atlas import add_atlas
 from sifu.cli.audit import add_audit
 from sifu.cli.certificates import add_certificates
 from sifu.cli.commands import Commands, Parser
@@ -53,8 +54,8 @@ def parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=__version__)
     commands = Commands(parser)
-    parts = (add_run, add_report, add_stages, add_contract, add_certificates, add_audit, add_replication, add_upkeep)
-    for add in parts:
+    parts = (add_run, add_report, add_atlas, add_stages, add_contract, add_certificates, add_audit, add_replication)
+    for add in (*parts, add_upkeep):
         add(commands)
     parser.epilog = commands.overview()
     return parser

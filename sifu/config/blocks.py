@@ -18,6 +18,7 @@ from sifu.errors import ConfigError
 
 _MAX_USEFUL = {"cuda": 50, "cpu": 10}  # with more seeds a round's time grows in proportion (docs/performance.md)
 _MAX_MODELS = {"cuda": 1000, "cpu": 100}  # the same for models that share their data
+_MAX_HISTORIES = 200  # networks whose histories are held at once: their snapshots lie in main memory
 _MEMORY_SHARE = 0.5  # the rest is for loading the data, other programs, and errors of this estimate
 _ACTIVATIONS = 64  # floats that a network keeps per pixel of a batch, at most
 _LINEAR = 4  # the same of a model without hidden layers
@@ -76,6 +77,12 @@ def batch_of_models(scenario: Scenario, device: str) -> int:
     kind = "cuda" if uses_gpu(device) else "cpu"
     room = _MEMORY_SHARE * (gpu_memory() if kind == "cuda" else main_memory())
     return max(1, min(_MAX_MODELS[kind], int(room // _activation_bytes(scenario))))
+
+
+def block_of_oracles(scenario: Scenario, device: str) -> int:
+    """The same where methods read the past of every model; the histories of networks are large."""
+    batch = batch_of_models(scenario, device)
+    return batch if scenario.model == "logistic" else min(batch, _MAX_HISTORIES)
 
 
 def gpu_memory() -> int:

@@ -150,7 +150,7 @@ class Oracles:
     )
     block_size: int | None = setting(
         "models of a world that are trained together in one job; null: as many as fit into this machine's memory, at "
-        "most 1,000 on a GPU and 100 on a CPU",
+        "most 1,000 on a GPU (of networks 200) and 100 on a CPU",
         at_least(1),
         default=None,
     )

@@ -22,7 +22,7 @@ def relevant_settings(stage: str, scenario: Scenario, method: Method | None = No
     plain = to_plain(scenario)
     plain["certificate"] = {"contraction": scenario.certificate.contraction}  # all that Psi itself needs
     settings = {key: plain[key] for key in STAGES[stage].settings}
-    if scenario.partition.twins:  # whose twins are drawn
+    if stage == "partition" and scenario.partition.twins:  # whose twins are drawn
         settings["requests"] = plain["requests"]
     brought = {name: METRICS[name] for name in METRICS if name not in METRICS.own} if stage == "verify" else {}
     settings |= {"metrics": brought} if brought else {}

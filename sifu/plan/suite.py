@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import product
 from pathlib import Path
 
-from sifu.config.blocks import batch_of_models, block_name, block_names, block_seeds, chosen_block_size
+from sifu.config.blocks import block_name, block_names, block_of_oracles, block_seeds, chosen_block_size
 from sifu.config.changed_scenario import Change, changed_scenario
 from sifu.config.fields import to_plain
 from sifu.config.run import AlphaSweep, Audits, RequestSets, Run, SigmaSweep
@@ -158,7 +158,7 @@ class Suite:
         oracles, found = self.run.oracles, []
         for name in self._oracle_scenarios:
             assert oracles is not None
-            size = oracles.block_size or batch_of_models(self.scenarios[name], self.run.device)
+            size = oracles.block_size or block_of_oracles(self.scenarios[name], self.run.device)
             found += [Job(name, block) for block in block_names(self._oracle_seeds, size)]
         return found
 

@@ -66,6 +66,9 @@ def load_workflow(
     cluster = remote or (nodes is not None and cores != 1)
     if main and not cluster:
         refuse_missing_gpu(suite.run.device)
+    oracles = suite.run.oracles
+    if cluster and oracles is not None and oracles.block_size is None:
+        raise SifuError("oracles.block_size: null is refused on a cluster, as each machine would choose another")
     if cluster and suite.run.block_size is None:
         raise SifuError(
             "block_size: null is refused on a cluster; allowed: a number of seeds (--config block_size=10), "

@@ -42,11 +42,11 @@ def manifest(config: Path, blocks: list[dict[str, Any]]) -> dict[str, Any]:
     settings = described(config)
     made = {key: ", ".join(sorted({block[key] for block in blocks})) for key in _JOINED}
     head = {"config": config.name, "rules_version": RULES_VERSION} | made | {"settings_hash": _digest(settings)}
-    times = {"seconds": _seconds(blocks), "busy_seconds": _busy(blocks)} | _oracles(blocks)
+    times = {"seconds": _seconds(blocks), "busy_seconds": _busy(blocks)} | counted_oracles(blocks)
     return head | settings | times | {"block_settings": _block_settings(blocks), "blocks": blocks}
 
 
-def _oracles(blocks: list[dict[str, Any]]) -> dict[str, Any]:
+def counted_oracles(blocks: list[dict[str, Any]]) -> dict[str, Any]:
     """How many models the oracles are, and their seconds on each device; nothing where there are none."""
     own = [block for block in blocks if block["stage"] == "oracles"]
     return {"oracles": {"models": sum(block["models"] for block in own), "seconds": _seconds(own)}} if own else {}

@@ -53,7 +53,8 @@ def with_forgotten(table: pd.DataFrame, rows: pd.DataFrame, labels: dict[str, st
     key = ["scenario", "method", "request"]
     found = chosen.set_index(key)["forgotten"].to_dict()
     keys = table[key].itertuples(index=False, name=None)
-    place = next((i + 1 for i, name in enumerate(table.columns) if name in ("floor", "forget gap")), len(table.columns))
+    gaps = [number + 1 for number, name in enumerate(table.columns) if name in ("forget gap", "floor")]
+    place = max(gaps, default=len(table.columns))
     table = table.copy()
     table.insert(place, COLUMN, [found.get(key, "-") for key in keys])
     return table

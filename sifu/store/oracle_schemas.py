@@ -127,7 +127,7 @@ DISTANCES = Table(
             "klom | gaussian_kl (in nats) | disagreement (whether the right class has more than half) | "
             "jensen_shannon (distance of the right class's probability) | margin_drop (of a client's mean margin)",
         ),
-        Column("subset", _TEXT, "forget (clients of the request) | retain | test: at most 2,000 examples of it"),
+        Column("subset", _TEXT, "forget (clients of the request) | retain | test: at most 1,000 examples of it"),
         _MODELS,
         Column("mean", _REAL, "mean over examples (margin_drop: over clients); null: too few models", nullable=True),
         Column("percentile", _REAL, "the 95th percentile over them", nullable=True),

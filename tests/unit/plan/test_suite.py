@@ -133,3 +133,25 @@ def test_searches_are_taken_from_one_that_has_its_own(tmp_path: Path, other: str
     raw = read_yaml(CONFIG / "paper.yaml") | {"scenarios": ["mnist", "mnist_watermark", "mnist_backdoor"]}
     with pytest.raises(ConfigError, match=rf"^scenarios\.mnist_watermark\.searched_as: '{other}' is refused.*{words}"):
         load_suite(raw, tmp_path, {"SIFU_DATA_ROOT": "nowhere"})
+
+
+def test_more_oracles_add_blocks_and_leave_the_others() -> None:
+    """Blocks are named after seeds from the first on, so that raising `models` trains only what is new."""
+    raw = read_yaml(REPO / "config" / "smoke.yaml")
+    few, many = (
+        load_suite(raw | {"oracles": raw["oracles"] | {"models": models}}, REPO / "config") for models in (10, 20)
+    )
+    blocks = [[job.block for job in suite.jobs["oracles"]] for suite in (few, many)]
+    assert blocks[0] == ["s000-004", "s005-009"]
+    assert blocks[1][:2] == blocks[0]
+    assert [job.block for job in many.jobs["forgetting"]] == ["s000-019"]
+    assert few.oracle_variants("smoke") == ["scratch"]
+
+
+def test_oracles_need_a_federation_that_is_the_same_for_all_seeds() -> None:
+    raw = read_yaml(REPO / "config" / "smoke.yaml")
+    wrong = {"scenarios": ["smoke_cnn"], "variants": ["scratch"]}
+    with pytest.raises(ConfigError, match=r"oracles\.scenarios: 'smoke_cnn' is refused; allowed: a federation that is"):
+        load_suite(raw | {"oracles": wrong}, REPO / "config")
+    with pytest.raises(ConfigError, match=r"oracles\.models: 4 is refused; allowed: 10 to 100000"):
+        load_suite(raw | {"oracles": raw["oracles"] | {"models": 4}}, REPO / "config")

@@ -1,0 +1,59 @@
+"""`python -m sifu atlas`: every client of a federation left out in turn; what the training remembers of each."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifu.cli.audit import nothing_else, seed_block
+from sifu.cli.commands import REPORTS, Commands
+from sifu.config.shipped import config_file
+from sifu.errors import ConfigError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def add_atlas(commands: Commands) -> None:
+    text = "Leave each client out in turn: what the training remembers of it, next to alpha and Psi."
+    parser = commands.add(REPORTS, "atlas", text, _atlas)
+    parser.add_argument("--config", type=Path, default=config_file("config.yaml"), help="default: %(default)s")
+    parser.add_argument("--scenario", help="one of the config's (default: its first)")
+    parser.add_argument("--seeds", type=int, default=10, help="trainings with and without each client (default: 10)")
+    parser.add_argument("--clients", nargs="+", type=int, help="these alone (default: all)")
+    parser.add_argument("--seed", type=int, default=0, help="whose partition (default: %(default)s)")
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), help="default: the config's")
+    parser.add_argument("--csv", type=Path, help="file to write the rows to")
+
+
+def _atlas(parsed: argparse.Namespace) -> None:
+    from sifu.plan.load import load_suite, read_yaml
+
+    if parsed.seeds < 1:
+        raise ConfigError("--seeds", parsed.seeds, "1 or more")
+    raw = read_yaml(parsed.config)
+    name = parsed.scenario or next(iter(raw.get("scenarios") or [""]))
+    suite = load_suite(raw | {"scenarios": [name], "missing_data": "refuse"} | nothing_else(), parsed.config.parent)
+    from sifu.stages.atlas import atlas_rows
+
+    count = suite.scenarios[name].partition.num_clients
+    for client in parsed.clients or ():
+        if not 0 <= client < count:
+            raise ConfigError("--clients", client, f"numbers from 0 to {count - 1}")
+    with tempfile.TemporaryDirectory() as folder:
+        block = seed_block(suite, name, parsed, Path(folder))
+        rows = atlas_rows(block, range(parsed.seed, parsed.seed + parsed.seeds), parsed.clients)
+    if parsed.csv:
+        parsed.csv.write_text(rows.to_csv(index=False))
+    _print(rows)
+
+
+def _print(rows: pd.DataFrame) -> None:
+    """A line a client, most remembered first, and how far alpha and Psi tell who that is."""
+    print(rows.sort_values("memorisation", ascending=False).to_string(index=False, float_format="{:.4g}".format))
+    if len(rows) > 2:
+        ranks = rows[["memorisation", "alpha", "psi"]].rank().corr()["memorisation"]
+        print(f"rank correlation with memorisation: alpha {ranks['alpha']:.2f}, Psi {ranks['psi']:.2f}")
+    print("memorisation: mean margin on the client's own data, with it minus without it; deviation: over seeds")
