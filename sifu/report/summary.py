@@ -52,6 +52,9 @@ def print_findings(plan: ReportPlan) -> None:
     print(f"open {report_page(report)} (all tables: python -m sifu summary)")
 
 
+_IN_THE_REPORT = ("floor", "steps at the server")  # columns that only the report has room for
+
+
 def _print_headline(report: Path) -> None:
     """The report's headline, a table a scenario, and where the rest is."""
     path = tables_folder(report) / "headline.csv"
@@ -65,7 +68,7 @@ def _print_headline(report: Path) -> None:
     if not {"scenario", "floor"} <= set(rows.columns):
         raise StoreError(f"{path} is not the report's table: make the report again")
     for scenario, group in rows.groupby("scenario", sort=False):
-        shown = group.drop(columns=["scenario", "floor"])  # the title; and what only the report has room for
+        shown = group.drop(columns=["scenario", *_IN_THE_REPORT], errors="ignore")
         heads = [name.replace(" ", "\n") for name in shown.columns]  # narrow columns leave the methods' names room
         table = Table(*heads, title=f"Unlearning in {scenario}, to the target accuracy: means")
         for row in shown.itertuples(index=False):

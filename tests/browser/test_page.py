@@ -54,7 +54,8 @@ def write_results(root: Path) -> ReportPlan:
                     metrics.append(key | {"metric": "accuracy", "subset": subset, "value": rounds / 200})
         table = pd.DataFrame(rows, columns=[column.name for column in CELLS.columns])
         write_table(root / "unlearn" / "smoke" / variant / "s000-001" / "cells.parquet", CELLS, table, stamp)
-        write_table(root / "train" / "smoke" / "s000-001" / "cells.parquet", CELLS, table.head(2), stamp)
+        trained = table[table["request"] == 1].assign(variant="train")
+        write_table(root / "train" / "smoke" / "s000-001" / "cells.parquet", CELLS, trained, stamp)
     write_table(root / "verify" / "smoke" / "s000-001" / "metrics.parquet", METRICS, pd.DataFrame(metrics), stamp)
     one = {"smoke": list(LABELS)}
     methods = {name: name for name in LABELS}

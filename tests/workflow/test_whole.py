@@ -160,8 +160,8 @@ def test_an_edit_reruns_the_stages_that_use_it(done: Checkout, module: str, text
         ("label: Smoke\n", "label: Smoke again\n", READ | {"figure": 10}),
         ("size: 2}\n  watermark", "size: 1}\n  watermark", ANSWERS | {"scenario_search": 2, "unlearn": 3, "verify": 1}),
         (
-            "kind: one_class, num_clients: 20, examples: 20",
-            "kind: one_class, num_clients: 20, examples: 25",
+            "kind: one_class, num_clients: 20, examples: 20, seed: 0",
+            "kind: one_class, num_clients: 20, examples: 25, seed: 0",
             AFTER_TRAIN | {"partition": 2, "train": 2, "search": 2, "unlearn": 7, "verify": 1, "alpha": 1},
         ),
     ],
