@@ -81,7 +81,8 @@ def test_a_file_of_another_config_is_not_a_target(checkout: Checkout) -> None:
     assert "Traceback" not in result.stdout + result.stderr
 
 
-@pytest.mark.parametrize("profile", ["slurm", pytest.param("gpu", marks=pytest.mark.long)])
+@pytest.mark.long  # make test-cluster runs with the one of Slurm
+@pytest.mark.parametrize("profile", ["slurm", "gpu"])
 def test_every_profile_is_understood(checkout: Checkout, profile: str) -> None:
     assert checkout.plan("--workflow-profile", f"profiles/{profile}", "--configfile", "config/smoke.yaml") == SMOKE
 

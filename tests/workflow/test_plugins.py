@@ -76,7 +76,7 @@ def test_they_run_through_the_stages(folder: Path) -> None:
     ("file", "old", "new", "stages"),
     [
         ("helpers.py", "0.5", "0.6", {"unlearn mine"}),
-        ("forget.py", "history.current", "history.current + 0", {"unlearn mine"}),
+        pytest.param("forget.py", "history.current", "history.current + 0", {"unlearn mine"}, marks=pytest.mark.long),
         ("nets.py", "nn.Flatten()", "nn.Flatten(1)", set(STAGES) - {"partition", "null_space"}),
     ],
 )

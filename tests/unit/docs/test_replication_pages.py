@@ -160,6 +160,7 @@ def test_deviations_say_what_is_in_the_config(everything: Made) -> None:
     assert f"alpha under other settings {plan['side_experiments']['alpha_sweep']['rounds']:,}" in page
 
 
+@pytest.mark.long
 def test_two_partitions_stand_next_to_each_other(tmp_path: Path) -> None:
     """Scratch knows 0.3 of forgotten clients where images are shared, and nothing where they are not."""
     changed = {("cifar10", "scratch"): Outcome(forgotten=0.3)}
@@ -194,6 +195,7 @@ def test_the_readme_has_every_method_on_every_dataset(tmp_path: Path) -> None:
     } <= set(found)
 
 
+@pytest.mark.long
 def test_the_page_says_which_side_experiments_are_missing(tmp_path: Path) -> None:
     """MNIST alone has a sweep and other sets, and alpha under one change of four; CIFAR-100 has a search."""
     folder = World(("mnist",), marks=PLAIN).write(tmp_path)

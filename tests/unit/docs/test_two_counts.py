@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from sifu.docs.replication_run import measured_run
 from sifu.docs.two_counts import two_counts
 from tests.claimed import World, write_manifest
 
 
+@pytest.mark.long
 def test_a_promise_may_be_kept_by_one_count_and_broken_by_another(tmp_path: Path) -> None:
     """epsilon 10, delta 0.01: sigma = 1 hides 2.856. Psi is 2 with empty seats, 4 with refilled ones; alpha 1."""
     write_manifest(World(("mnist",)).write(tmp_path))

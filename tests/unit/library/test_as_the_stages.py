@@ -41,7 +41,8 @@ def trainings(small_run: Path, scenario: Scenario) -> dict[int, sifu.Training]:
     stop = {"min_rounds": scenario.stop.min_rounds, "max_rounds": scenario.stop.max_rounds}
     found = {}
     for seed in SEEDS:
-        groups = held[(held["seed"] == seed) & (held["client"] >= 0)].sort_values(["client", "place"]).groupby("client")["row"]
+        own = held[(held["seed"] == seed) & (held["client"] >= 0)]  # without twins
+        groups = own.sort_values(["client", "place"]).groupby("client")["row"]
         rows = [group.to_numpy() for _, group in groups]
         images, labels = [split.pixels(own) for own in rows], [split.labels[own] for own in rows]
         scaled = {"mean": spec.mean, "std": spec.std, "num_classes": spec.num_classes}

@@ -167,6 +167,7 @@ def test_the_closed_form_is_the_limit() -> None:
     )
 
 
+@pytest.mark.long
 def test_noise_goes_down_to_that_of_rounding() -> None:
     """16 units in the last place of 10, over 1 - 0.8, twice: 1.9e-4; no claim is below what float32 can keep."""
     assert CONSTANTS.rounding == pytest.approx(16 * 2.0**-23 * 10 / 0.2)
@@ -174,6 +175,7 @@ def test_noise_goes_down_to_that_of_rounding() -> None:
     torch.testing.assert_close(distance, torch.full((3,), 2 * CONSTANTS.rounding).double(), rtol=1e-6, atol=0.0)
 
 
+@pytest.mark.long
 def test_the_claim_holds_after_many_rounds() -> None:
     """Where the distance itself is below the rounding of float32."""
     world = World.make(scenario=CONVEX)

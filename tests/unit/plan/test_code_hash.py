@@ -61,9 +61,9 @@ def copied(tmp_path: Path) -> Path:
         ("federation/engine.py", "\nNEW = 1\n", False, True),
         pytest.param("data/partition.py", "\nNEW = 1\n", True, False, marks=pytest.mark.long),
         ("core/keys.py", "\nNEW = 1\n", True, True),
-        ("models/cnn.py", "\nNEW = 1\n", False, False),
+        pytest.param("models/cnn.py", "\nNEW = 1\n", False, False, marks=pytest.mark.long),
         pytest.param("bench/rounds.py", "\nNEW = 1\n", False, False, marks=pytest.mark.long),
-        ("library/train.py", "\nNEW = 1\n", False, False),
+        pytest.param("library/train.py", "\nNEW = 1\n", False, False, marks=pytest.mark.long),
         ("federation/engine.py", "\n# a comment\n\n\n", False, False),
     ],
 )

@@ -194,6 +194,7 @@ def test_the_stage_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureF
     assert not (tmp_path / "audit" / "smoke" / "s000-001" / ".unfinished").exists()
 
 
+@pytest.mark.long
 def test_one_table_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     config = str(REPO / "config" / "smoke.yaml")
     assert main(["audit", "--config", config, "--variant", "sifu", "--models", "20", "--client", "3"]) == 0

@@ -261,6 +261,7 @@ def test_weights_are_those_of_every_stop_and_request(results: Ran) -> None:
     assert all(tensor.isfinite().all() for tensor in tensors.values() if tensor.dtype == torch.float32)
 
 
+@pytest.mark.long
 def test_what_is_missing_is_said(results: Ran, tmp_path: Path) -> None:
     """A plan with a block that has not been run: drawn with what is there."""
     plan = plan_of(results.root)

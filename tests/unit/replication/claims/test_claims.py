@@ -24,6 +24,9 @@ RESTART = {
 }  # no faster than scratch, which the claim on strict accounting denies
 
 
+LONG = pytest.mark.long
+
+
 def true_world(name: str, scenarios: tuple[str, ...] = DATASETS) -> World:
     return World(scenarios, RESTART if name.startswith(HISTORY) else {})
 
@@ -34,12 +37,14 @@ def test_every_claim_holds_where_it_is_true(name: str) -> None:
     assert verdict(name, true_world(name)) is HOLDS
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [claim.name for claim in CLAIMS])
 def test_a_claim_without_a_dataset_is_not_testable(name: str) -> None:
     assert verdict(name, World(())) is NOT_TESTABLE
     assert verdict(name, World(("mnist_by_writer",))) is NOT_TESTABLE, "a scenario that is only shown counts"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [claim.name for claim in CLAIMS if "trade-off" not in claim.name])
 def test_without_celeba_a_claim_holds_in_part(name: str) -> None:
     assert verdict(name, true_world(name, DATASETS[:-1])) is IN_PART
@@ -302,9 +307,11 @@ def test_both_references_of_a_trade_off_are_judged() -> None:
     ("change", "wanted"),
     [
         ({("*", "fed_accum_released"): Outcome(50, 0.0)}, IN_PART),  # SIFU is not the only one
-        ({("*", "fed_accum_released"): Outcome(50, 0.0, status="not_reached")}, HOLDS),
+        pytest.param({("*", "fed_accum_released"): Outcome(50, 0.0, status="not_reached")}, HOLDS, marks=LONG),
         ({("*", "sifu_released"): Outcome(40, 0.2)}, FAILS),  # fast, but it does not forget
-        ({("mnist", "sifu_released"): Outcome(40, status="diverged")}, IN_PART),  # nothing to measure on one of five
+        pytest.param(  # nothing to measure on one of five
+            {("mnist", "sifu_released"): Outcome(40, status="diverged")}, IN_PART, marks=LONG
+        ),
     ],
 )
 def test_only_sifu_is_faster_and_forgets(change: dict[tuple[str, str], Outcome], wanted: Verdict) -> None:

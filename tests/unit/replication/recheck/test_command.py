@@ -194,6 +194,7 @@ def test_what_a_cell_costs_is_what_is_run_for_it(
     assert read_stored_run(small_run / "results").rounds(cell, own(cell), needed) == rounds_in(again_of(cell), 1)
 
 
+@pytest.mark.long
 def test_a_cell_can_be_run_again_in_its_block(
     small_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
