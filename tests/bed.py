@@ -99,12 +99,15 @@ def scenario() -> Scenario:
     return replace(SCENARIO, federation=FEDERATION)
 
 
-def forgotten_by(method: Method, lineage: Lineage, gone: tuple[int, ...] = (GONE,)) -> tuple[Tensor, Server]:
-    """The model of a method without recovery, [P], and the server that counted."""
+def forgotten_by(
+    method: Method, lineage: Lineage, gone: tuple[int, ...] = (GONE,), budget: int | None = None
+) -> tuple[Tensor, Server]:
+    """The model of a method without recovery, [P], and the server that counted; `budget`: client steps."""
     forget = torch.zeros(1, CLIENTS, dtype=torch.bool)
     forget[:, list(gone)] = True
     request = Request(1, forget, lineage.segments[-1].available & ~forget)
-    stop = Stop(None, 0, torch.zeros(1, dtype=torch.int64))
+    nothing = torch.zeros(1, dtype=torch.int64)
+    stop = Stop(None, 0, nothing) if budget is None else Stop(None, 0, nothing, nothing + budget, nothing + 10**6)
     declared = method.assumptions
     server = Server(
         lineage.engine,

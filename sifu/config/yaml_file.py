@@ -29,7 +29,18 @@ class _Refused(Exception):
 class _StrictLoader(SafeLoader):
     """YAML that refuses a key written twice instead of keeping the last one."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self._looked_at: set[int] = set()
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Look at a mapping before others are merged into it (`<<`), whose keys it may have as well."""
+        if id(node) not in self._looked_at:
+            self._looked_at.add(id(node))
+            self._refuse_twice(node)
+        super().flatten_mapping(node)
+
+    def _refuse_twice(self, node: yaml.MappingNode) -> None:
         lines: dict[str, int] = {}
         for key, _ in node.value:
             line = key.start_mark.line + 1
@@ -39,7 +50,6 @@ class _StrictLoader(SafeLoader):
                 name, first = _cut(key.value), lines[key.value]
                 raise _Refused(f"the key {name} is given twice, in lines {first} and {line}: keep one of them")
             lines[key.value] = line
-        return super().construct_mapping(node, deep)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

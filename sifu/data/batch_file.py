@@ -16,6 +16,7 @@ import numpy as np
 from sifu.data.dataset import Pixels
 from sifu.errors import DataError
 
+_MAX_OPCODES = 2**20  # the longest file of CIFAR-100 has some hundred thousand
 _ARRAY, _DTYPE = "numpy.ndarray", "numpy.dtype"
 _EMPTY_ARRAY = ("numpy.core.multiarray._reconstruct", "numpy._core.multiarray._reconstruct")
 
@@ -40,12 +41,14 @@ def read_batch(data: bytes) -> dict[Any, Any]:
     """The mapping in a batch file: texts, whole numbers, lists, and one array of bytes [N, 3072]."""
     reader = _Reader()
     try:
-        for opcode, argument, _ in pickletools.genops(data):
+        for count, (opcode, argument, _) in enumerate(pickletools.genops(data)):
             if opcode.name == "STOP":
                 break
+            if count >= _MAX_OPCODES:
+                raise DataError(f"it has more than {_MAX_OPCODES} opcodes")
             reader.step(opcode.name, argument)
         (batch,) = reader.stack
-    except (IndexError, KeyError, TypeError, ValueError, OverflowError) as error:
+    except (IndexError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise DataError(f"it is damaged ({' '.join(str(error).split())[:100]})") from None
     if not isinstance(batch, dict):
         raise DataError("it holds no mapping")
@@ -133,6 +136,8 @@ def _name(reader: _Reader, argument: str | None) -> None:
     """GLOBAL has the name in itself, STACK_GLOBAL on the stack."""
     if argument is None:
         last, module = reader.stack.pop(), reader.stack.pop()
+        if not (isinstance(module, str) and isinstance(last, str)):  # a nest of pairs would be an endless text
+            raise DataError("it names something that is no text")
         argument = f"{module} {last}"
     text = argument.replace(" ", ".")
     if text not in (_ARRAY, _DTYPE, *_EMPTY_ARRAY):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import struct
 import warnings
 from pathlib import Path
@@ -21,7 +22,8 @@ _MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK")  # of at most 8 bits
 _PNG = b"\x89PNG\r\n\x1a\n"
 _PNG_HEADER = struct.Struct(">8s8xIIB")  # signature, length and name of the first chunk, width, height, bits
 _START_OF_SCAN = b"\xff\xda"  # compressed data of a JPEG do not hold it
-_MAX_BYTES = 2**26
+_MAX_BYTES = 2**21  # Pillow takes seconds for the header of a file of some MB that is written for it
+_HEADER = 2**16  # bytes that a file of a known number of pixels may have besides them
 _MAX_PIXELS = 2**24
 _MAX_WORK = 2**28  # pixels times scans: each scan of a progressive JPEG goes through all pixels
 
@@ -30,7 +32,7 @@ def read_image(path: Path, shape: tuple[int, int, int]) -> Pixels:
     """The image in a file, resized to `shape` (channels, height, width)."""
     try:
         if not path.is_file() or path.stat().st_size > _MAX_BYTES:
-            raise DataError(f"{path} does not decode as an image: no file of at most {_MAX_BYTES >> 20} MiB")
+            raise DataError(f"{path} does not decode as an image: no file of at most {_MAX_BYTES} bytes")
         data = path.read_bytes()
     except OSError as error:
         raise DataError(f"{path} does not decode as an image: {error.strerror}") from None
@@ -45,7 +47,7 @@ def decode_image(data: bytes, shape: tuple[int, int, int], where: str, *, resize
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         try:
-            _refuse_bytes(data, where)
+            _refuse_bytes(data, where, _MAX_BYTES if resize else _HEADER + 8 * math.prod(shape))
             with Image.open(io.BytesIO(data), formats=_FORMATS) as file:
                 _refuse_header(file, data, shape, where, resize)
                 image = file.convert("L" if shape[0] == 1 else "RGB")
@@ -59,11 +61,15 @@ def decode_image(data: bytes, shape: tuple[int, int, int], where: str, *, resize
     return array[None] if array.ndim == 2 else array.transpose(2, 0, 1)
 
 
-def _refuse_bytes(data: bytes, where: str) -> None:
+def _refuse_bytes(data: bytes, where: str, limit: int) -> None:
     """Refuse by the bytes what Pillow would change in silence: it makes 255 of a grey of 40,000."""
-    if len(data) > _MAX_BYTES:
-        raise DataError(f"{where} does not decode as an image: it has more than {_MAX_BYTES >> 20} MiB")
-    if data.startswith(_PNG) and len(data) >= _PNG_HEADER.size and _PNG_HEADER.unpack_from(data)[3] > 8:
+    if len(data) > limit:
+        raise DataError(f"{where} does not decode as an image: it has more than {limit} bytes")
+    if not data.startswith(_PNG) or len(data) < _PNG_HEADER.size:
+        return
+    if data[12:16] != b"IHDR":
+        raise DataError(f"{where} does not decode as an image: its first chunk is not its header")
+    if _PNG_HEADER.unpack_from(data)[3] > 8:
         raise DataError(f"{where} has 16 bits a channel, expected at most 8")
 
 
@@ -75,7 +81,7 @@ def _refuse_header(file: Image, data: bytes, shape: tuple[int, int, int], where:
         raise DataError(f"{where} is {width} x {height} pixels, expected {shape[2]} x {shape[1]}")
     if width * height > _MAX_PIXELS:
         raise DataError(f"{where} is {width} x {height} pixels, expected at most {_MAX_PIXELS:,} in all")
-    if width * height * data.count(_START_OF_SCAN) > _MAX_WORK and file.format == "JPEG":
+    if width * height * data.count(_START_OF_SCAN) > _MAX_WORK and file.format != "PNG":
         raise DataError(f"{where} is a JPEG of {data.count(_START_OF_SCAN)} scans, too many for its size")
 
 

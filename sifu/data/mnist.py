@@ -59,6 +59,8 @@ def _split(root: Path, prefix: str, check_files: bool) -> Split:
         raise DataError(
             f"{root / prefix}-images: {pixels.dtype} values of shape {pixels.shape}; expected bytes of [N, 28, 28]"
         )
+    if len(labels) != len(pixels):  # before labels become larger numbers
+        raise DataError(f"{root / prefix}: {len(pixels)} images but {len(labels)} labels")
     return array_split(pixels[:, None], whole_numbers(labels, "label", f"{root / prefix}-labels"))
 
 

@@ -17,6 +17,8 @@ def whole_numbers(values: NDArray[Any], name: str, where: str) -> Labels:
     """Numbers [N] as integers; one that is not whole, or too large, is refused by its row."""
     if values.dtype.kind not in "iuf":
         raise DataError(f"{where}: {name} is {values.dtype}, expected whole numbers")
+    if values.dtype.kind in "iu" and values.dtype.itemsize < 8:
+        return values.astype(np.int64)
     real = values.astype(np.float64)
     bad = np.flatnonzero(~(np.abs(real) <= _EXACT) | (real != np.floor(real)))
     if len(bad):

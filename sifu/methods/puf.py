@@ -65,4 +65,5 @@ class Puf(Method):
         forgotten, remaining = (one.examples.sum(1).double() for one in (asked, stayed))  # [S]
         share = forgotten / (forgotten + remaining).clamp(min=1)
         weight = share.to(model)[:, None]
-        return model + (1 - weight) * (stayed.mean - model) - weight * away
+        moved = model + (1 - weight) * (stayed.mean - model) - weight * away
+        return moved.where((remaining > 0).to(model.device)[:, None], model)  # a budget may not pay for both

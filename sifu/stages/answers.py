@@ -45,7 +45,8 @@ def stored_answers(block: Block, engine: Engine, variant: str, path: Path) -> It
     for stop in stops:
         forgotten = torch.zeros_like(requests[0])
         for number, forget in enumerate(requests, 1):
-            if not torch.equal(tensors[f"{stop}/{number}/forget"], forget):
+            asked = tensors[f"{stop}/{number}/forget"]
+            if asked.dtype != torch.bool or not torch.equal(asked, forget):
                 raise StoreError(f"{path} forgets other clients at request {number} than these seeds and settings do")
             forgotten = forgotten | forget
             cell = Cell(block.name, variant, stop, block.seeds, number)
@@ -69,7 +70,7 @@ def _stops(path: Path, block: Block, tensors: dict[str, Tensor], requests: int) 
 def _refuse_shape(path: Path, name: str, weights: Tensor, expected: tuple[int, int]) -> None:
     """Rows of a seed each; a row may hold several models side by side."""
     fits = weights.dim() == 2 and len(weights) == expected[0] and weights.shape[1] % expected[1] == 0
-    if not fits or not weights.shape[1] or not weights.is_floating_point():
+    if not fits or not weights.shape[1] or weights.dtype not in (torch.float32, torch.float64):
         shape = f"{weights.dtype} of shape {tuple(weights.shape)}"
         raise StoreError(f"{path}: {name} is {shape}, expected {expected[0]} rows of {expected[1]} weights")
 

@@ -78,3 +78,5 @@ def test_ordinary_aliases_and_merges_are_read(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text("a: &a {x: 1, when: '2001-01-02'}\nb: {<<: *a, y: 2}\nc: [*a, *a]\n")
     assert read_yaml(path)["b"] == {"x": 1, "when": "2001-01-02", "y": 2}
+    path.write_text("b: &b {x: 1}\np:\n  q: &a {<<: *b, x: 2}\nc: {<<: *a, y: 3}\n")  # a merge of a merge
+    assert read_yaml(path) == {"b": {"x": 1}, "p": {"q": {"x": 2}}, "c": {"x": 2, "y": 3}}

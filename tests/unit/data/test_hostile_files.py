@@ -82,6 +82,21 @@ def test_sixteen_bits_are_not_cut_in_silence(tmp_path: Path, kind: int) -> None:
         read("cifar10", tmp_path).train.pixels(np.arange(1))
 
 
+def test_a_png_begins_with_its_header() -> None:
+    """Pillow reads one that comes later: its 16 bits would be cut in silence."""
+    row = b"\0" + struct.pack(">H", 40_000) * (32 * 3)
+    whole = grey_png(32, 32, bits=16, kind=2, data=zlib.compress(row * 32))
+    with pytest.raises(DataError, match="its first chunk is not its header"):
+        decode_image(whole[:8] + _chunk(b"tEXt", b"k\0v") + whole[8:], CIFAR, "x")
+
+
+def test_a_file_of_a_known_shape_is_not_much_larger_than_its_pixels() -> None:
+    """Pillow takes a second for a million empty chunks."""
+    whole = png(np.zeros((32, 32, 3), np.uint8))
+    with pytest.raises(DataError, match="it has more than 90112 bytes"):  # 2^16 and 8 a value
+        decode_image(whole[:33] + _chunk(b"prIv", b"") * 10_000 + whole[33:], CIFAR, "x")
+
+
 def test_eight_bits_of_any_kind_are_read() -> None:
     """Palettes, transparency and single bits hold no more than eight."""
     image = Image.fromarray(np.arange(1024, dtype=np.uint8).reshape(32, 32))
@@ -113,6 +128,14 @@ def test_a_jpeg_of_many_scans_is_refused() -> None:
     with pytest.raises(DataError, match="scans, too many for its size"):
         decode_image(whole[:-2] + whole[last:-2] * 1000 + whole[-2:], (1, 64, 64), "x", resize=True)
     assert decode_image(whole, (1, 64, 64), "x", resize=True).shape == (1, 64, 64)
+    pictures = io.BytesIO()  # two in one file, which Pillow calls MPO
+    Image.new("L", (4000, 4000)).save(
+        pictures, "MPO", save_all=True, append_images=[Image.new("L", (8, 8))], progressive=True
+    )
+    two = pictures.getvalue()
+    scan = two.index(b"\xff\xda", two.index(b"\xff\xda") + 2)
+    with pytest.raises(DataError, match="scans, too many for its size"):
+        decode_image(two[:scan] + two[scan : scan + 10] * 1000 + two[scan:], (1, 64, 64), "x", resize=True)
 
 
 def evil_dtype(state: bytes) -> bytes:
@@ -138,6 +161,9 @@ def evil_dtype(state: bytes) -> bytes:
         (pickle.dumps({"data": Path("x")}), r"it names pathlib"),
         (b"\x80\x02}(U\x04data" + b"(" * 100_000 + b"." * 2, None),
         (b"", "damaged"),
+        (b"\x80\x04)\x94" + b"".join(b"h%ch%c\x86\x94" % (n, n) for n in range(60)) + b"\x93.", "is no text"),
+        (b"\x80\x04)" + b"\x85" * 200_000 + b")\x93.", "is no text"),
+        (b"\x80\x04" + b"}" * (2**20 + 1) + b".", "more than 1048576 opcodes"),
     ],
     ids=lambda value: "file" if isinstance(value, bytes) else None,
 )

@@ -52,6 +52,13 @@ def test_what_it_costs(updates: str, clients: int) -> None:
     assert server.spent.comm_floats.tolist() == [clients * 2 * FEATURES]
 
 
+def test_a_budget_for_the_clients_to_forget_alone_moves_nothing() -> None:
+    """With nobody else's update their share would be 1, and a step of 20 updates five times too long."""
+    model, server = forgotten_by(Puf(updates="regular"), bed(30), budget=STEPS)
+    assert server.spent.client_steps.tolist() == [STEPS]
+    assert torch.equal(model, bed(30).current[0])
+
+
 @UPDATES
 def test_clients_count_by_their_examples(updates: str) -> None:
     """Several clients to forget, of different sizes, through three requests: nothing diverges, all seeds move."""
