@@ -32,11 +32,11 @@ def forgetting_table(rows: pd.DataFrame, distances: pd.DataFrame, labels: dict[s
             "request": rows["request"],
             "models a world": rows["models"],
             "told from retraining": _pair(rows, "retrain_auc", "retrain_null"),
-            "on remaining clients": rows["remaining_auc"].map("{:.2f}".format),
-            "by twins": rows["twins_auc"].map("{:.2f}".format),
-            "null": rows["twins_null"].map("0.50 +- {:.2f}".format),
-            "placebo": rows["placebo_auc"].map("{:.2f}".format),
-            "original": rows["original_auc"].map("{:.2f}".format),
+            "on remaining clients": rows["remaining_auc"].map(_number),
+            "by twins": rows["twins_auc"].map(_number),
+            "null": rows["twins_null"].map(_null),
+            "placebo": rows["placebo_auc"].map(_number),
+            "original": rows["original_auc"].map(_number),
             "share forgotten": rows.apply(_share, axis=1) if len(rows) else [],
             COLUMN: rows["forgotten"],
             "relearn time": rows.apply(_relearn, axis=1) if len(rows) else [],
@@ -89,8 +89,18 @@ def _keys(rows: pd.DataFrame) -> list[tuple[str, str, int]]:
     return list(rows[["scenario", "variant", "request"]].itertuples(index=False, name=None))
 
 
+def _number(value: float) -> str:
+    return "-" if pd.isna(value) else f"{value:.2f}"
+
+
+def _null(deviation: float) -> str:
+    return "-" if pd.isna(deviation) else f"0.50 +- {deviation:.2f}"
+
+
 def _pair(rows: pd.DataFrame, value: str, deviation: str) -> list[str]:
-    return [f"{one:.2f} (null 0.50 +- {two:.2f})" for one, two in zip(rows[value], rows[deviation], strict=True)]
+    """An AUC next to its null; of a row without numbers nothing."""
+    pairs = zip(rows[value], rows[deviation], strict=True)
+    return ["-" if pd.isna(one) else f"{one:.2f} (null {_null(two)})" for one, two in pairs]
 
 
 def _share(row: pd.Series) -> str:

@@ -24,6 +24,7 @@ from sifu.store.oracle_schemas import WITH_CLIENT, WITH_TWIN
 
 TOGETHER = -1  # in place of a client: all of them
 SCRATCH = "scratch"
+CANNOT_TELL = "cannot tell"
 _DEVIATIONS, _CERTAIN = 3.0, 0.5  # of the null; of the share forgotten
 Rows = list[dict[str, Any]]
 
@@ -60,6 +61,10 @@ class TwoQuestions:
             row |= _twin_columns(test, first, share, place)
             rows.append(row | {"placebo_auc": _placebo(before.with_twin[:, place])})
         return [*rows[:-1], rows[-1] | {"remaining_auc": self._remaining()} | self._relearn()]
+
+    def without_numbers(self) -> dict[str, Any]:
+        """The row of all clients together where too few models are left, such as those of a method that diverges."""
+        return {"client": TOGETHER, "models": min(map(len, self._seeds)), "forgotten": CANNOT_TELL}
 
     def models(self, name: str, world: str) -> ModelMargins:
         """Models of a variant of a world, of the seeds that all have."""

@@ -65,7 +65,10 @@ POINTS = Table(
 _MODELS = Column("models", _INT, "models a world")
 _COUNTS = tuple(
     Column(
-        f"retrain_{kind}_{name}", _INT, f"models {which} that it calls unlearned, at most {rate} of the retrained ones"
+        f"retrain_{kind}_{name}",
+        _INT,
+        f"models {which} that it calls unlearned, at most {rate} of the retrained ones",
+        nullable=True,
     )
     for name, rate in (("1", "1%"), ("01", "0.1%"))
     for kind, which in (("hits", "of the method"), ("alarms", "of scratch"))
@@ -81,10 +84,15 @@ FORGETTING = Table(
         CELL[4],
         Column("client", _INT, "a client of the request; -1: all of them together"),
         _MODELS,
-        Column("retrain_auc", _REAL, "AUC of U-LiRA, cross-fitted: unlearned against scratch; 0.5: not told apart"),
-        Column("retrain_null", _REAL, "standard deviation of that AUC where nothing differs, at most"),
+        Column(
+            "retrain_auc",
+            _REAL,
+            "AUC of U-LiRA, cross-fitted: unlearned against scratch; 0.5: not told apart",
+            nullable=True,
+        ),
+        Column("retrain_null", _REAL, "standard deviation of that AUC where nothing differs, at most", nullable=True),
         *_COUNTS,
-        Column("pair_auc", _REAL, "the same for an attacker who also has the model before the request"),
+        Column("pair_auc", _REAL, "the same for an attacker who also has the model before the request", nullable=True),
         Column(
             "remaining_auc",
             _REAL,
@@ -95,11 +103,24 @@ FORGETTING = Table(
             "twins_auc",
             _REAL,
             "AUC of margins on the client's data minus its twin's between worlds; 0.5: forgotten",
+            nullable=True,
         ),
-        Column("twins_null", _REAL, "standard deviation of that AUC where nothing is remembered"),
-        Column("twins_shift", _REAL, "difference of the two worlds in standard deviations: grows on where AUC is 1"),
-        Column("original_auc", _REAL, "twins_auc of the model before the requests: what there was to forget"),
-        Column("placebo_auc", _REAL, "twins_auc of half of the twins' world against the rest, before the requests"),
+        Column("twins_null", _REAL, "standard deviation of that AUC where nothing is remembered", nullable=True),
+        Column(
+            "twins_shift",
+            _REAL,
+            "difference of the two worlds in standard deviations: grows on where AUC is 1",
+            nullable=True,
+        ),
+        Column(
+            "original_auc", _REAL, "twins_auc of the model before the requests: what there was to forget", nullable=True
+        ),
+        Column(
+            "placebo_auc",
+            _REAL,
+            "twins_auc of half of the twins' world against the rest, before the requests",
+            nullable=True,
+        ),
         Column("relearn", _REAL, "relearn_steps over scratch's, mean over seeds; null: not measured", nullable=True),
         Column("relearn_low", _REAL, "lower end of its 95% bootstrap interval", nullable=True),
         Column("relearn_high", _REAL, "upper end of it", nullable=True),

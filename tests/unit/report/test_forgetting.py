@@ -26,6 +26,7 @@ def frame(*rows: dict[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[column.name for column in FORGETTING.columns])
 
 
+NO_DISTANCES = pd.DataFrame([], columns=[column.name for column in DISTANCES.columns])
 ROWS = frame(
     row("sifu", 0.87, "no"),
     row("sifu", 0.61, "cannot tell", client=3),
@@ -47,6 +48,14 @@ def test_a_row_a_method_with_every_null_next_to_its_number() -> None:
     assert sifu["KLOM"] == "1.50 (null 0.34, few models)"
     assert table.loc["Original", "share forgotten"] == table.loc["Original", "KLOM"] == "-"
     assert forgetting_table(frame(), distances, LABELS).empty
+
+
+def test_a_row_without_numbers_says_so() -> None:
+    """Too few models of a method are left: it is in the table, and cannot tell."""
+    key = {"scenario": "digits", "variant": "sifu", "request": 1, "client": -1, "models": 2}
+    (found,) = forgetting_table(frame(key | {"forgotten": "cannot tell"}), NO_DISTANCES, LABELS).to_dict("records")
+    assert [found["models a world"], found[COLUMN]] == [2, "cannot tell"]
+    assert {value for name, value in found.items() if name not in (*key, "method", "models a world", COLUMN)} == {"-"}
 
 
 def test_the_methods_table_has_the_column_where_it_was_measured() -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -23,8 +24,8 @@ from sifu.stages.block import Block
 from sifu.stages.forgetting import run_forgetting
 from sifu.stages.oracle_worlds import Worlds
 from sifu.store.margins import MarginFiles
-from sifu.store.oracle_schemas import DISTANCES, FORGETTING, OTHER_DRAWS, POINTS
-from sifu.store.parquet import read_stamp, read_table
+from sifu.store.oracle_schemas import DISTANCES, FORGETTING, MARGINS, OTHER_DRAWS, POINTS
+from sifu.store.parquet import read_stamp, read_table, write_table
 from sifu.store.provenance import provenance
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.sequence import answer_requests, target_rule
@@ -162,6 +163,35 @@ def test_the_two_questions_are_answered(made: Made) -> None:
     klom = distances[(distances["metric"] == "klom") & (distances["variant"] == "scratch")]
     assert (klom["null_mean"] > 1).all()  # few models: KLOM measures their number, and says so
     assert not klom["enough"].any()
+
+
+def test_a_method_that_diverges_leaves_the_others_their_rows(made: Made, tmp_path: Path) -> None:
+    """No model of sifu is left, and three of blurred_scratch, one of them without numbers: both lose their numbers."""
+    path, source = tmp_path / "models" / "margins.parquet", made.file("oracles", "s000-011", "margins")
+    table = pq.read_table(source).to_pandas()
+    gone = (table["variant"] == "sifu") | ((table["variant"] == "blurred_scratch") & (table["seed"] >= 3))
+    table.loc[gone, "status"] = "diverged"
+    broken = (table["variant"] == "blurred_scratch") & (table["seed"] == 0)
+    table.loc[broken, "margins"] = table.loc[broken, "margins"].map(lambda values: values * np.float16(np.nan))
+    write_table(path, MARGINS, table, provenance("oracles", {}, "", "cpu"), row_group_size=1)
+    (path.parent / "points.parquet").write_bytes(source.with_name("points.parquet").read_bytes())
+    run_forgetting("tiny", [path.parent], tmp_path / "found", provenance("forgetting", {}, "", "cpu"))
+    rows = read_table(tmp_path / "found" / "forgetting.parquet", FORGETTING)
+    whole = read_table(made.file("forgetting", "s000-011", "forgetting"), FORGETTING)
+    kept = ["original", "scratch"]
+    same = (one[one["variant"].isin(kept)].astype({"variant": str}).reset_index(drop=True) for one in (rows, whole))
+    pd.testing.assert_frame_equal(*same, check_dtype=False)  # counts with nulls are read as floats
+    lost = rows[~rows["variant"].isin(kept)]
+    assert lost.groupby("variant")["models"].unique().map(list).to_dict() == {"blurred_scratch": [2], "sifu": [0]}
+    assert lost["twins_auc"].isna().all()
+    assert set(lost["forgotten"]) == {"cannot tell"}
+    distances = read_table(tmp_path / "found" / "distances.parquet", DISTANCES)
+    assert distances.groupby("variant")["mean"].count().gt(0).to_dict() == {
+        "blurred_scratch": False,
+        "original": True,
+        "scratch": True,
+        "sifu": False,
+    }
 
 
 def test_relearning_begins_where_a_model_stands_and_is_counted_apart(made: Made) -> None:
