@@ -25,7 +25,8 @@ from sifu.store.oracle_schemas import WITH_CLIENT, WITH_TWIN
 TOGETHER = -1  # in place of a client: all of them
 SCRATCH = "scratch"
 CANNOT_TELL = "cannot tell"
-_DEVIATIONS, _CERTAIN = 3.0, 0.5  # of the null; of the share forgotten
+_REMEMBERED, _FORGOTTEN = 3.0, 2.0  # deviations of the null: beyond the first, and within the second
+_CERTAIN = 0.8  # of the share forgotten
 Rows = list[dict[str, Any]]
 
 
@@ -145,19 +146,21 @@ def _retrain_columns(alone: ULira, both: ULira, place: int) -> dict[str, Any]:
 
 def _twin_columns(test: TwinTest, before: TwinTest, share: Share, place: int) -> dict[str, Any]:
     value, first, shift = (float(values[place]) for values in (test.auc, before.auc, test.shift))
-    known = share.note != NOTHING
+    known = not np.isnan(share.value)
     numbers = {"share": share.value, "share_low": share.low, "share_high": share.high}
     return (
         {"twins_auc": value, "twins_null": test.null_deviation, "twins_shift": shift, "original_auc": first}
         | {name: number if known else None for name, number in numbers.items()}
-        | {"forgotten": verdict(value, test.null_deviation, share)}
+        | {"forgotten": verdict(value, test.null_deviation, share, enough=test.enough)}
     )
 
 
-def verdict(value: float, deviation: float, share: Share) -> str:
-    """Whether clients were forgotten, by an AUC of twins, its null and the share that is gone."""
+def verdict(value: float, deviation: float, share: Share, *, enough: bool) -> str:
+    """Whether clients were forgotten, by an AUC of twins, its null and the share that is gone; `enough`: models."""
+    away = abs(value - 0.5)
+    if away > _REMEMBERED * deviation:
+        return "no"
     if share.note == NOTHING:
         return NOTHING
-    if abs(value - 0.5) > _DEVIATIONS * deviation:
-        return "no"
-    return "yes" if share.low >= _CERTAIN else "cannot tell"
+    certain = away <= _FORGOTTEN * deviation and share.low >= _CERTAIN
+    return "yes" if certain and enough else CANNOT_TELL

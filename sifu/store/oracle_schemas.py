@@ -130,8 +130,9 @@ FORGETTING = Table(
         Column(
             "forgotten",
             _TEXT,
-            "by twins: no (more than three deviations of the null from 0.5) | yes (closer, and at least half of the "
-            "share is certain) | cannot tell | nothing to forget",
+            "by twins: no (more than three deviations of the null from 0.5) | yes (within two, at least 80% of the share "
+            "is certain, and as many models as advised) | nothing to forget (the original's AUC and two deviations are "
+            "below 0.6) | cannot tell",
         ),
     ),
 )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from sifu.forgetting.twins import NOTHING, SOMETHING, Share
+from sifu.forgetting.twins import NOTHING, SOMETHING, UNSURE, Share
 from sifu.report.forgetting import COLUMN, forgetting_table, forgotten_line, with_forgotten
 from sifu.stages.two_questions import verdict
 from sifu.store.oracle_schemas import DISTANCES, FORGETTING
@@ -79,12 +80,17 @@ def test_the_line_of_a_run() -> None:
 @pytest.mark.parametrize(
     ("value", "low", "note", "wanted"),
     [
-        (0.64, 0.6, SOMETHING, "no"),  # 0.14 above a half: more than 3 x 0.04
+        (0.64, 0.9, SOMETHING, "no"),  # 0.14 above a half: more than 3 x 0.04
         (0.36, 0.9, SOMETHING, "no"),  # as far below: the model tells the twins apart all the same
-        (0.6, 0.5, SOMETHING, "yes"),
-        (0.6, 0.4, SOMETHING, "cannot tell"),  # within the null, but half of the memory may be left
-        (0.9, 0.9, NOTHING, "nothing to forget"),
+        (0.43, 0.8, SOMETHING, "yes"),  # 0.07 are 1.75 deviations
+        (0.6, 0.9, SOMETHING, "cannot tell"),  # 2.5 deviations: neither within two nor beyond three
+        (0.5, 0.7, SOMETHING, "cannot tell"),  # within the null, but 30% of the memory may be left
+        (0.5, -np.inf, UNSURE, "cannot tell"),  # the original may have known something
+        (0.5, -np.inf, NOTHING, "nothing to forget"),
+        (0.9, -np.inf, NOTHING, "no"),  # the method itself remembers, whatever the original's test says
     ],
 )
 def test_the_verdict(value: float, low: float, note: str, wanted: str) -> None:
-    assert verdict(value, 0.04, Share(0.8, low, 1.0, note)) == wanted
+    share = Share(0.8, low, 1.0, note)
+    assert verdict(value, 0.04, share, enough=True) == wanted
+    assert verdict(value, 0.04, share, enough=False) == ("cannot tell" if wanted == "yes" else wanted)
