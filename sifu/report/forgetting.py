@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 
+from sifu.store.oracle_schemas import original_of
+
 COLUMN = "forgotten?"
+ORIGINAL = "original"  # the model before the requests
 TOGETHER = -1  # in place of a client: all clients of a request
 CAPTION = (
     "Two questions to many models of one federation, next to what they say where nothing differs. `told from "
@@ -12,7 +15,7 @@ CAPTION = (
     "data; `on remaining clients`: the same by each of theirs, so a general shift shows in both. `by twins`: is the "
     "client remembered? In the other world a twin with like data sat in its seat; AUC of the margin on the client's "
     "data minus that on the twin's. 0.5 means that nothing of the client is left, however odd the model. `null`: 0.5 "
-    "and the standard deviation where nothing is remembered; `placebo`: twin against twin; `original`: by twins, "
+    "and the standard deviation where nothing is remembered; `half against half`: a placebo, one half of the twins' world against the other, with the null of so few; `original`: by twins, "
     "before the request. `share forgotten`: 1 - (by twins - 0.5) / (original - 0.5), with its 95% bootstrap interval. "
     "`forgotten?`: no, if by twins is more than three deviations from 0.5; nothing to forget, if the original's AUC "
     "and two deviations are below 0.6; yes, if by twins is within two deviations, at least 80% of the share is certain, "
@@ -36,7 +39,7 @@ def forgetting_table(rows: pd.DataFrame, distances: pd.DataFrame, labels: dict[s
             "on remaining clients": rows["remaining_auc"].map(_number),
             "by twins": rows["twins_auc"].map(_number),
             "null": rows["twins_null"].map(_null),
-            "placebo": rows["placebo_auc"].map(_number),
+            "half against half": _pair(rows, "placebo_auc", "placebo_null"),
             "original": rows["original_auc"].map(_number),
             "share forgotten": rows.apply(_share, axis=1) if len(rows) else [],
             COLUMN: rows["forgotten"],
@@ -63,23 +66,28 @@ def with_forgotten(table: pd.DataFrame, rows: pd.DataFrame, labels: dict[str, st
 
 def forgotten_line(rows: pd.DataFrame, labels: dict[str, str]) -> str | None:
     """Which methods forgot by twins, in the first scenario that was measured; None: none was."""
-    rows = rows[rows["client"] == TOGETHER]
-    if rows.empty:
+    rows = rows[(rows["client"] == TOGETHER) & rows["twins_auc"].notna()]
+    rows = rows[rows["scenario"].eq(rows["scenario"].iloc[0])] if len(rows) else rows
+    rows = rows[rows["request"] == rows["request"].min()]
+    pairs = rows.set_index("variant")[["twins_auc", "forgotten"]].to_dict("index")
+    named = {name: label for name, label in labels.items() if name in pairs and name != ORIGINAL}
+    if not named:
         return None
-    rows = rows[(rows["scenario"] == rows["scenario"].iloc[0]) & (rows["request"] == rows["request"].min())]
-    values = rows.set_index("variant")
-    original = values["original_auc"].iloc[0]
-    named = {name: label for name, label in labels.items() if name in values.index and name != "original"}
-    pairs = values[["twins_auc", "forgotten"]].to_dict("index")
     told = [f"{label} {pairs[name]['twins_auc']:.2f} ({pairs[name]['forgotten']})" for name, label in named.items()]
-    models, null = int(rows["models"].min()), rows["twins_null"].max()
-    nulls = f"null 0.50 +- {null:.2f}; original {original:.2f}"
+    models, nulls = int(rows["models"].min()), f"null {_null(rows['twins_null'].max())}{_original(rows)}"
     return f"Was the client forgotten? AUC by twins, {models} models a world ({nulls}): {'; '.join(told)}."
+
+
+def _original(rows: pd.DataFrame) -> str:
+    """What the original knew, by the rows of methods that start from it: one with a training of its own has another."""
+    own = rows["variant"].map(original_of).isin(set(rows["variant"])) | rows["variant"].str.startswith(original_of(""))
+    first = rows.loc[~own, "original_auc"].head(1)
+    return "".join(f"; original {value:.2f}" for value in first)
 
 
 def _together(rows: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
     """The rows about all clients of a request, in the order of the methods, with their names."""
-    names = {"original": "Original"} | labels
+    names = {ORIGINAL: "Original"} | labels
     rows = rows[(rows["client"] == TOGETHER) & rows["variant"].isin(list(names))]
     order = {name: place for place, name in enumerate(names)}
     rows = rows.assign(method=rows["variant"].map(names), order=rows["variant"].map(order))

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sifu.forgetting.auc import auc_null_deviation, mann_whitney
 from sifu.forgetting.margin import client_margins
 from sifu.forgetting.relearning import relearn_time
 from sifu.forgetting.sample import Floats, TooFewModels
@@ -60,7 +61,7 @@ class TwoQuestions:
             row = {"client": client, "models": min(test.models)} | _retrain_columns(alone, both, place)
             share = share_forgotten(own.column(place), before.column(place), self._seeds)
             row |= _twin_columns(test, first, share, place)
-            rows.append(row | {"placebo_auc": _placebo(before.with_twin[:, place])})
+            rows.append(row | _placebo(before.with_twin[:, place]))
         return [*rows[:-1], rows[-1] | {"remaining_auc": self._remaining()} | self._relearn()]
 
     def without_numbers(self) -> dict[str, Any]:
@@ -131,10 +132,11 @@ def _read(files: MarginFiles, variant: str, request: int, world: str) -> ModelMa
     return files.models(variant, request, world)
 
 
-def _placebo(with_twin: Floats) -> float:
-    """Twin against twin: every other model [N] of the twins' world against the rest."""
-    first, second = with_twin[::2, None], with_twin[None, 1::2]
-    return float(np.mean(first > second) + np.mean(first == second) / 2)
+def _placebo(with_twin: Floats) -> dict[str, float]:
+    """Half against half: every other model [N] of the twins' world against the rest, with the null of so few."""
+    first, second = with_twin[::2], with_twin[1::2]
+    value = float(mann_whitney(first, second))
+    return {"placebo_auc": value, "placebo_null": auc_null_deviation(len(first), len(second))}
 
 
 def _retrain_columns(alone: ULira, both: ULira, place: int) -> dict[str, Any]:

@@ -121,6 +121,7 @@ FORGETTING = Table(
             "twins_auc of half of the twins' world against the rest, before the requests",
             nullable=True,
         ),
+        Column("placebo_null", _REAL, "standard deviation of placebo_auc: of half as many models", nullable=True),
         Column("relearn", _REAL, "relearn_steps over scratch's, mean over seeds; null: not measured", nullable=True),
         Column("relearn_low", _REAL, "lower end of its 95% bootstrap interval", nullable=True),
         Column("relearn_high", _REAL, "upper end of it", nullable=True),

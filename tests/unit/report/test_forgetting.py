@@ -18,7 +18,14 @@ LABELS = {"scratch": "Scratch", "sifu": "SIFU"}
 
 def row(variant: str, twins: float, forgotten: str, client: int = -1, **more: Any) -> dict[str, Any]:
     numbers = {"models": 100, "retrain_auc": 0.9, "retrain_null": 0.058, "remaining_auc": 0.7, "twins_auc": twins}
-    numbers |= {"twins_null": 0.041, "original_auc": 0.99, "placebo_auc": 0.5, "share": 0.25, "share_low": 0.1}
+    numbers |= {
+        "twins_null": 0.041,
+        "original_auc": 0.99,
+        "placebo_auc": 0.47,
+        "placebo_null": 0.058,
+        "share": 0.25,
+        "share_low": 0.1,
+    }
     key = {"scenario": "digits", "variant": variant, "request": 1, "client": client}
     return key | numbers | {"share_high": 0.4, "forgotten": forgotten} | more
 
@@ -45,6 +52,7 @@ def test_a_row_a_method_with_every_null_next_to_its_number() -> None:
     sifu = table.loc["SIFU"]
     assert sifu["told from retraining"] == "0.90 (null 0.50 +- 0.06)"
     assert [sifu["by twins"], sifu["null"], sifu[COLUMN]] == ["0.87", "0.50 +- 0.04", "no"]
+    assert sifu["half against half"] == "0.47 (null 0.50 +- 0.06)"
     assert sifu["share forgotten"] == "0.25 [0.10, 0.40]"
     assert sifu["KLOM"] == "1.50 (null 0.34, few models)"
     assert table.loc["Original", "share forgotten"] == table.loc["Original", "KLOM"] == "-"
@@ -75,6 +83,18 @@ def test_the_line_of_a_run() -> None:
         "Was the client forgotten? AUC by twins, 100 models a world (null 0.50 +- 0.04; original 0.99): "
         "Scratch 0.48 (yes); SIFU 0.87 (no)."
     )
+
+
+def test_the_line_is_of_one_scenario_and_its_own_original() -> None:
+    """The second scenario has an earlier request; the first rows are of a method with a training of its own."""
+    private = {"variant": "dp", "original_auc": 0.7}
+    own = [row("original of dp", 0.7, "no") | private | {"variant": "original of dp"}, row("dp", 0.6, "no") | private]
+    rows = [one | {"request": 2} for one in (*own, row("sifu", 0.87, "no"))]
+    line = forgotten_line(frame(*rows, row("sifu", 0.5, "yes") | {"scenario": "other"}), LABELS | {"dp": "DP"})
+    assert line is not None
+    assert "original 0.99): SIFU 0.87 (no); DP 0.60 (no)." in line
+    assert forgotten_line(frame(row("original", 0.9, "no")), LABELS) is None
+    assert forgotten_line(frame(row("sifu", np.nan, "cannot tell")), LABELS) is None
 
 
 @pytest.mark.parametrize(

@@ -131,6 +131,13 @@ def test_blocks_and_their_order_change_nothing(made: Made, tmp_path: Path) -> No
         MarginFiles([parts[0], parts[0]])
 
 
+def test_a_later_request_swaps_its_own_seats_alone(made: Made) -> None:
+    """Request 1 forgets clients 2 and 3, request 2 client 0: each world of twins has the others' own images."""
+    clients, *twins = (world.engine.clients.images[0] for world in worlds(made, 1, 2))
+    other = [[not torch.equal(clients[seat], one[seat]) for seat in range(6)] for one in twins]
+    assert other == [[False, False, True, True, False, False], [True] + [False] * 5]
+
+
 def test_worlds_differ_in_the_seats_to_forget_alone(made: Made) -> None:
     """With the same draws, models that never saw these seats have the same bits in both worlds; others have not."""
     both, scenario, finals = worlds(made, 1), tiny(made), []
@@ -153,6 +160,7 @@ def test_the_two_questions_are_answered(made: Made) -> None:
     rows = table[(table["client"] == -1) & (table["request"] == 1)].set_index("variant")
     null = rows.loc["scratch", "twins_null"]
     assert null == pytest.approx(np.sqrt(25 / (12 * 12 * 12)))  # sqrt((2 N + 1) / (12 N^2)), N = 12
+    assert rows.loc["scratch", "placebo_null"] == pytest.approx(np.sqrt(13 / (12 * 6 * 6)))  # half against half: N = 6
     assert rows.loc["original", "twins_auc"] > 0.5 + 3 * null
     assert rows.loc["original", "forgotten"] == "no"
     for name in ("scratch", "blurred_scratch"):
