@@ -15,12 +15,14 @@ CAPTION = (
     "data; `on remaining clients`: the same by each of theirs, so a general shift shows in both. `by twins`: is the "
     "client remembered? In the other world a twin with like data sat in its seat; AUC of the margin on the client's "
     "data minus that on the twin's. 0.5 means that nothing of the client is left, however odd the model. `null`: 0.5 "
-    "and the standard deviation where nothing is remembered; `half against half`: a placebo, one half of the twins' world against the other, with the null of so few; `original`: by twins, "
-    "before the request. `share forgotten`: 1 - (by twins - 0.5) / (original - 0.5), with its 95% bootstrap interval. "
-    "`forgotten?`: no, if by twins is more than three deviations from 0.5; nothing to forget, if the original's AUC "
-    "and two deviations are below 0.6; yes, if by twins is within two deviations, at least 80% of the share is certain, "
-    "and there are as many models as advised (docs/forgetting.md); else it cannot tell. `relearn time`: client steps with the clients back until their accuracy is "
-    "close to the original's, over scratch's; below 1 something was left. `KLOM`: mean over the forgotten clients' "
+    "and the standard deviation where nothing is remembered; `half against half`: a placebo, one half of the twins' "
+    "world against the other, with the null of so few; `original`: by twins, before the request. `share forgotten`: 1 "
+    "- (by twins - 0.5) / (original - 0.5), with its 95% bootstrap interval. `forgotten?`: no, if by twins is more "
+    "than three deviations from 0.5; nothing to forget, if the original's AUC and two deviations are below 0.6; yes, "
+    "if by twins is within two deviations, at least 80% of the share is certain, and there are as many models as "
+    "advised (docs/forgetting.md); else it cannot tell. `relearn time`: client steps with the clients back until their "
+    "accuracy is close to the original's, over scratch's, in the seeds in which both got there; below 1 something was "
+    "left; >=: the method did not in more seeds than scratch, <=: in fewer. `KLOM`: mean over the forgotten clients' "
     "examples, in nats, and where worlds are called so at random. All clients of a request together; single clients "
     "are in the Parquet table."
 )
@@ -119,9 +121,15 @@ def _share(row: pd.Series) -> str:
 
 
 def _relearn(row: pd.Series) -> str:
-    if pd.isna(row["relearn"]):
+    """The ratio, with `>=` or `<=` where it is a limit, and in how many seeds both got there where that is not all."""
+    if pd.isna(row["relearn_seeds"]):
         return "-"
-    return f"{row['relearn']:.2f} [{row['relearn_low']:.2f}, {row['relearn_high']:.2f}]"
+    seeds, left_out = int(row["relearn_seeds"]), int(row["relearn_left_out"])
+    counted = f" ({seeds} of {seeds + left_out} seeds)" if left_out else ""
+    if pd.isna(row["relearn"]):
+        return f"-{counted}"
+    sign = "" if row["relearn_bound"] == "=" else f"{row['relearn_bound']} "
+    return f"{sign}{row['relearn']:.2f} [{row['relearn_low']:.2f}, {row['relearn_high']:.2f}]{counted}"
 
 
 def _klom(distances: pd.DataFrame, scenario: str, variant: str, request: int) -> str:

@@ -113,17 +113,21 @@ class TwoQuestions:
         first, second = (client_margins(self.models(*one).margins, self._owners("client"), remain) for one in worlds)
         return float(u_lira(first, second, *self._seeds).auc.mean())
 
-    def _relearn(self) -> dict[str, float]:
+    def _relearn(self) -> dict[str, Any]:
         """Client steps until the forgotten clients are known again, over scratch's; nothing if it was not measured."""
         own, scratch = (self.models(name, WITH_CLIENT).relearned for name in (self.variant, SCRATCH))
         known = (own["relearn_steps"].notna() & scratch["relearn_steps"].notna()).to_numpy()
         steps, others = (part["relearn_steps"].to_numpy()[known] for part in (own, scratch))
         met, others_met = (part["relearned"].to_numpy()[known].astype(bool) for part in (own, scratch))
+        if not known.any():
+            return {}
+        counts = {"relearn_seeds": int((met & others_met).sum()), "relearn_left_out": int((~met | ~others_met).sum())}
         try:
             found = relearn_time(steps, others, met, others_met, self._seeds[0][known])
         except TooFewModels:
-            return {}
-        return {"relearn": found.ratio, "relearn_low": found.low, "relearn_high": found.high}
+            return counts
+        numbers = {"relearn": found.ratio, "relearn_low": found.low, "relearn_high": found.high}
+        return counts | ({} if np.isnan(found.ratio) else numbers | {"relearn_bound": found.bound})
 
 
 @cache

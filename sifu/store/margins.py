@@ -21,7 +21,7 @@ _SHORT = [column.name for column in MARGINS.columns if column.name != "margins"]
 
 
 class ModelMargins(NamedTuple):
-    """Models of one world, sorted by their seeds; those that diverged, or whose margins are no numbers, are left out."""
+    """Models of one world, sorted by their seeds; those that diverged, or have margins that are not finite, are out."""
 
     seeds: NDArray[np.int64]  # [N]; numbers of their own in the twins' world, which shares no draws with the other
     margins: NDArray[np.float32]  # [N, P]

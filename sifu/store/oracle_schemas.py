@@ -35,7 +35,7 @@ MARGINS = Table(
             "relearn_steps",
             _INT,
             "client steps with the request's clients back until their accuracy is close to the original's; no part of "
-            "any cost; null: not measured",
+            "any cost; null: not measured, or a training of its own",
             nullable=True,
         ),
         Column("relearned", pa.bool_(), "whether it came that close within the rounds allowed", nullable=True),
@@ -122,18 +122,31 @@ FORGETTING = Table(
             nullable=True,
         ),
         Column("placebo_null", _REAL, "standard deviation of placebo_auc: of half as many models", nullable=True),
-        Column("relearn", _REAL, "relearn_steps over scratch's, mean over seeds; null: not measured", nullable=True),
+        Column(
+            "relearn",
+            _REAL,
+            "mean relearn_steps over scratch's mean; null: not measured, or too few seeds",
+            nullable=True,
+        ),
         Column("relearn_low", _REAL, "lower end of its 95% bootstrap interval", nullable=True),
         Column("relearn_high", _REAL, "upper end of it", nullable=True),
+        Column("relearn_seeds", _INT, "seeds in which the method and scratch came close enough", nullable=True),
+        Column("relearn_left_out", _INT, "seeds in which one of them did not", nullable=True),
+        Column(
+            "relearn_bound",
+            _TEXT,
+            "= | >= (the method did not in more seeds than scratch: it is at least this) | <= (in fewer)",
+            nullable=True,
+        ),
         Column("share", _REAL, "share forgotten, 1 - (twins_auc - 0.5) / (original_auc - 0.5)", nullable=True),
         Column("share_low", _REAL, "lower end of its 95% bootstrap interval over seeds", nullable=True),
         Column("share_high", _REAL, "upper end of it", nullable=True),
         Column(
             "forgotten",
             _TEXT,
-            "by twins: no (more than three deviations of the null from 0.5) | yes (within two, at least 80% of the share "
-            "is certain, and as many models as advised) | nothing to forget (the original's AUC and two deviations are "
-            "below 0.6) | cannot tell",
+            "by twins: no (more than three deviations of the null from 0.5) | yes (within two, at least 80% of the "
+            "share is certain, and as many models as advised) | nothing to forget (the original's AUC and two "
+            "deviations are below 0.6) | cannot tell",
         ),
     ),
 )

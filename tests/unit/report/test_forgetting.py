@@ -59,6 +59,22 @@ def test_a_row_a_method_with_every_null_next_to_its_number() -> None:
     assert forgetting_table(frame(), distances, LABELS).empty
 
 
+@pytest.mark.parametrize(
+    ("bound", "seeds", "left_out", "wanted"),
+    [
+        ("=", 12, 0, "0.50 [0.40, 0.60]"),
+        (">=", 8, 4, ">= 0.50 [0.40, 0.60] (8 of 12 seeds)"),
+        (None, 1, 11, "- (1 of 12 seeds)"),
+        (None, None, None, "-"),
+    ],
+)
+def test_relearn_time_says_what_it_left_out(bound: str, seeds: int, left_out: int, wanted: str) -> None:
+    ratio = {"relearn": 0.5, "relearn_low": 0.4, "relearn_high": 0.6} if bound else {}
+    counted = {"relearn_bound": bound, "relearn_seeds": seeds, "relearn_left_out": left_out}
+    rows = frame(row("sifu", 0.87, "no", **ratio, **counted))
+    assert forgetting_table(rows, NO_DISTANCES, LABELS)["relearn time"].tolist() == [wanted]
+
+
 def test_a_row_without_numbers_says_so() -> None:
     """Too few models of a method are left: it is in the table, and cannot tell."""
     key = {"scenario": "digits", "variant": "sifu", "request": 1, "client": -1, "models": 2}
