@@ -1,11 +1,11 @@
 """Two worlds of a fixed federation: with the clients to forget, and with their twins in their seats.
 
 World `client`: the federation as it is; the clients of the requests are forgotten. World `twin`: the same federation,
-where the seats of the clients of one request hold their twins' images; the same requests name the same seats. Clients of
-earlier requests are the same in both worlds, so that what is left of them cancels.
-The same procedure runs in both, so that whatever it does to a model in general cancels; what is left differs by whose
-images were in the seats. A training without these seats has the same distribution in both worlds: scratch of one world
-are the oracles of the other, with other draws.
+where the seats of the clients of one request hold their twins' images; the same requests name the same seats. Clients
+of earlier requests are the same in both worlds, so that what is left of them cancels. The same procedure runs in both,
+so that whatever it does to a model in general cancels; what is left differs by whose images were in the seats. A
+training without these seats has the same distribution in both worlds: scratch of one world are the oracles of the
+other, with other draws.
 """
 
 from __future__ import annotations
@@ -79,6 +79,11 @@ class Worlds:
     def engine(self) -> Engine:
         """The engine of the federation as it is."""
         return replace(self.block.engine(self.images), checkpoints=None)  # batches are short; blocks are stored
+
+    @cached_property
+    def test_data(self) -> Clients | None:
+        """The test set as clients, for methods that are stopped by an oracle."""
+        return self.block.test_set()
 
     def __iter__(self) -> Iterator[World]:
         """The world of the clients, and one of the twins for each request: only the seats of this request differ."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ import yaml
 from sifu.cli.main import main
 from sifu.config.scenario import Scenario, refuse_moving
 from sifu.core.keys import Keys
+from sifu.data.test_set import cut_test_set
 from sifu.errors import ConfigError, StoreError
 from sifu.federation.first_training import train_from
 from sifu.federation.shared_data import SharedEngine
@@ -23,6 +25,7 @@ from sifu.plan.variants import build_method
 from sifu.stages.block import Block
 from sifu.stages.forgetting import run_forgetting
 from sifu.stages.oracle_worlds import Worlds
+from sifu.stages.oracles import Asked, Oracles
 from sifu.store.margins import MarginFiles
 from sifu.store.oracle_schemas import DISTANCES, FORGETTING, MARGINS, OTHER_DRAWS, POINTS
 from sifu.store.parquet import read_stamp, read_table, write_table
@@ -217,6 +220,33 @@ def test_relearning_begins_where_a_model_stands_and_is_counted_apart(made: Made)
     assert rows.loc[("original", 1, -1), "relearn"] == 0
     assert rows.loc[("scratch", 1, -1), "relearn"] == 1
     assert np.isnan(rows.loc[("scratch", 1, 2), "relearn"])
+
+
+def oracle_rows(made: Made, name: str, asked: dict[str, Any], **settings: Any) -> list[dict[str, Any]]:
+    """The models of one method, of two seeds, in the clients' world."""
+    both, scenario = worlds(made, 1), tiny(made)
+    if settings:
+        vars(both)["test_data"] = settings["test_data"]  # embedded digits have no test set
+    method = build_method(name, asked, scenario.certificate, "")
+    wanted = Asked({name: method}, relearn_rounds=1)
+    return Oracles(replace(both.block, seeds=range(2)), both, next(iter(both)), wanted).rows()
+
+
+def test_a_training_of_its_own_has_no_relearn_time(made: Made) -> None:
+    rows = oracle_rows(made, "dp_fedavg", {"mode": "published", "clip": 0.5})
+    assert {row["variant"] for row in rows} == {"dp_fedavg", "original of dp_fedavg"}
+    assert not any("relearn_steps" in row for row in rows)
+
+
+def test_a_method_that_an_oracle_ends_has_a_test_set(made: Made, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without one it is refused; with one there is a model a seed."""
+    settings = {"as_released": True}
+    assert {row["variant"] for row in oracle_rows(made, "fed_quit", settings)} == {"original"}
+    assert "it stops by the accuracy on a test set, and there is none" in capsys.readouterr().err
+    clients = worlds(made, 1).engine.clients
+    test = cut_test_set(clients.images[0].flatten(0, 1), clients.labels[0].flatten())
+    rows = oracle_rows(made, "fed_quit", settings, test_data=test)
+    assert [row["seed"] for row in rows if row["variant"] == "fed_quit"] == [0, 1]
 
 
 def test_what_cannot_be_compared_is_refused(made: Made, capsys: pytest.CaptureFixture[str]) -> None:
