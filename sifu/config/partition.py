@@ -27,6 +27,12 @@ _HALF = from_to(0, 0.5)
 _CLIENTS = at_least(2, 100_000)
 
 
+def _refuse_overlapping_twins(twins: bool, replacement: bool) -> None:
+    """A twin holds images that nobody holds; clients drawn with replacement may share theirs, so they are not alike."""
+    if twins and replacement:
+        raise ConfigError("twins", True, "false with replacement: true, as clients may share images and twins do not")
+
+
 @settings
 class OneClass:
     """Client i holds only examples of class i mod (number of classes)."""
@@ -38,6 +44,9 @@ class OneClass:
     seed: int | None = setting(_SEED, at_least(0, 10**9), default=None)
     server_share: float = setting(_SERVER, _HALF, default=0.0)
     twins: bool = setting(_TWINS, default=False)
+
+    def refuse(self) -> None:
+        _refuse_overlapping_twins(self.twins, self.replacement)
 
 
 @settings
@@ -52,6 +61,9 @@ class Dirichlet:
     seed: int | None = setting(_SEED, at_least(0, 10**9), default=None)
     server_share: float = setting(_SERVER, _HALF, default=0.0)
     twins: bool = setting(_TWINS, default=False)
+
+    def refuse(self) -> None:
+        _refuse_overlapping_twins(self.twins, self.replacement)
 
 
 @settings

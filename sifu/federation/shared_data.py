@@ -33,7 +33,9 @@ class SharedEngine(Engine):
         """An engine for `num_models` models on the data of the first row of `engine`."""
         one, own = _rows(engine.clients, 1), None if engine.server_data is None else _rows(engine.server_data, 1)
         single = Rounds(engine.model, one, engine.federation, engine.workers, server_data=own)
-        return SharedEngine(engine.model, one, engine.federation, engine.workers, single=single).sized(num_models)
+        test = engine.test_data  # one row, which all models share
+        found = SharedEngine(engine.model, one, engine.federation, engine.workers, single=single, test_data=test)
+        return found.sized(num_models)
 
     def sized(self, num_models: int) -> SharedEngine:
         """The same for another number of models; what was computed of the data is kept."""

@@ -18,8 +18,9 @@ from sifu.forgetting.bootstrap import RESAMPLES, interval
 from sifu.forgetting.margin import client_margins
 from sifu.forgetting.sample import Floats, Ints, enough_models, samples
 
-NOTHING, LITTLE, SOMETHING = "nothing to forget", "little to forget", ""
+NOTHING, UNSURE, LITTLE, SOMETHING = "nothing to forget", "too few models to see it", "little to forget", ""
 _DEVIATIONS = 3.0  # of the null: an original closer to 0.5 is at its null
+_UPPER, _NOTHING = 2.0, 0.6  # deviations to the upper limit of an original's AUC; below this limit it knew nothing
 _LITTLE = 0.7  # an original below this AUC knew little of its client
 
 
@@ -44,10 +45,10 @@ class TwinTest:
 class Share:
     """The share of the original's memory that is gone: 1 - (AUC - 0.5) / (AUC of the original - 0.5)."""
 
-    value: float  # NaN where there was nothing to forget; above 1 where the sign turned
+    value: float  # NaN where the original is at its null; above 1 where the sign turned
     low: float
     high: float
-    note: str  # NOTHING, LITTLE or SOMETHING
+    note: str  # NOTHING, UNSURE, LITTLE or SOMETHING
 
 
 def twin_differences(margins: ArrayLike, owners: ArrayLike, clients: ArrayLike, twins: ArrayLike) -> Floats:
@@ -86,7 +87,7 @@ def share_forgotten(
     sorted_worlds = [world[rows[place % 2]] for place, world in enumerate(worlds)]
     found = _auc(*sorted_worlds[:2]), _auc(*sorted_worlds[2:])
     note = _note(found[1], auc_null_deviation(len(rows[0]), len(rows[1])))
-    if note == NOTHING:
+    if note in (NOTHING, UNSURE):
         return Share(np.nan, -np.inf, np.inf, note)
     random = np.random.default_rng(0)
     coupled = np.array_equal(np.sort(np.asarray(seeds[0])), np.sort(np.asarray(seeds[1])))
@@ -95,9 +96,12 @@ def share_forgotten(
 
 
 def _note(original: float, deviation: float) -> str:
-    if original - 0.5 < _DEVIATIONS * deviation:
-        return NOTHING
-    return LITTLE if original < _LITTLE else SOMETHING
+    """What the original knew. An AUC at its null is no proof that it knew nothing: its upper limit must be low, too."""
+    away = (original - 0.5) / deviation
+    if away >= _DEVIATIONS:
+        return LITTLE if original < _LITTLE else SOMETHING
+    low = original + _UPPER * deviation < _NOTHING and away > -_DEVIATIONS
+    return NOTHING if low else UNSURE
 
 
 def _resampled(worlds: list[Floats], random: np.random.Generator, coupled: bool) -> float:

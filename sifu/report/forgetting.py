@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 
+from sifu.store.oracle_schemas import original_of
+
 COLUMN = "forgotten?"
+ORIGINAL = "original"  # the model before the requests
 TOGETHER = -1  # in place of a client: all clients of a request
 CAPTION = (
     "Two questions to many models of one federation, next to what they say where nothing differs. `told from "
@@ -12,11 +15,14 @@ CAPTION = (
     "data; `on remaining clients`: the same by each of theirs, so a general shift shows in both. `by twins`: is the "
     "client remembered? In the other world a twin with like data sat in its seat; AUC of the margin on the client's "
     "data minus that on the twin's. 0.5 means that nothing of the client is left, however odd the model. `null`: 0.5 "
-    "and the standard deviation where nothing is remembered; `placebo`: twin against twin; `original`: by twins, "
-    "before the request. `share forgotten`: 1 - (by twins - 0.5) / (original - 0.5), with its 95% bootstrap interval. "
-    "`forgotten?`: no, if by twins is more than three deviations from 0.5; yes, if not and at least half of the share "
-    "is certain; else it cannot tell. `relearn time`: client steps with the clients back until their accuracy is "
-    "close to the original's, over scratch's; below 1 something was left. `KLOM`: mean over the forgotten clients' "
+    "and the standard deviation where nothing is remembered; `half against half`: a placebo, one half of the twins' "
+    "world against the other, with the null of so few; `original`: by twins, before the request. `share forgotten`: 1 "
+    "- (by twins - 0.5) / (original - 0.5), with its 95% bootstrap interval. `forgotten?`: no, if by twins is more "
+    "than three deviations from 0.5; nothing to forget, if the original's AUC and two deviations are below 0.6; yes, "
+    "if by twins is within two deviations, at least 80% of the share is certain, and there are as many models as "
+    "advised (docs/forgetting.md); else it cannot tell. `relearn time`: client steps with the clients back until their "
+    "accuracy is close to the original's, over scratch's, in the seeds in which both got there; below 1 something was "
+    "left; >=: the method did not in more seeds than scratch, <=: in fewer. `KLOM`: mean over the forgotten clients' "
     "examples, in nats, and where worlds are called so at random. All clients of a request together; single clients "
     "are in the Parquet table."
 )
@@ -32,11 +38,11 @@ def forgetting_table(rows: pd.DataFrame, distances: pd.DataFrame, labels: dict[s
             "request": rows["request"],
             "models a world": rows["models"],
             "told from retraining": _pair(rows, "retrain_auc", "retrain_null"),
-            "on remaining clients": rows["remaining_auc"].map("{:.2f}".format),
-            "by twins": rows["twins_auc"].map("{:.2f}".format),
-            "null": rows["twins_null"].map("0.50 +- {:.2f}".format),
-            "placebo": rows["placebo_auc"].map("{:.2f}".format),
-            "original": rows["original_auc"].map("{:.2f}".format),
+            "on remaining clients": rows["remaining_auc"].map(_number),
+            "by twins": rows["twins_auc"].map(_number),
+            "null": rows["twins_null"].map(_null),
+            "half against half": _pair(rows, "placebo_auc", "placebo_null"),
+            "original": rows["original_auc"].map(_number),
             "share forgotten": rows.apply(_share, axis=1) if len(rows) else [],
             COLUMN: rows["forgotten"],
             "relearn time": rows.apply(_relearn, axis=1) if len(rows) else [],
@@ -62,23 +68,28 @@ def with_forgotten(table: pd.DataFrame, rows: pd.DataFrame, labels: dict[str, st
 
 def forgotten_line(rows: pd.DataFrame, labels: dict[str, str]) -> str | None:
     """Which methods forgot by twins, in the first scenario that was measured; None: none was."""
-    rows = rows[rows["client"] == TOGETHER]
-    if rows.empty:
+    rows = rows[(rows["client"] == TOGETHER) & rows["twins_auc"].notna()]
+    rows = rows[rows["scenario"].eq(rows["scenario"].iloc[0])] if len(rows) else rows
+    rows = rows[rows["request"] == rows["request"].min()]
+    pairs = rows.set_index("variant")[["twins_auc", "forgotten"]].to_dict("index")
+    named = {name: label for name, label in labels.items() if name in pairs and name != ORIGINAL}
+    if not named:
         return None
-    rows = rows[(rows["scenario"] == rows["scenario"].iloc[0]) & (rows["request"] == rows["request"].min())]
-    values = rows.set_index("variant")
-    original = values["original_auc"].iloc[0]
-    named = {name: label for name, label in labels.items() if name in values.index and name != "original"}
-    pairs = values[["twins_auc", "forgotten"]].to_dict("index")
     told = [f"{label} {pairs[name]['twins_auc']:.2f} ({pairs[name]['forgotten']})" for name, label in named.items()]
-    models, null = int(rows["models"].min()), rows["twins_null"].max()
-    nulls = f"null 0.50 +- {null:.2f}; original {original:.2f}"
+    models, nulls = int(rows["models"].min()), f"null {_null(rows['twins_null'].max())}{_original(rows)}"
     return f"Was the client forgotten? AUC by twins, {models} models a world ({nulls}): {'; '.join(told)}."
+
+
+def _original(rows: pd.DataFrame) -> str:
+    """What the original knew, by the rows of methods that start from it: one with a training of its own has another."""
+    own = rows["variant"].map(original_of).isin(set(rows["variant"])) | rows["variant"].str.startswith(original_of(""))
+    first = rows.loc[~own, "original_auc"].head(1)
+    return "".join(f"; original {value:.2f}" for value in first)
 
 
 def _together(rows: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
     """The rows about all clients of a request, in the order of the methods, with their names."""
-    names = {"original": "Original"} | labels
+    names = {ORIGINAL: "Original"} | labels
     rows = rows[(rows["client"] == TOGETHER) & rows["variant"].isin(list(names))]
     order = {name: place for place, name in enumerate(names)}
     rows = rows.assign(method=rows["variant"].map(names), order=rows["variant"].map(order))
@@ -89,8 +100,18 @@ def _keys(rows: pd.DataFrame) -> list[tuple[str, str, int]]:
     return list(rows[["scenario", "variant", "request"]].itertuples(index=False, name=None))
 
 
+def _number(value: float) -> str:
+    return "-" if pd.isna(value) else f"{value:.2f}"
+
+
+def _null(deviation: float) -> str:
+    return "-" if pd.isna(deviation) else f"0.50 +- {deviation:.2f}"
+
+
 def _pair(rows: pd.DataFrame, value: str, deviation: str) -> list[str]:
-    return [f"{one:.2f} (null 0.50 +- {two:.2f})" for one, two in zip(rows[value], rows[deviation], strict=True)]
+    """An AUC next to its null; of a row without numbers nothing."""
+    pairs = zip(rows[value], rows[deviation], strict=True)
+    return ["-" if pd.isna(one) else f"{one:.2f} (null {_null(two)})" for one, two in pairs]
 
 
 def _share(row: pd.Series) -> str:
@@ -100,9 +121,15 @@ def _share(row: pd.Series) -> str:
 
 
 def _relearn(row: pd.Series) -> str:
-    if pd.isna(row["relearn"]):
+    """The ratio, with `>=` or `<=` where it is a limit, and in how many seeds both got there where that is not all."""
+    if pd.isna(row["relearn_seeds"]):
         return "-"
-    return f"{row['relearn']:.2f} [{row['relearn_low']:.2f}, {row['relearn_high']:.2f}]"
+    seeds, left_out = int(row["relearn_seeds"]), int(row["relearn_left_out"])
+    counted = f" ({seeds} of {seeds + left_out} seeds)" if left_out else ""
+    if pd.isna(row["relearn"]):
+        return f"-{counted}"
+    sign = "" if row["relearn_bound"] == "=" else f"{row['relearn_bound']} "
+    return f"{sign}{row['relearn']:.2f} [{row['relearn_low']:.2f}, {row['relearn_high']:.2f}]{counted}"
 
 
 def _klom(distances: pd.DataFrame, scenario: str, variant: str, request: int) -> str:

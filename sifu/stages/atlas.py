@@ -30,19 +30,24 @@ from sifu.stages.block import Block
 from sifu.unlearning.counterfactual import without
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.rejoining import accuracy_of
+from sifu.unlearning.replay_cache import ReplayCache
 
 COLUMNS = ("client", "seeds", "memorisation", "deviation", "accuracy_drop", "alpha", "psi")
 
 
 def atlas_rows(block: Block, models: Sequence[int], clients: Sequence[int] | None = None) -> pd.DataFrame:
-    """A row a client: means over the `models`, seeds of the federation of the block's first seed; None: all clients."""
+    """A row a client: means over the `models`, seeds of the federation of the block's first seed; None: all clients.
+
+    A seed whose training diverges, with the client or without it, is in no mean; `seeds` says how many are.
+    """
     one = SharedEngine.of(replace(block.engine(), checkpoints=None), len(models))
     keys = Keys.of(models, one.clients.images.device)
     with show_progress(f"atlas {block.name}, training", block.scenario.stop.max_rounds) as progress:
         lineage = Lineage.of(one, train_from(one, block.scenario, keys, progress))
     psi = _psi(block, lineage)
     chosen = range(one.clients.num_clients) if clients is None else clients
-    rows = [_row(lineage, client, psi[:, client]) for client in chosen]
+    # a cache of its own for each client: a run without one is never asked for again
+    rows = [_row(replace(lineage, cache=ReplayCache()), client, psi[:, client]) for client in chosen]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -59,16 +64,18 @@ def _row(lineage: Lineage, client: int, psi: Tensor) -> dict[str, float]:
     mask = one_hot(torch.tensor(client), engine.clients.num_clients).bool().expand(len(theta), -1)
     phi = without(lineage, mask)
     memory = _mean_margin(engine, theta, client) - _mean_margin(engine, phi, client)  # [S]
-    drop = accuracy_of(engine, theta, mask) - accuracy_of(engine, phi, mask)
-    return {
-        "client": client,
-        "seeds": len(theta),
-        "memorisation": float(memory.mean()),
-        "deviation": float(memory.std(ddof=1)) if len(memory) > 1 else 0.0,
-        "accuracy_drop": float(drop.mean()),
-        "alpha": float((theta - phi).double().norm(dim=1).mean()),
-        "psi": float(psi.double().mean()),
-    }
+    drop = (accuracy_of(engine, theta, mask) - accuracy_of(engine, phi, mask)).numpy()
+    alpha = (theta - phi).double().norm(dim=1).cpu().numpy()
+    columns = {"memorisation": memory, "accuracy_drop": drop, "alpha": alpha, "psi": psi.double().cpu().numpy()}
+    finite = np.isfinite(list(columns.values())).all(0)  # [S] neither training diverged
+    means = {name: _mean(values[finite]) for name, values in columns.items()}
+    deviation = float(memory[finite].std(ddof=1)) if finite.sum() > 1 else 0.0
+    return {"client": client, "seeds": int(finite.sum()), "deviation": deviation} | means
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    """NaN where no seed is left."""
+    return float(values.mean()) if len(values) else np.nan
 
 
 def _mean_margin(engine: Engine, weights: Tensor, client: int) -> NDArray[np.float64]:

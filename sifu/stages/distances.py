@@ -29,7 +29,7 @@ Rows = list[dict[str, Any]]
 
 def distance_rows(unlearned: ModelMargins, oracles: ModelMargins, points: pd.DataFrame, request: int) -> Rows:
     """A row a metric and subset; where there are too few models, one without numbers."""
-    worlds = permuted_worlds(unlearned.seeds, oracles.seeds, _DRAWS, paired=False)
+    worlds = _worlds(unlearned, oracles)
     rows = []
     for subset, chosen in _subsets(points, request).items():
         some = _spaced(chosen)
@@ -60,8 +60,20 @@ def _spaced(chosen: pd.Series) -> NDArray[np.int64]:
     return places[:: -(-len(places) // _POINTS)]
 
 
-def _judged(unlearned: NDArray[Any], oracles: NDArray[Any], worlds: NDArray[np.bool_], metric: PerPoint) -> Klom | None:
+def _worlds(unlearned: ModelMargins, oracles: ModelMargins) -> NDArray[np.bool_] | None:
+    """Worlds called so at random; None where there are too few models. [draws, N + M]"""
+    try:
+        return permuted_worlds(unlearned.seeds, oracles.seeds, _DRAWS, paired=False)
+    except TooFewModels:
+        return None
+
+
+def _judged(
+    unlearned: NDArray[Any], oracles: NDArray[Any], worlds: NDArray[np.bool_] | None, metric: PerPoint
+) -> Klom | None:
     """A metric with its null; None where it is refused for want of models."""
+    if worlds is None:
+        return None
     try:
         return against_null(unlearned, oracles, np.ones(unlearned.shape[1], bool), worlds, metric)
     except TooFewModels:

@@ -63,12 +63,12 @@ def cells(files: MarginFiles, points: pd.DataFrame) -> list[TwoQuestions]:
 
 
 def _answers(cell: TwoQuestions, name: str) -> Rows:
-    """The rows of a cell; with too few models none, and a sentence says so."""
+    """The rows of a cell; with too few models one without numbers, and a sentence says so."""
     try:
         return cell.rows()
     except TooFewModels as reason:
         print(f"{name}, {cell.variant}, request {cell.request}: {reason}", file=sys.stderr)
-        return []
+        return [cell.without_numbers()]
 
 
 def _distances(cell: TwoQuestions) -> Rows:

@@ -1,10 +1,11 @@
 """Two worlds of a fixed federation: with the clients to forget, and with their twins in their seats.
 
 World `client`: the federation as it is; the clients of the requests are forgotten. World `twin`: the same federation,
-where the seats of all clients forgotten by a request hold their twins' images; the same requests name the same seats.
-The same procedure runs in both, so that whatever it does to a model in general cancels; what is left differs by whose
-images were in the seats. A training without these seats has the same distribution in both worlds: scratch of one world
-are the oracles of the other, with other draws.
+where the seats of the clients of one request hold their twins' images; the same requests name the same seats. Clients
+of earlier requests are the same in both worlds, so that what is left of them cancels. The same procedure runs in both,
+so that whatever it does to a model in general cancels; what is left differs by whose images were in the seats. A
+training without these seats has the same distribution in both worlds: scratch of one world are the oracles of the
+other, with other draws.
 """
 
 from __future__ import annotations
@@ -79,17 +80,21 @@ class Worlds:
         """The engine of the federation as it is."""
         return replace(self.block.engine(self.images), checkpoints=None)  # batches are short; blocks are stored
 
+    @cached_property
+    def test_data(self) -> Clients | None:
+        """The test set as clients, for methods that are stopped by an oracle."""
+        return self.block.test_set()
+
     def __iter__(self) -> Iterator[World]:
-        """The world of the clients, and one of the twins for each request: only the seats forgotten by then differ."""
+        """The world of the clients, and one of the twins for each request: only the seats of this request differ."""
         yield World(WITH_CLIENT, self.engine, self.requests)
         for number in self.requests:
-            data = self.clients_with_twins(number).to(self.engine.clients.images.device)
+            data = self.clients_with_twins(self.forget[number - 1]).to(self.engine.clients.images.device)
             yield World(WITH_TWIN, replace(self.engine, clients=data), (number,))
 
-    def clients_with_twins(self, request: int) -> Clients:
-        """The data of the federation whose seats forgotten by a request hold the twins."""
-        seats = torch.stack(self.forget[:request]).any(0).nonzero().flatten().tolist()
-        table = swap_seats(read_table(self.block.partition, PARTITION), seats)
+    def clients_with_twins(self, seats: Tensor) -> Clients:
+        """The data of the federation where the `seats` [C] bool hold the twins."""
+        table = swap_seats(read_table(self.block.partition, PARTITION), seats.nonzero().flatten().tolist())
         return load_clients(self.block.scenario, self.images, table, self.block.seeds[:1])
 
     @cached_property
@@ -99,7 +104,7 @@ class Worlds:
         for number, mask in enumerate(self.forget, start=1):
             left_at = left_at.masked_fill(mask, number)
         parts = [_owned("client", self.engine.clients, left_at >= 0, left_at)]
-        parts.append(_owned("twin", self.clients_with_twins(len(self.forget)), left_at > 0, left_at))
+        parts.append(_owned("twin", self.clients_with_twins(left_at > 0), left_at > 0, left_at))
         parts += [] if (test := self._test()) is None else [test]
         device = self.engine.clients.images.device
         table = pd.concat([part.table for part in parts], ignore_index=True)

@@ -87,14 +87,16 @@ class Oracles:
         first = self.methods[names[0]]
         own = isinstance(first, OwnTraining)
         scenario = first.training(self.block.scenario) if own else self.block.scenario  # type: ignore[attr-defined]
-        shared = SharedEngine.of(replace(self.world.engine, federation=scenario.federation), len(self.block.seeds))
+        test = self.worlds.test_data if any(self.methods[name].oracle for name in names) else None
+        one = replace(self.world.engine, federation=scenario.federation, test_data=test)
+        shared = SharedEngine.of(one, len(self.block.seeds))
         engine = replace(shared, history=any(_reads_the_past(self.methods[name]) for name in names))
         keys, label = self.world.keys(self.block.seeds), f"oracles {self.block.name}, with {self.world.name}s"
         with show_progress(f"{label}, training", scenario.stop.max_rounds) as progress:
             lineage = Lineage.of(engine, train_from(engine, scenario, keys, progress))
-        original = original_of(names[0]) if own else ORIGINAL
+        original, back = (original_of(names[0]), None) if own else (ORIGINAL, lineage)
         for number in self.world.requests:
-            yield from self._rows(original, number, lineage, lineage.current, lineage.segments[0].status)
+            yield from self._rows(original, number, back, lineage.current, lineage.segments[0].status)
         for name in names:
             yield from self._answers(name, lineage, scenario, keys, label)
 
@@ -111,11 +113,14 @@ class Oracles:
             print(f"{name} is refused in {self.block.name}: {reason}", file=sys.stderr)
             return []
         found = [(number, answers[number - 1].unlearned) for number in self.world.requests]
-        rows = (self._rows(name, number, lineage, one.weights, one.segment.status) for number, one in found)
+        back = None if isinstance(method, OwnTraining) else lineage
+        rows = (self._rows(name, number, back, one.weights, one.segment.status) for number, one in found)
         return [row for some in rows for row in some]
 
-    def _rows(self, variant: str, request: int, trained: Lineage, weights: Tensor, status: Sequence[Status]) -> Rows:
-        """A row a model."""
+    def _rows(
+        self, variant: str, request: int, trained: Lineage | None, weights: Tensor, status: Sequence[Status]
+    ) -> Rows:
+        """A row a model; `trained`: what clients rejoin, None where the steps of that are not those of scratch's."""
         points, model = self.worlds.points, self.world.engine.model
         values = model_margins(model, weights, points.images, points.labels)  # [S, n]
         cell = {"scenario": self.block.name, "variant": variant, "request": request, "world": self.world.name}
@@ -125,10 +130,10 @@ class Oracles:
             for seed, ended, row, more in zip(self.block.seeds, status, values, again, strict=True)
         ]
 
-    def _relearned(self, request: int, trained: Lineage, weights: Tensor) -> Rows:
+    def _relearned(self, request: int, trained: Lineage | None, weights: Tensor) -> Rows:
         """How soon the clients of a request are known again when they rejoin; nothing in the twins' world."""
         seeds, rounds = self.block.seeds, self.asked.relearn_rounds
-        if not rounds or self.world.name != WITH_CLIENT:
+        if trained is None or not rounds or self.world.name != WITH_CLIENT:
             return [{} for _ in seeds]
         clients = self.worlds.forget[request - 1].expand(len(seeds), -1)
         remain = ~torch.stack(self.worlds.forget[:request]).any(0).expand(len(seeds), -1)

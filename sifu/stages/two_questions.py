@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sifu.forgetting.auc import auc_null_deviation, mann_whitney
 from sifu.forgetting.margin import client_margins
 from sifu.forgetting.relearning import relearn_time
 from sifu.forgetting.sample import Floats, TooFewModels
@@ -24,7 +25,9 @@ from sifu.store.oracle_schemas import WITH_CLIENT, WITH_TWIN
 
 TOGETHER = -1  # in place of a client: all of them
 SCRATCH = "scratch"
-_DEVIATIONS, _CERTAIN = 3.0, 0.5  # of the null; of the share forgotten
+CANNOT_TELL = "cannot tell"
+_REMEMBERED, _FORGOTTEN = 3.0, 2.0  # deviations of the null: beyond the first, and within the second
+_CERTAIN = 0.8  # of the share forgotten
 Rows = list[dict[str, Any]]
 
 
@@ -58,8 +61,12 @@ class TwoQuestions:
             row = {"client": client, "models": min(test.models)} | _retrain_columns(alone, both, place)
             share = share_forgotten(own.column(place), before.column(place), self._seeds)
             row |= _twin_columns(test, first, share, place)
-            rows.append(row | {"placebo_auc": _placebo(before.with_twin[:, place])})
+            rows.append(row | _placebo(before.with_twin[:, place]))
         return [*rows[:-1], rows[-1] | {"remaining_auc": self._remaining()} | self._relearn()]
+
+    def without_numbers(self) -> dict[str, Any]:
+        """The row of all clients together where too few models are left, such as those of a method that diverges."""
+        return {"client": TOGETHER, "models": min(map(len, self._seeds)), "forgotten": CANNOT_TELL}
 
     def models(self, name: str, world: str) -> ModelMargins:
         """Models of a variant of a world, of the seeds that all have."""
@@ -106,17 +113,21 @@ class TwoQuestions:
         first, second = (client_margins(self.models(*one).margins, self._owners("client"), remain) for one in worlds)
         return float(u_lira(first, second, *self._seeds).auc.mean())
 
-    def _relearn(self) -> dict[str, float]:
+    def _relearn(self) -> dict[str, Any]:
         """Client steps until the forgotten clients are known again, over scratch's; nothing if it was not measured."""
         own, scratch = (self.models(name, WITH_CLIENT).relearned for name in (self.variant, SCRATCH))
         known = (own["relearn_steps"].notna() & scratch["relearn_steps"].notna()).to_numpy()
         steps, others = (part["relearn_steps"].to_numpy()[known] for part in (own, scratch))
         met, others_met = (part["relearned"].to_numpy()[known].astype(bool) for part in (own, scratch))
+        if not known.any():
+            return {}
+        counts = {"relearn_seeds": int((met & others_met).sum()), "relearn_left_out": int((~met | ~others_met).sum())}
         try:
             found = relearn_time(steps, others, met, others_met, self._seeds[0][known])
         except TooFewModels:
-            return {}
-        return {"relearn": found.ratio, "relearn_low": found.low, "relearn_high": found.high}
+            return counts
+        numbers = {"relearn": found.ratio, "relearn_low": found.low, "relearn_high": found.high}
+        return counts | ({} if np.isnan(found.ratio) else numbers | {"relearn_bound": found.bound})
 
 
 @cache
@@ -125,10 +136,11 @@ def _read(files: MarginFiles, variant: str, request: int, world: str) -> ModelMa
     return files.models(variant, request, world)
 
 
-def _placebo(with_twin: Floats) -> float:
-    """Twin against twin: every other model [N] of the twins' world against the rest."""
-    first, second = with_twin[::2, None], with_twin[None, 1::2]
-    return float(np.mean(first > second) + np.mean(first == second) / 2)
+def _placebo(with_twin: Floats) -> dict[str, float]:
+    """Half against half: every other model [N] of the twins' world against the rest, with the null of so few."""
+    first, second = with_twin[::2], with_twin[1::2]
+    value = float(mann_whitney(first, second))
+    return {"placebo_auc": value, "placebo_null": auc_null_deviation(len(first), len(second))}
 
 
 def _retrain_columns(alone: ULira, both: ULira, place: int) -> dict[str, Any]:
@@ -140,19 +152,21 @@ def _retrain_columns(alone: ULira, both: ULira, place: int) -> dict[str, Any]:
 
 def _twin_columns(test: TwinTest, before: TwinTest, share: Share, place: int) -> dict[str, Any]:
     value, first, shift = (float(values[place]) for values in (test.auc, before.auc, test.shift))
-    known = share.note != NOTHING
+    known = not np.isnan(share.value)
     numbers = {"share": share.value, "share_low": share.low, "share_high": share.high}
     return (
         {"twins_auc": value, "twins_null": test.null_deviation, "twins_shift": shift, "original_auc": first}
         | {name: number if known else None for name, number in numbers.items()}
-        | {"forgotten": verdict(value, test.null_deviation, share)}
+        | {"forgotten": verdict(value, test.null_deviation, share, enough=test.enough)}
     )
 
 
-def verdict(value: float, deviation: float, share: Share) -> str:
-    """Whether clients were forgotten, by an AUC of twins, its null and the share that is gone."""
+def verdict(value: float, deviation: float, share: Share, *, enough: bool) -> str:
+    """Whether clients were forgotten, by an AUC of twins, its null and the share that is gone; `enough`: models."""
+    away = abs(value - 0.5)
+    if away > _REMEMBERED * deviation:
+        return "no"
     if share.note == NOTHING:
         return NOTHING
-    if abs(value - 0.5) > _DEVIATIONS * deviation:
-        return "no"
-    return "yes" if share.low >= _CERTAIN else "cannot tell"
+    certain = away <= _FORGOTTEN * deviation and share.low >= _CERTAIN
+    return "yes" if certain and enough else CANNOT_TELL

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ _SHORT = [column.name for column in MARGINS.columns if column.name != "margins"]
 
 
 class ModelMargins(NamedTuple):
-    """Models of one world, sorted by their seeds; those that diverged are left out."""
+    """Models of one world, sorted by their seeds; those that diverged, or have margins that are not finite, are out."""
 
     seeds: NDArray[np.int64]  # [N]; numbers of their own in the twins' world, which shares no draws with the other
     margins: NDArray[np.float32]  # [N, P]
@@ -63,5 +64,16 @@ class MarginFiles:
         order = zip(chosen["file"], chosen["group"], strict=True)
         found = [rows[int(file), int(group)] for file, group in order]
         seeds = chosen["seed"].to_numpy() + (OTHER_DRAWS if world == WITH_TWIN else 0)
-        margins = np.stack(found) if found else np.zeros((0, 0), np.float32)
-        return ModelMargins(seeds, margins, chosen[["relearn_steps", "relearned"]].reset_index(drop=True))
+        margins = np.stack(found) if found else np.zeros((0, self._num_points), np.float32)
+        finite = np.isfinite(margins).all(1)  # a method may end with such a model without having diverged on the way
+        relearned = chosen.loc[finite, ["relearn_steps", "relearned"]].reset_index(drop=True)
+        return ModelMargins(seeds[finite], margins[finite], relearned)
+
+    @cached_property
+    def _num_points(self) -> int:
+        """The points of every model, by the first one of the files; 0: there is none."""
+        for path in self.paths:
+            with readable(path), pq.ParquetFile(path) as file:
+                if file.num_row_groups:
+                    return len(file.read_row_group(0, columns=["margins"]).column("margins")[0])
+        return 0

@@ -35,7 +35,7 @@ MARGINS = Table(
             "relearn_steps",
             _INT,
             "client steps with the request's clients back until their accuracy is close to the original's; no part of "
-            "any cost; null: not measured",
+            "any cost; null: not measured, or a training of its own",
             nullable=True,
         ),
         Column("relearned", pa.bool_(), "whether it came that close within the rounds allowed", nullable=True),
@@ -65,7 +65,10 @@ POINTS = Table(
 _MODELS = Column("models", _INT, "models a world")
 _COUNTS = tuple(
     Column(
-        f"retrain_{kind}_{name}", _INT, f"models {which} that it calls unlearned, at most {rate} of the retrained ones"
+        f"retrain_{kind}_{name}",
+        _INT,
+        f"models {which} that it calls unlearned, at most {rate} of the retrained ones",
+        nullable=True,
     )
     for name, rate in (("1", "1%"), ("01", "0.1%"))
     for kind, which in (("hits", "of the method"), ("alarms", "of scratch"))
@@ -81,10 +84,15 @@ FORGETTING = Table(
         CELL[4],
         Column("client", _INT, "a client of the request; -1: all of them together"),
         _MODELS,
-        Column("retrain_auc", _REAL, "AUC of U-LiRA, cross-fitted: unlearned against scratch; 0.5: not told apart"),
-        Column("retrain_null", _REAL, "standard deviation of that AUC where nothing differs, at most"),
+        Column(
+            "retrain_auc",
+            _REAL,
+            "AUC of U-LiRA, cross-fitted: unlearned against scratch; 0.5: not told apart",
+            nullable=True,
+        ),
+        Column("retrain_null", _REAL, "standard deviation of that AUC where nothing differs, at most", nullable=True),
         *_COUNTS,
-        Column("pair_auc", _REAL, "the same for an attacker who also has the model before the request"),
+        Column("pair_auc", _REAL, "the same for an attacker who also has the model before the request", nullable=True),
         Column(
             "remaining_auc",
             _REAL,
@@ -95,22 +103,50 @@ FORGETTING = Table(
             "twins_auc",
             _REAL,
             "AUC of margins on the client's data minus its twin's between worlds; 0.5: forgotten",
+            nullable=True,
         ),
-        Column("twins_null", _REAL, "standard deviation of that AUC where nothing is remembered"),
-        Column("twins_shift", _REAL, "difference of the two worlds in standard deviations: grows on where AUC is 1"),
-        Column("original_auc", _REAL, "twins_auc of the model before the requests: what there was to forget"),
-        Column("placebo_auc", _REAL, "twins_auc of half of the twins' world against the rest, before the requests"),
-        Column("relearn", _REAL, "relearn_steps over scratch's, mean over seeds; null: not measured", nullable=True),
+        Column("twins_null", _REAL, "standard deviation of that AUC where nothing is remembered", nullable=True),
+        Column(
+            "twins_shift",
+            _REAL,
+            "difference of the two worlds in standard deviations: grows on where AUC is 1",
+            nullable=True,
+        ),
+        Column(
+            "original_auc", _REAL, "twins_auc of the model before the requests: what there was to forget", nullable=True
+        ),
+        Column(
+            "placebo_auc",
+            _REAL,
+            "twins_auc of half of the twins' world against the rest, before the requests",
+            nullable=True,
+        ),
+        Column("placebo_null", _REAL, "standard deviation of placebo_auc: of half as many models", nullable=True),
+        Column(
+            "relearn",
+            _REAL,
+            "mean relearn_steps over scratch's mean; null: not measured, or too few seeds",
+            nullable=True,
+        ),
         Column("relearn_low", _REAL, "lower end of its 95% bootstrap interval", nullable=True),
         Column("relearn_high", _REAL, "upper end of it", nullable=True),
+        Column("relearn_seeds", _INT, "seeds in which the method and scratch came close enough", nullable=True),
+        Column("relearn_left_out", _INT, "seeds in which one of them did not", nullable=True),
+        Column(
+            "relearn_bound",
+            _TEXT,
+            "= | >= (the method did not in more seeds than scratch: it is at least this) | <= (in fewer)",
+            nullable=True,
+        ),
         Column("share", _REAL, "share forgotten, 1 - (twins_auc - 0.5) / (original_auc - 0.5)", nullable=True),
         Column("share_low", _REAL, "lower end of its 95% bootstrap interval over seeds", nullable=True),
         Column("share_high", _REAL, "upper end of it", nullable=True),
         Column(
             "forgotten",
             _TEXT,
-            "by twins: no (more than three deviations of the null from 0.5) | yes (closer, and at least half of the "
-            "share is certain) | cannot tell | nothing to forget",
+            "by twins: no (more than three deviations of the null from 0.5) | yes (within two, at least 80% of the "
+            "share is certain, and as many models as advised) | nothing to forget (the original's AUC and two "
+            "deviations are below 0.6) | cannot tell",
         ),
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -96,5 +97,8 @@ def test_a_fixed_federation_has_the_same_data_and_requests_for_all_seeds() -> No
 def test_impossible_twins_are_refused() -> None:
     with pytest.raises(ConfigError, match="order: first"):
         Natural(twins=True, order="first")
+    for kind in (OneClass, partial(Dirichlet, alpha=0.5)):
+        with pytest.raises(ConfigError, match="twins: True is refused; allowed: false with replacement: true"):
+            kind(twins=True, replacement=True)
     with pytest.raises(ConfigError, match=r"partition\.twins: True is refused; allowed: false with a watermark"):
         replace(smoke(OneClass(num_clients=20, examples=20, twins=True)), watermark=Watermark())

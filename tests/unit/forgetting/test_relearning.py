@@ -15,20 +15,33 @@ from sifu.forgetting.worst_decile import worst_decile
 YES = np.ones(4, bool)
 
 
-def test_ratios_are_formed_seed_by_seed() -> None:
-    """50 / 100, 100 / 100, 30 / 20 and 0 / 10: their mean is 0.75; who knows the clients at once takes no steps."""
-    found = relearn_time([50, 100, 30, 0], [100, 100, 20, 10], YES, YES, range(4))
+def test_mean_steps_are_compared() -> None:
+    """50 + 100 + 30 + 0 = 180 steps over 100 + 100 + 30 + 10 = 240; who knows the clients at once takes no steps."""
+    found = relearn_time([50, 100, 30, 0], [100, 100, 30, 10], YES, YES, range(4))
     assert found.ratio == 0.75
-    assert 0 <= found.low < 0.75 < found.high <= 1.5
-    assert (found.seeds, found.left_out, found.lower_bound) == (4, 0, False)
+    assert 0 <= found.low < 0.75 < found.high <= 1.0
+    assert (found.seeds, found.left_out, found.bound) == (4, 0, "=")
 
 
-def test_seeds_without_a_ratio_are_counted() -> None:
-    """Scratch knew the clients at once, or never: no ratio. Where the method never did, the ratio is a lower bound."""
-    found = relearn_time([5, 5, 5, 5, 5], [0, 10, 10, 10, 10], [True] * 4 + [False], [True] * 5, range(5))
-    assert (found.ratio, found.seeds, found.left_out, found.lower_bound) == (0.5, 4, 1, True)
+def test_who_is_as_good_as_scratch_has_a_ratio_of_one() -> None:
+    """Both take 0, 16 or 32 steps at random, in 9 seeds each pair once: 144 / 144. The mean ratio of the seeds in which
+    Scratch took steps would be 1 / 2 (0 + 1 + 2) / 3 + 1 / 2 (0 + 0.5 + 1) / 3 = 0.75.
+    """
+    own, scratch = np.repeat([0, 16, 32], 3), np.tile([0, 16, 32], 3)
+    found = relearn_time(own, scratch, np.ones(9, bool), np.ones(9, bool), range(9))
+    assert found.ratio == 1
+    assert found.low < 1 < found.high
+
+
+def test_seeds_that_do_not_get_there_are_counted() -> None:
+    """Whoever does not get there more often takes longer than its mean says."""
+    late, at_once = [True] * 4 + [False], [True] * 5
+    found = relearn_time([5, 5, 5, 5, 5], [0, 10, 15, 15, 10], late, at_once, range(5))
+    assert (found.ratio, found.seeds, found.left_out, found.bound) == (0.5, 4, 1, ">=")
+    assert relearn_time([5] * 5, [10] * 5, at_once, late, range(5)).bound == "<="
     never = relearn_time([5] * 4, [10] * 4, [False, True, True, True], [False, True, True, True], range(4))
-    assert (never.seeds, never.left_out, never.lower_bound) == (3, 1, False)
+    assert (never.seeds, never.left_out, never.bound) == (3, 1, "=")
+    assert np.isnan(relearn_time([5] * 4, [0] * 4, YES, YES, range(4)).ratio), "Scratch knew the clients at once"
     with pytest.raises(TooFewModels, match="relearn time needs at least 3 models a world, and there are 2"):
         relearn_time([1, 1], [1, 1], YES[:2], YES[:2], range(2))
     with pytest.raises(SifuError, match="a number a seed"):

@@ -9,7 +9,17 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from sifu.forgetting.sample import TooFewModels
-from sifu.forgetting.twins import LITTLE, NOTHING, SOMETHING, _auc, share_forgotten, twin_differences, twin_test
+from sifu.forgetting.twins import (
+    LITTLE,
+    NOTHING,
+    SOMETHING,
+    UNSURE,
+    _auc,
+    _note,
+    share_forgotten,
+    twin_differences,
+    twin_test,
+)
 from tests import reference
 
 CLIENTS, TWINS, POINTS = [0, 1], [2, 3], 5
@@ -114,6 +124,22 @@ def test_nothing_to_forget_is_said() -> None:
         found = share_forgotten((one, two), (one, two), seeds, resamples=20)
         assert found.note == note
         assert np.isnan(found.value) == (note == NOTHING)
+
+
+@pytest.mark.parametrize(
+    ("original", "deviation", "note"),
+    [
+        (0.51, 0.04, NOTHING),  # its upper limit is 0.59
+        (0.54, 0.04, UNSURE),  # at its null, and 0.62 may be true
+        (0.5, 0.118, UNSURE),  # twelve models: an original at 0.73 would look like this
+        (0.62, 0.039, LITTLE),  # 3.08 deviations
+        (0.55, 0.01, LITTLE),  # below 0.6 with certainty, but certainly there
+        (0.9, 0.04, SOMETHING),
+        (0.3, 0.04, UNSURE),  # five deviations below: odd, and not nothing
+    ],
+)
+def test_nothing_is_not_said_for_want_of_models(original: float, deviation: float, note: str) -> None:
+    assert _note(original, deviation) == note
 
 
 @given(st.integers(0, 1000))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from sifu.forgetting.twins import NOTHING, SOMETHING, Share
+from sifu.forgetting.twins import NOTHING, SOMETHING, UNSURE, Share
 from sifu.report.forgetting import COLUMN, forgetting_table, forgotten_line, with_forgotten
 from sifu.stages.two_questions import verdict
 from sifu.store.oracle_schemas import DISTANCES, FORGETTING
@@ -17,7 +18,14 @@ LABELS = {"scratch": "Scratch", "sifu": "SIFU"}
 
 def row(variant: str, twins: float, forgotten: str, client: int = -1, **more: Any) -> dict[str, Any]:
     numbers = {"models": 100, "retrain_auc": 0.9, "retrain_null": 0.058, "remaining_auc": 0.7, "twins_auc": twins}
-    numbers |= {"twins_null": 0.041, "original_auc": 0.99, "placebo_auc": 0.5, "share": 0.25, "share_low": 0.1}
+    numbers |= {
+        "twins_null": 0.041,
+        "original_auc": 0.99,
+        "placebo_auc": 0.47,
+        "placebo_null": 0.058,
+        "share": 0.25,
+        "share_low": 0.1,
+    }
     key = {"scenario": "digits", "variant": variant, "request": 1, "client": client}
     return key | numbers | {"share_high": 0.4, "forgotten": forgotten} | more
 
@@ -26,6 +34,7 @@ def frame(*rows: dict[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[column.name for column in FORGETTING.columns])
 
 
+NO_DISTANCES = pd.DataFrame([], columns=[column.name for column in DISTANCES.columns])
 ROWS = frame(
     row("sifu", 0.87, "no"),
     row("sifu", 0.61, "cannot tell", client=3),
@@ -43,10 +52,35 @@ def test_a_row_a_method_with_every_null_next_to_its_number() -> None:
     sifu = table.loc["SIFU"]
     assert sifu["told from retraining"] == "0.90 (null 0.50 +- 0.06)"
     assert [sifu["by twins"], sifu["null"], sifu[COLUMN]] == ["0.87", "0.50 +- 0.04", "no"]
+    assert sifu["half against half"] == "0.47 (null 0.50 +- 0.06)"
     assert sifu["share forgotten"] == "0.25 [0.10, 0.40]"
     assert sifu["KLOM"] == "1.50 (null 0.34, few models)"
     assert table.loc["Original", "share forgotten"] == table.loc["Original", "KLOM"] == "-"
     assert forgetting_table(frame(), distances, LABELS).empty
+
+
+@pytest.mark.parametrize(
+    ("bound", "seeds", "left_out", "wanted"),
+    [
+        ("=", 12, 0, "0.50 [0.40, 0.60]"),
+        (">=", 8, 4, ">= 0.50 [0.40, 0.60] (8 of 12 seeds)"),
+        (None, 1, 11, "- (1 of 12 seeds)"),
+        (None, None, None, "-"),
+    ],
+)
+def test_relearn_time_says_what_it_left_out(bound: str, seeds: int, left_out: int, wanted: str) -> None:
+    ratio = {"relearn": 0.5, "relearn_low": 0.4, "relearn_high": 0.6} if bound else {}
+    counted = {"relearn_bound": bound, "relearn_seeds": seeds, "relearn_left_out": left_out}
+    rows = frame(row("sifu", 0.87, "no", **ratio, **counted))
+    assert forgetting_table(rows, NO_DISTANCES, LABELS)["relearn time"].tolist() == [wanted]
+
+
+def test_a_row_without_numbers_says_so() -> None:
+    """Too few models of a method are left: it is in the table, and cannot tell."""
+    key = {"scenario": "digits", "variant": "sifu", "request": 1, "client": -1, "models": 2}
+    (found,) = forgetting_table(frame(key | {"forgotten": "cannot tell"}), NO_DISTANCES, LABELS).to_dict("records")
+    assert [found["models a world"], found[COLUMN]] == [2, "cannot tell"]
+    assert {value for name, value in found.items() if name not in (*key, "method", "models a world", COLUMN)} == {"-"}
 
 
 def test_the_methods_table_has_the_column_where_it_was_measured() -> None:
@@ -67,15 +101,32 @@ def test_the_line_of_a_run() -> None:
     )
 
 
+def test_the_line_is_of_one_scenario_and_its_own_original() -> None:
+    """The second scenario has an earlier request; the first rows are of a method with a training of its own."""
+    private = {"variant": "dp", "original_auc": 0.7}
+    own = [row("original of dp", 0.7, "no") | private | {"variant": "original of dp"}, row("dp", 0.6, "no") | private]
+    rows = [one | {"request": 2} for one in (*own, row("sifu", 0.87, "no"))]
+    line = forgotten_line(frame(*rows, row("sifu", 0.5, "yes") | {"scenario": "other"}), LABELS | {"dp": "DP"})
+    assert line is not None
+    assert "original 0.99): SIFU 0.87 (no); DP 0.60 (no)." in line
+    assert forgotten_line(frame(row("original", 0.9, "no")), LABELS) is None
+    assert forgotten_line(frame(row("sifu", np.nan, "cannot tell")), LABELS) is None
+
+
 @pytest.mark.parametrize(
     ("value", "low", "note", "wanted"),
     [
-        (0.64, 0.6, SOMETHING, "no"),  # 0.14 above a half: more than 3 x 0.04
+        (0.64, 0.9, SOMETHING, "no"),  # 0.14 above a half: more than 3 x 0.04
         (0.36, 0.9, SOMETHING, "no"),  # as far below: the model tells the twins apart all the same
-        (0.6, 0.5, SOMETHING, "yes"),
-        (0.6, 0.4, SOMETHING, "cannot tell"),  # within the null, but half of the memory may be left
-        (0.9, 0.9, NOTHING, "nothing to forget"),
+        (0.43, 0.8, SOMETHING, "yes"),  # 0.07 are 1.75 deviations
+        (0.6, 0.9, SOMETHING, "cannot tell"),  # 2.5 deviations: neither within two nor beyond three
+        (0.5, 0.7, SOMETHING, "cannot tell"),  # within the null, but 30% of the memory may be left
+        (0.5, -np.inf, UNSURE, "cannot tell"),  # the original may have known something
+        (0.5, -np.inf, NOTHING, "nothing to forget"),
+        (0.9, -np.inf, NOTHING, "no"),  # the method itself remembers, whatever the original's test says
     ],
 )
 def test_the_verdict(value: float, low: float, note: str, wanted: str) -> None:
-    assert verdict(value, 0.04, Share(0.8, low, 1.0, note)) == wanted
+    share = Share(0.8, low, 1.0, note)
+    assert verdict(value, 0.04, share, enough=True) == wanted
+    assert verdict(value, 0.04, share, enough=False) == ("cannot tell" if wanted == "yes" else wanted)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -14,6 +16,7 @@ import yaml
 from sifu.cli.main import main
 from sifu.config.scenario import Scenario, refuse_moving
 from sifu.core.keys import Keys
+from sifu.data.test_set import cut_test_set
 from sifu.errors import ConfigError, StoreError
 from sifu.federation.first_training import train_from
 from sifu.federation.shared_data import SharedEngine
@@ -22,9 +25,10 @@ from sifu.plan.variants import build_method
 from sifu.stages.block import Block
 from sifu.stages.forgetting import run_forgetting
 from sifu.stages.oracle_worlds import Worlds
+from sifu.stages.oracles import Asked, Oracles
 from sifu.store.margins import MarginFiles
-from sifu.store.oracle_schemas import DISTANCES, FORGETTING, OTHER_DRAWS, POINTS
-from sifu.store.parquet import read_stamp, read_table
+from sifu.store.oracle_schemas import DISTANCES, FORGETTING, MARGINS, OTHER_DRAWS, POINTS
+from sifu.store.parquet import read_stamp, read_table, write_table
 from sifu.store.provenance import provenance
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.sequence import answer_requests, target_rule
@@ -130,6 +134,13 @@ def test_blocks_and_their_order_change_nothing(made: Made, tmp_path: Path) -> No
         MarginFiles([parts[0], parts[0]])
 
 
+def test_a_later_request_swaps_its_own_seats_alone(made: Made) -> None:
+    """Request 1 forgets clients 2 and 3, request 2 client 0: each world of twins has the others' own images."""
+    clients, *twins = (world.engine.clients.images[0] for world in worlds(made, 1, 2))
+    other = [[not torch.equal(clients[seat], one[seat]) for seat in range(6)] for one in twins]
+    assert other == [[False, False, True, True, False, False], [True] + [False] * 5]
+
+
 def test_worlds_differ_in_the_seats_to_forget_alone(made: Made) -> None:
     """With the same draws, models that never saw these seats have the same bits in both worlds; others have not."""
     both, scenario, finals = worlds(made, 1), tiny(made), []
@@ -152,6 +163,7 @@ def test_the_two_questions_are_answered(made: Made) -> None:
     rows = table[(table["client"] == -1) & (table["request"] == 1)].set_index("variant")
     null = rows.loc["scratch", "twins_null"]
     assert null == pytest.approx(np.sqrt(25 / (12 * 12 * 12)))  # sqrt((2 N + 1) / (12 N^2)), N = 12
+    assert rows.loc["scratch", "placebo_null"] == pytest.approx(np.sqrt(13 / (12 * 6 * 6)))  # half against half: N = 6
     assert rows.loc["original", "twins_auc"] > 0.5 + 3 * null
     assert rows.loc["original", "forgotten"] == "no"
     for name in ("scratch", "blurred_scratch"):
@@ -162,6 +174,35 @@ def test_the_two_questions_are_answered(made: Made) -> None:
     klom = distances[(distances["metric"] == "klom") & (distances["variant"] == "scratch")]
     assert (klom["null_mean"] > 1).all()  # few models: KLOM measures their number, and says so
     assert not klom["enough"].any()
+
+
+def test_a_method_that_diverges_leaves_the_others_their_rows(made: Made, tmp_path: Path) -> None:
+    """No model of sifu is left, and three of blurred_scratch, one of them without numbers: both lose their numbers."""
+    path, source = tmp_path / "models" / "margins.parquet", made.file("oracles", "s000-011", "margins")
+    table = pq.read_table(source).to_pandas()
+    gone = (table["variant"] == "sifu") | ((table["variant"] == "blurred_scratch") & (table["seed"] >= 3))
+    table.loc[gone, "status"] = "diverged"
+    broken = (table["variant"] == "blurred_scratch") & (table["seed"] == 0)
+    table.loc[broken, "margins"] = table.loc[broken, "margins"].map(lambda values: values * np.float16(np.nan))
+    write_table(path, MARGINS, table, provenance("oracles", {}, "", "cpu"), row_group_size=1)
+    (path.parent / "points.parquet").write_bytes(source.with_name("points.parquet").read_bytes())
+    run_forgetting("tiny", [path.parent], tmp_path / "found", provenance("forgetting", {}, "", "cpu"))
+    rows = read_table(tmp_path / "found" / "forgetting.parquet", FORGETTING)
+    whole = read_table(made.file("forgetting", "s000-011", "forgetting"), FORGETTING)
+    kept = ["original", "scratch"]
+    same = (one[one["variant"].isin(kept)].astype({"variant": str}).reset_index(drop=True) for one in (rows, whole))
+    pd.testing.assert_frame_equal(*same, check_dtype=False)  # counts with nulls are read as floats
+    lost = rows[~rows["variant"].isin(kept)]
+    assert lost.groupby("variant")["models"].unique().map(list).to_dict() == {"blurred_scratch": [2], "sifu": [0]}
+    assert lost["twins_auc"].isna().all()
+    assert set(lost["forgotten"]) == {"cannot tell"}
+    distances = read_table(tmp_path / "found" / "distances.parquet", DISTANCES)
+    assert distances.groupby("variant")["mean"].count().gt(0).to_dict() == {
+        "blurred_scratch": False,
+        "original": True,
+        "scratch": True,
+        "sifu": False,
+    }
 
 
 def test_relearning_begins_where_a_model_stands_and_is_counted_apart(made: Made) -> None:
@@ -179,6 +220,33 @@ def test_relearning_begins_where_a_model_stands_and_is_counted_apart(made: Made)
     assert rows.loc[("original", 1, -1), "relearn"] == 0
     assert rows.loc[("scratch", 1, -1), "relearn"] == 1
     assert np.isnan(rows.loc[("scratch", 1, 2), "relearn"])
+
+
+def oracle_rows(made: Made, name: str, asked: dict[str, Any], **settings: Any) -> list[dict[str, Any]]:
+    """The models of one method, of two seeds, in the clients' world."""
+    both, scenario = worlds(made, 1), tiny(made)
+    if settings:
+        vars(both)["test_data"] = settings["test_data"]  # embedded digits have no test set
+    method = build_method(name, asked, scenario.certificate, "")
+    wanted = Asked({name: method}, relearn_rounds=1)
+    return Oracles(replace(both.block, seeds=range(2)), both, next(iter(both)), wanted).rows()
+
+
+def test_a_training_of_its_own_has_no_relearn_time(made: Made) -> None:
+    rows = oracle_rows(made, "dp_fedavg", {"mode": "published", "clip": 0.5})
+    assert {row["variant"] for row in rows} == {"dp_fedavg", "original of dp_fedavg"}
+    assert not any("relearn_steps" in row for row in rows)
+
+
+def test_a_method_that_an_oracle_ends_has_a_test_set(made: Made, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without one it is refused; with one there is a model a seed."""
+    settings = {"as_released": True}
+    assert {row["variant"] for row in oracle_rows(made, "fed_quit", settings)} == {"original"}
+    assert "it stops by the accuracy on a test set, and there is none" in capsys.readouterr().err
+    clients = worlds(made, 1).engine.clients
+    test = cut_test_set(clients.images[0].flatten(0, 1), clients.labels[0].flatten())
+    rows = oracle_rows(made, "fed_quit", settings, test_data=test)
+    assert [row["seed"] for row in rows if row["variant"] == "fed_quit"] == [0, 1]
 
 
 def test_what_cannot_be_compared_is_refused(made: Made, capsys: pytest.CaptureFixture[str]) -> None:
