@@ -84,6 +84,7 @@ def past_round(
     local: Sequence[np.ndarray] = [replies[c].model if c in replies else before for c in asked.clients]  # no update
     examples = tuple(replies[c].weight if c in replies else 0.0 for c in asked.clients)
     distance = tuple(distance_of(after, replies[c].model) if c in replies else 0.0 for c in asked.clients)
+    declared = {c: sizes[c] for c in sorted(asked.connected) if c not in replies}
     return PastRound(
         asked=asked.clients,
         seats=asked.seats,
@@ -91,7 +92,8 @@ def past_round(
         distance=distance,
         step=distance_of(after, before),
         products=packed(products_of(before, local)),
-        total=sum(replies[c].weight if c in replies else sizes[c] for c in sorted(asked.connected)),
+        total=sum(replies[c].weight if c in replies else declared[c] for c in sorted(asked.connected)),
+        declared=declared,
         count=len(asked.connected),
         known=len(sizes),
         absent=asked.absent,

@@ -109,7 +109,7 @@ class History:
         there = self.connected(node, clients)
         by = factor if factor >= 1 or contracts(past, there, rules) else 1.0
         scaled = by * value if value else 0.0  # 0 stays 0, also where the factor is infinite
-        return scaled + increment(past, there, rules, longest, self.sizes)
+        return scaled + increment(past, there, rules, longest)
 
     def connected(self, node: Node, clients: Collection[str]) -> set[str]:
         """Which of `clients` could have taken part in the round that follows a node."""

@@ -27,7 +27,8 @@ class PastRound:
     distance: tuple[float, ...]  # ||theta^{n+1} - theta_c|| of each; 0 without a reply
     step: float  # ||theta^{n+1} - theta^n||
     products: str  # u_i u_j for i <= j, float64 in base64
-    total: float  # examples of all clients that were connected
+    total: float  # examples of all clients that were connected: as sent in the round, else as declared
+    declared: Mapping[str, float]  # what each connected client without a usable reply had said of its examples
     count: int  # how many clients were connected
     known: int  # how many clients had ever joined
     absent: tuple[str, ...]  # clients that remain and were not connected
@@ -57,6 +58,11 @@ class PastRound:
     def averaged(self) -> np.ndarray:
         """Whose updates were averaged: the seats that replied. [q] bool"""
         return (np.arange(len(self.asked)) < self.seats) & (self.held > 0)
+
+    def examples_of(self, client: str) -> float:
+        """What a client that was connected counts for in `total`: later sizes do not change the round."""
+        sent = self.examples[self.place[client]] if client in self.place else 0.0
+        return sent if sent > 0 else self.declared[client]
 
     def seats_without(self, clients: Collection[str]) -> int:
         """How many seats the round would have had without `clients`, who were connected."""

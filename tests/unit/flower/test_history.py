@@ -30,6 +30,7 @@ def moved(*lengths: float, model: str, known: int = 3) -> PastRound:
         step=1.0,
         products=packed(np.eye(3)),
         total=3.0,
+        declared={},
         count=3,
         known=known,
         absent=(),
@@ -84,6 +85,14 @@ def test_a_client_that_joins_later_was_not_there_before(tmp_path: Path) -> None:
     found.join(9, "d", 1.0)
     assert found.connected((0, 0), {"a", "d"}) == {"a"}
     assert found.psi({"d"}, PRESETS["published"], 1.0, math.inf)[found.end] == 0.0
+
+
+def test_a_client_that_comes_back_with_another_size_changes_no_past_round(tmp_path: Path) -> None:
+    """Its 1 of 3 examples still counts in `1 - v`: Delta_a = 0.3, whatever it says later."""
+    found = history(tmp_path)
+    before = found.psi({"a"}, PRESETS["published"], 1.0, math.inf)
+    found.join(9, "a", 2.9)
+    assert found.psi({"a"}, PRESETS["published"], 1.0, math.inf) == before
 
 
 def test_a_store_has_one_server_at_a_time(tmp_path: Path) -> None:
