@@ -56,6 +56,8 @@ def refuse_certificate(certificate: Certificate, local_steps: int | None) -> Non
     """Refuse counts that a federation cannot make."""
     if not isinstance(certificate, Certificate):
         raise ConfigError("certificate", certificate, "a sifu.flower.Certificate, such as Certificate(sigma=0.05)")
+    if certificate.preset == "released":  # also with other switches: its delta is 1 / number of clients
+        raise ConfigError("certificate.preset", "released", "published, strict or empty_seats: it promises too much")
     if rules_of(certificate).branches == "reset":
         raise ConfigError("certificate.branches", "reset", "accumulate: Psi that restarts at zero promises too much")
     if certificate.contraction != 1 and local_steps is None:

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from sifu.errors import StoreError
+
 _AT_ONCE = 2**20  # weights of a model whose differences are taken in float64 together: memory
 
 
@@ -78,7 +80,10 @@ class PastRound:
     def of(fields: Mapping[str, Any]) -> PastRound:
         """The inverse of `plain`."""
         values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}
-        return PastRound(**values)
+        try:
+            return PastRound(**values)
+        except TypeError:
+            raise StoreError("the store was written by another version of the suite: train with that one") from None
 
 
 def products_of(before: np.ndarray, local: Sequence[np.ndarray]) -> np.ndarray:

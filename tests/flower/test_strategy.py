@@ -298,8 +298,11 @@ def test_other_input_is_refused(tmp_path: Path) -> None:
     strategy.start(grid, WORLD.initial, num_rounds=1)
     with pytest.raises(SifuError, match=r"the initial model has arrays 0 \[3\], not 0 \[7850\] as the store"):
         strategy.start(grid, ArrayRecord([np.ones(3)]), num_rounds=2)
+    for branches in ({}, {"branches": "accumulate"}):
+        with pytest.raises(SifuError, match=r"certificate.preset: 'released' is refused"):
+            WORLD.strategy(tmp_path, Certificate(sigma=0.1, preset="released", **branches))
     with pytest.raises(SifuError, match=r"certificate.branches: 'reset' is refused"):
-        WORLD.strategy(tmp_path, Certificate(sigma=0.1, preset="released"))
+        WORLD.strategy(tmp_path, Certificate(sigma=0.1, branches="reset"))
     with pytest.raises(SifuError, match="local_steps: None is refused"):
         WORLD.strategy(tmp_path, Certificate(sigma=0.1, contraction=0.9), local_steps=None)
     with pytest.raises(SifuError, match=r"certificate: 0.1 is refused"):

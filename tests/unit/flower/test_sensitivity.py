@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sifu.certificate.rules import PRESETS, Rules
+from sifu.errors import StoreError
 from sifu.flower.past_round import PastRound, distance_of, packed, products_of
 from sifu.flower.sensitivity import contracts, increment
 
@@ -140,3 +141,5 @@ def test_a_round_survives_json() -> None:
     again = PastRound.of(json.loads(json.dumps(past.plain())))
     assert again == past
     np.testing.assert_array_equal(again.gram, past.gram)
+    with pytest.raises(StoreError, match="written by another version"):
+        PastRound.of({name: value for name, value in past.plain().items() if name != "declared"})
