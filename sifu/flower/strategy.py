@@ -21,8 +21,9 @@ from flwr.supercore import log
 from sifu.config.certificate import Certificate
 from sifu.errors import ConfigError, SifuError
 from sifu.flower.aggregate import Asked, Reply, flat, read_reply, to_arrays, to_record
-from sifu.flower.answer import Answer
+from sifu.flower.answer import Answer, Issued
 from sifu.flower.checks import refuse_certificate, refuse_no_mean, refuse_strategy
+from sifu.flower.history import Node
 from sifu.flower.models import Arrays
 from sifu.flower.remaining_grid import RemainingGrid
 from sifu.flower.requests import (
@@ -32,7 +33,6 @@ from sifu.flower.requests import (
     note_request,
     open_request,
     refuse_request,
-    roll_back_of,
 )
 from sifu.flower.running import Running
 from sifu.flower.sampling import number_order
@@ -116,11 +116,10 @@ class Unlearning(Strategy):
         with opened(self.folder) as store:
             request = self._taken(store, ids)
             session = Session(store, self.settings)
-            if len(store.history.branches) <= request.number:
-                session.roll_back(request)
+            done = session.went_back(request)
             rounds = num_rounds - store.history.end[1]
             result = self._train(session, grid, rounds, timeout, train_config, evaluate_config, evaluate_fn)
-            return self._answered(session, request, result)
+            return self._answered(session, request, done, result)
 
     @property
     def open_request(self) -> tuple[str, ...]:
@@ -157,9 +156,11 @@ class Unlearning(Strategy):
         refuse_request(clients, store.history, needed)
         return note_request(store.log, store.history, clients, self.settings.certificate)
 
-    def _answered(self, session: Session, request: OpenRequest, result: Result) -> Answer:
-        history, store = session.history, session.store
-        cut, issued = roll_back_of(store.log, request)
+    def _answered(
+        self, session: Session, request: OpenRequest, done: tuple[Node, Issued], result: Result
+    ) -> Answer:
+        (cut, issued), history, store = done, session.history, session.store
+        session.tidy()  # also where no round of recovery was left to do
         rounds, model = history.end[1], history.digest(history.end)
         digest = note_answer(store.log, history, request, rounds, model)
         return Answer(request.number, request.clients, cut, rounds, issued, model, digest, result)

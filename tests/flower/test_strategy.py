@@ -198,6 +198,37 @@ def test_a_truncated_store_is_one_sentence(tmp_path: Path) -> None:
         again.forget(["1"], grid=grid, num_rounds=1)
 
 
+@pytest.mark.parametrize("name", ["log.jsonl", "history.jsonl"])
+def test_an_older_log_or_history_is_one_sentence(name: str, tmp_path: Path) -> None:
+    """Else the next request would make no roll-back, or a forgotten client would be asked again."""
+    strategy, grid = trained(tmp_path)
+    file = tmp_path / "store" / name
+    older = [file.read_bytes()] if file.exists() else []
+    strategy.forget(["1"], grid=grid, num_rounds=1)
+    older.append(file.read_bytes())
+    strategy.forget(["2"], grid=grid, num_rounds=1)
+    older.append(b"")
+    for content in older:
+        file.write_bytes(content)
+        with pytest.raises(SifuError, match=f"{name} was cut off"):
+            strategy.forget(["3"], grid=grid, num_rounds=1)
+
+
+def test_models_after_the_cut_are_deleted_also_after_a_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed between the branch's line and the deletion; then forget again, with no round of recovery left to do."""
+    strategy, grid = trained(tmp_path, rounds=25)
+    plain = Models.keep_only
+    monkeypatch.setattr(Models, "keep_only", killing(plain, 1, before=True))
+    with pytest.raises(Killed):
+        strategy.forget(["1"], grid=grid, num_rounds=0)
+    monkeypatch.setattr(Models, "keep_only", plain)
+    strategy.forget(["1"], grid=grid, num_rounds=0)
+    history = Store(tmp_path / "store").history
+    dropped = {past.model for past in history.branches[0].rounds[history.branches[1].parent[1] :]}
+    assert dropped
+    assert not {path.stem for path in (tmp_path / "store" / "models").iterdir()} & dropped
+
+
 def test_the_log_tells_an_auditor_what_was_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     strategy, grid = trained(tmp_path)
     answer = strategy.forget(["1"], grid=grid, num_rounds=2)

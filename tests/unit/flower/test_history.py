@@ -122,5 +122,20 @@ def test_logs_and_histories_that_were_cut_off_are_noticed(tmp_path: Path) -> Non
     (tmp_path / HISTORY).unlink()
     with pytest.raises(StoreError, match="is missing"):
         verify(tmp_path)
-    with pytest.raises(StoreError, match="is missing or cut off: restore it"):
+    with pytest.raises(StoreError, match="history.jsonl was cut off: .* restore it"):
         Store(tmp_path).check()
+
+
+def test_a_log_of_another_number_of_requests_is_noticed(tmp_path: Path) -> None:
+    """Two requests and no branch, or an answer without one: no kill between two writes leaves that."""
+    found, log = history(tmp_path), Chain(tmp_path / LOG)
+    log.append("request", request=1, clients=["a"], history=found.chain.head, time="now")
+    Store(tmp_path).check_lines()  # killed before it went back
+    once = (tmp_path / LOG).read_text()
+    log.append("request", request=2, clients=["b"], history=found.chain.head, time="now")
+    with pytest.raises(StoreError, match="there are 2 requests and 0 branches"):
+        Store(tmp_path).check_lines()
+    (tmp_path / LOG).write_text(once)
+    Chain(tmp_path / LOG).append("answer", request=1, clients=["a"], history=found.chain.head, time="now")
+    with pytest.raises(StoreError, match="there are 1 requests and 0 branches"):
+        Store(tmp_path).check_lines()
