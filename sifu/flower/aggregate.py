@@ -48,6 +48,12 @@ def to_record(arrays: Mapping[str, np.ndarray]) -> ArrayRecord:
     return ArrayRecord({name: Array(np.asarray(part)) for name, part in arrays.items()})
 
 
+def in_order(arrays: Arrays, before: Arrays, whose: str) -> Arrays:
+    """A model in the order of the model before: `flat` follows it, and a reply may have another."""
+    refuse_other_shapes(arrays, before, whose)
+    return {name: arrays[name] for name in before}
+
+
 def flat(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
     """A model as one row. [P]"""
     return np.concatenate([part.reshape(-1) for part in arrays.values()])
@@ -63,7 +69,7 @@ def read_reply(message: Message, client: str, before: Arrays, key: str) -> Reply
         return None  # the inner strategy says what is wrong
     arrays = to_arrays(records[0])
     refuse_arrays(arrays)
-    refuse_other_shapes(arrays, before, f"the model of client {client}")
+    arrays = in_order(arrays, before, f"the model of client {client}")
     said: Any = metrics[0][key]
     model, weight = flat(arrays), float(said)
     if not np.isfinite(model).all() or not 0 < weight < np.inf:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+from collections import Counter
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
+from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.server.workflow import SecAggPlusWorkflow
 from flwr.serverapp.strategy import FedAdam, FedAvg, FedAvgM, FedMedian, FedProx, FedYogi, QFedAvg
@@ -22,6 +23,7 @@ from sifu.config.federation import Federation
 from sifu.errors import SifuError
 from sifu.flower.__main__ import main
 from sifu.flower.chain import Chain
+from sifu.flower.identity import identify
 from sifu.flower.models import Models
 from sifu.flower.store import Store
 from sifu.flower.strategy import Unlearning
@@ -345,6 +347,59 @@ def test_clients_that_do_not_say_who_they_are(tmp_path: Path) -> None:
     grid.app = ClientApp()
     with pytest.raises(SifuError, match=r"no node says who it is: add `sifu.flower.identify"):
         WORLD.strategy(tmp_path, CERTIFICATE).start(grid, WORLD.initial, num_rounds=1)
+
+
+def test_the_order_of_the_arrays_in_a_reply_does_not_matter(tmp_path: Path) -> None:
+    """A model of two arrays of one shape; every other client sends them in the other order. Psi is the same."""
+
+    def app(turned: int) -> ClientApp:
+        found = ClientApp()
+        identify(found, lambda context: (str(context.node_config["id"]), 5))
+
+        @found.train()
+        def train(message: Message, context: Context) -> Message:
+            number = int(context.node_config["id"])
+            parts = {name: part.numpy() for name, part in message.content["arrays"].items()}
+            new = {"b": Array(parts["b"] - number), "a": Array(parts["a"] + 10 + number)}
+            order = ("a", "b") if number % 2 < turned else ("b", "a")
+            records: dict[str, Any] = {"arrays": ArrayRecord({name: new[name] for name in order})}
+            records["metrics"] = MetricRecord({"num-examples": 5})
+            return Message(RecordDict(records), reply_to=message)
+
+        return found
+
+    found = []
+    for turned in (0, 1, 2):
+        strategy, grid = WORLD.strategy(tmp_path / str(turned), CERTIFICATE, spares=2), WORLD.grid()
+        grid.app = app(turned)
+        strategy.start(grid, ArrayRecord({"b": Array(np.zeros(3)), "a": Array(np.zeros(3))}), num_rounds=2)
+        assert list(strategy.arrays) == ["b", "a"]
+        found.append(strategy.psi)
+    assert found[0] == found[1] == found[2]
+    assert max(found[0].values()) > 0
+
+
+def test_nodes_that_stay_silent_are_given_up(tmp_path: Path) -> None:
+    """Each is asked three times and no more; where the others are too few, one sentence says so."""
+    strategy, grid = WORLD.strategy(tmp_path, CERTIFICATE, spares=2, identity_at_once=2), WORLD.grid()
+    grid.silent = {NODE + 1: "nothing", NODE + 2: "the SuperLink says that it is gone"}
+    strategy.start(grid, WORLD.initial, num_rounds=4)
+    assert set(strategy.psi) == {"0", "3", "4", "5", "6"}
+    asked = Counter(node for node, kind in grid.sent if kind == "query.sifu_identity")
+    assert asked[NODE + 1] == asked[NODE + 2] == 3
+    assert {ttl for kind, ttl in grid.ttl if kind == "query.sifu_identity"} == {60.0}
+    few, other = WORLD.strategy(tmp_path / "few", CERTIFICATE), WORLD.grid()
+    other.silent = {NODE + client: "nothing" for client in range(5)}
+    with pytest.raises(SifuError, match="2 nodes say who they are, 5 do not, and 3 clients are needed"):
+        few.start(other, WORLD.initial, num_rounds=1)
+
+
+def test_questions_are_asked_a_few_at_a_time(tmp_path: Path) -> None:
+    strategy, grid = WORLD.strategy(tmp_path, CERTIFICATE, identity_at_once=3), WORLD.grid()
+    strategy.start(grid, WORLD.initial, num_rounds=1)
+    assert grid.at_once[:3] == [3, 3, 1]
+    with pytest.raises(SifuError, match="identity_at_once: 0 is refused"):
+        WORLD.strategy(tmp_path, CERTIFICATE, identity_at_once=0)
 
 
 def test_secure_aggregation_at_a_client_is_refused(tmp_path: Path) -> None:
