@@ -59,6 +59,13 @@ def flat(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
     return np.concatenate([part.reshape(-1) for part in arrays.values()])
 
 
+def addressed(message: Message, node: int) -> Message:
+    """The same message to another node."""
+    kept: dict[str, Any] = {"ttl": message.metadata.ttl, "group_id": message.metadata.group_id}
+    kind = message.metadata.message_type
+    return Message(content=message.content, message_type=kind, dst_node_id=node, **kept)
+
+
 def read_reply(message: Message, client: str, before: Arrays, key: str) -> Reply | None:
     """A client's model and its weight `key`; None where there is none that can be averaged."""
     if message.has_error():

@@ -46,6 +46,14 @@ def refuse_strategy(strategy: object) -> None:
         raise SifuError(f"{names[0]} is no strategy of flwr.serverapp.strategy, such as FedAvg")
 
 
+def clients_needed(strategy: object) -> int:
+    """How many clients an inner strategy waits for."""
+    names = ["min_train_nodes", "min_available_nodes"]
+    if getattr(strategy, "fraction_evaluate", 0.0):
+        names.append("min_evaluate_nodes")
+    return max(int(getattr(strategy, name, 0)) for name in names)
+
+
 def refuse_secure_aggregation(records: Mapping[str, object]) -> None:
     """Refuse a message with records of Flower's secure aggregation."""
     if any("secagg" in name.lower() for name in records):

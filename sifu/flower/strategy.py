@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from logging import INFO
 from pathlib import Path
-from typing import Any
 
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
@@ -20,9 +19,9 @@ from flwr.supercore import log
 
 from sifu.config.certificate import Certificate
 from sifu.errors import ConfigError, SifuError
-from sifu.flower.aggregate import Asked, Reply, flat, in_order, read_reply, to_arrays, to_record
+from sifu.flower.aggregate import Asked, Reply, addressed, flat, in_order, read_reply, to_arrays, to_record
 from sifu.flower.answer import Answer, Issued
-from sifu.flower.checks import refuse_certificate, refuse_no_mean, refuse_strategy
+from sifu.flower.checks import clients_needed, refuse_certificate, refuse_no_mean, refuse_strategy
 from sifu.flower.history import Node
 from sifu.flower.models import Arrays
 from sifu.flower.remaining_grid import RemainingGrid
@@ -157,15 +156,8 @@ class Unlearning(Strategy):
         if waiting is not None and waiting.clients == clients:
             return waiting
         refuse_open(waiting)
-        refuse_request(clients, store.history, self._needed())
+        refuse_request(clients, store.history, clients_needed(self.strategy))
         return note_request(store.log, store.history, clients, self.settings.certificate)
-
-    def _needed(self) -> int:
-        """How many clients the inner strategy waits for."""
-        names = ["min_train_nodes", "min_available_nodes"]
-        if getattr(self.strategy, "fraction_evaluate", 0.0):
-            names.append("min_evaluate_nodes")
-        return max(int(getattr(self.strategy, name, 0)) for name in names)
 
     def _answered(self, session: Session, request: OpenRequest, done: tuple[Node, Issued], result: Result) -> Answer:
         (cut, issued), history, store = done, session.history, session.store
@@ -201,7 +193,9 @@ class Unlearning(Strategy):
         return result
 
     def _remaining(self, grid: Grid, session: Session) -> RemainingGrid:
-        return RemainingGrid(grid, session.history, self.identity_timeout, self.identity_at_once, self._needed())
+        return RemainingGrid(
+            grid, session.history, self.identity_timeout, self.identity_at_once, clients_needed(self.strategy)
+        )
 
     # what Flower's loop calls
 
@@ -264,7 +258,7 @@ class Unlearning(Strategy):
             name = type(self.strategy).__name__
             raise SifuError(f"{name} sends clients different messages: they cannot be chosen again")
         running.asked = running.session.invite(connected, seats, *self._seats_follow(len(connected), seats))
-        return [_addressed(first, connected[client]) for client in running.asked.clients]
+        return [addressed(first, connected[client]) for client in running.asked.clients]
 
     def _averaged(
         self, running: Running, asked: Asked, before: Arrays, replies: Iterable[Message]
@@ -303,10 +297,3 @@ class Unlearning(Strategy):
         key = getattr(self.strategy, "weighted_by_key", "num-examples")
         found = {client: read_reply(message, client, before, key) for client, message in sent.items()}
         return {client: reply for client, reply in found.items() if reply is not None}
-
-
-def _addressed(message: Message, node: int) -> Message:
-    """The same message to another node."""
-    kept: dict[str, Any] = {"ttl": message.metadata.ttl, "group_id": message.metadata.group_id}
-    kind = message.metadata.message_type
-    return Message(content=message.content, message_type=kind, dst_node_id=node, **kept)

@@ -122,7 +122,7 @@ def test_logs_and_histories_that_were_cut_off_are_noticed(tmp_path: Path) -> Non
     (tmp_path / HISTORY).unlink()
     with pytest.raises(StoreError, match="is missing"):
         verify(tmp_path)
-    with pytest.raises(StoreError, match="history.jsonl was cut off: .* restore it"):
+    with pytest.raises(StoreError, match=r"history.jsonl was cut off: .* restore it"):
         Store(tmp_path).check()
 
 
