@@ -48,9 +48,22 @@ def to_record(arrays: Mapping[str, np.ndarray]) -> ArrayRecord:
     return ArrayRecord({name: Array(np.asarray(part)) for name, part in arrays.items()})
 
 
+def in_order(arrays: Arrays, before: Arrays, whose: str) -> Arrays:
+    """A model in the order of the model before: `flat` follows it, and a reply may have another."""
+    refuse_other_shapes(arrays, before, whose)
+    return {name: arrays[name] for name in before}
+
+
 def flat(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
     """A model as one row. [P]"""
     return np.concatenate([part.reshape(-1) for part in arrays.values()])
+
+
+def addressed(message: Message, node: int) -> Message:
+    """The same message to another node."""
+    kept: dict[str, Any] = {"ttl": message.metadata.ttl, "group_id": message.metadata.group_id}
+    kind = message.metadata.message_type
+    return Message(content=message.content, message_type=kind, dst_node_id=node, **kept)
 
 
 def read_reply(message: Message, client: str, before: Arrays, key: str) -> Reply | None:
@@ -63,7 +76,7 @@ def read_reply(message: Message, client: str, before: Arrays, key: str) -> Reply
         return None  # the inner strategy says what is wrong
     arrays = to_arrays(records[0])
     refuse_arrays(arrays)
-    refuse_other_shapes(arrays, before, f"the model of client {client}")
+    arrays = in_order(arrays, before, f"the model of client {client}")
     said: Any = metrics[0][key]
     model, weight = flat(arrays), float(said)
     if not np.isfinite(model).all() or not 0 < weight < np.inf:
@@ -84,6 +97,7 @@ def past_round(
     local: Sequence[np.ndarray] = [replies[c].model if c in replies else before for c in asked.clients]  # no update
     examples = tuple(replies[c].weight if c in replies else 0.0 for c in asked.clients)
     distance = tuple(distance_of(after, replies[c].model) if c in replies else 0.0 for c in asked.clients)
+    declared = {c: sizes[c] for c in sorted(asked.connected) if c not in replies}
     return PastRound(
         asked=asked.clients,
         seats=asked.seats,
@@ -91,7 +105,8 @@ def past_round(
         distance=distance,
         step=distance_of(after, before),
         products=packed(products_of(before, local)),
-        total=sum(replies[c].weight if c in replies else sizes[c] for c in sorted(asked.connected)),
+        total=sum(replies[c].weight if c in replies else declared[c] for c in sorted(asked.connected)),
+        declared=declared,
         count=len(asked.connected),
         known=len(sizes),
         absent=asked.absent,

@@ -9,27 +9,18 @@ from typing import Any
 from sifu.errors import StoreError
 from sifu.flower.answer import Issued
 from sifu.flower.chain import FIRST, Chain
-from sifu.flower.history import logged_branches
-from sifu.flower.store import HISTORY, LOG
+from sifu.flower.store import HISTORY, Store
 
 
 def verify(folder: Path, head: str | None = None) -> tuple[Chain, Chain]:
     """The log and the history of a store, or a StoreError; `head`: a digest of the log that was noted before."""
-    for name in (HISTORY, LOG):
-        if name == HISTORY and not (folder / name).exists():
-            raise StoreError(f"{folder / name} is missing: {folder} is no store, or was damaged")
-    log, history = Chain(folder / LOG), Chain(folder / HISTORY)
-    logged = {FIRST, *(entry.digest for entry in log.entries)}
-    happened = {FIRST, *(entry.digest for entry in history.entries)}
-    if head is not None and head not in logged:
-        raise StoreError(f"{log.path} does not have the line {head}: it was cut off, or is another log")
-    for digest in logged_branches(history):
-        if digest not in logged:
-            raise StoreError(f"{log.path} was cut off: the history names a roll-back that it does not have")
-    for entry in log.entries:
-        if entry.body.get("history", FIRST) not in happened:
-            raise StoreError(f"{history.path} was cut off: the log names a line that it does not have")
-    return log, history
+    if not (folder / HISTORY).exists():
+        raise StoreError(f"{folder / HISTORY} is missing: {folder} is no store, or was damaged")
+    store = Store(folder)
+    if head is not None and head not in {FIRST, *(entry.digest for entry in store.log.entries)}:
+        raise StoreError(f"{store.log.path} does not have the line {head}: it was cut off, or is another log")
+    store.check_lines()
+    return store.log, store.history.chain
 
 
 def lines(log: Chain) -> Iterator[str]:

@@ -46,6 +46,14 @@ def refuse_strategy(strategy: object) -> None:
         raise SifuError(f"{names[0]} is no strategy of flwr.serverapp.strategy, such as FedAvg")
 
 
+def clients_needed(strategy: object) -> int:
+    """How many clients an inner strategy waits for."""
+    names = ["min_train_nodes", "min_available_nodes"]
+    if getattr(strategy, "fraction_evaluate", 0.0):
+        names.append("min_evaluate_nodes")
+    return max(int(getattr(strategy, name, 0)) for name in names)
+
+
 def refuse_secure_aggregation(records: Mapping[str, object]) -> None:
     """Refuse a message with records of Flower's secure aggregation."""
     if any("secagg" in name.lower() for name in records):
@@ -56,6 +64,8 @@ def refuse_certificate(certificate: Certificate, local_steps: int | None) -> Non
     """Refuse counts that a federation cannot make."""
     if not isinstance(certificate, Certificate):
         raise ConfigError("certificate", certificate, "a sifu.flower.Certificate, such as Certificate(sigma=0.05)")
+    if certificate.preset == "released":  # also with other switches: its delta is 1 / number of clients
+        raise ConfigError("certificate.preset", "released", "published, strict or empty_seats: it promises too much")
     if rules_of(certificate).branches == "reset":
         raise ConfigError("certificate.branches", "reset", "accumulate: Psi that restarts at zero promises too much")
     if certificate.contraction != 1 and local_steps is None:

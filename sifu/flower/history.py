@@ -6,7 +6,7 @@ node is (branch, round): (0, 0) is the initial model. All of it is read from, an
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,7 @@ class Branch:
     parent: Node | None  # the node that it grew from
     forgotten: frozenset[str]  # all clients forgotten before it
     start: str  # digest of its first model
+    log: str = ""  # digest of the log's line on its roll-back; the training has none
     rounds: list[PastRound] = field(default_factory=list)
 
     def digest(self, number: int) -> str:
@@ -109,7 +110,7 @@ class History:
         there = self.connected(node, clients)
         by = factor if factor >= 1 or contracts(past, there, rules) else 1.0
         scaled = by * value if value else 0.0  # 0 stays 0, also where the factor is infinite
-        return scaled + increment(past, there, rules, longest, self.sizes)
+        return scaled + increment(past, there, rules, longest)
 
     def connected(self, node: Node, clients: Collection[str]) -> set[str]:
         """Which of `clients` could have taken part in the round that follows a node."""
@@ -150,11 +151,6 @@ class History:
         elif kind == "branch":
             forgotten = self.forgotten | set(fields["forgotten"])
             branch, number = fields["parent"]
-            self.branches.append(Branch((branch, number), forgotten, fields["start"]))
+            self.branches.append(Branch((branch, number), forgotten, fields["start"], fields["log"]))
         elif kind == "round":
             self.branches[-1].rounds.append(PastRound.of(fields))
-
-
-def logged_branches(chain: Chain) -> Iterator[str]:
-    """The digests of the log's lines that the branches of a history name."""
-    return (str(body["log"]) for body in chain.of_kind("branch"))

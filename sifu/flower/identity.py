@@ -40,17 +40,23 @@ def identify(app: ClientApp, of: Callable[[Context], tuple[str, int]]) -> None:
 
 
 def ask(grid: Grid, nodes: Iterable[int], timeout: float) -> dict[int, Identity | None]:
-    """What each of `nodes` says; None where it cannot say it. A node that does not answer in time is not in it."""
+    """What each of `nodes` says; None where it cannot say it, or not within `timeout` seconds."""
     kind = f"query.{ACTION}"
-    questions = [Message(content=RecordDict(), message_type=kind, dst_node_id=node) for node in nodes]
+    options: dict[str, Any] = {"message_type": kind, "ttl": timeout}  # nobody waits for a later answer
+    questions = [Message(content=RecordDict(), dst_node_id=node, **options) for node in nodes]
     if not questions:
         return {}
-    replies = grid.send_and_receive(questions, timeout=timeout)
-    return {reply.metadata.src_node_id: _identity(reply) for reply in replies}
+    replies = list(grid.send_and_receive(questions, timeout=timeout))  # gives every question its id
+    # errors of the SuperLink itself do not come from the node that was asked
+    by_question = {reply.metadata.reply_to_message_id: reply for reply in replies}
+    asked = {question.metadata.dst_node_id: question.metadata.message_id for question in questions}
+    return {node: _identity(node, by_question.get(number)) for node, number in asked.items()}
 
 
-def _identity(reply: Message) -> Identity | None:
-    node = reply.metadata.src_node_id
+def _identity(node: int, reply: Message | None) -> Identity | None:
+    if reply is None:
+        log(WARNING, "node %s did not say in time who it is", node)
+        return None
     if reply.has_error():
         log(WARNING, "node %s did not say who it is and takes no part: %s", node, reply.error.reason)
         return None

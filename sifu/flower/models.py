@@ -31,7 +31,7 @@ class Models:
             return digest
         self.folder.mkdir(parents=True, exist_ok=True)
         temporary = path.with_suffix(".tmp")
-        contiguous = {name: np.ascontiguousarray(part) for name, part in arrays.items()}
+        contiguous = {name: np.asarray(part, order="C") for name, part in arrays.items()}
         with open(temporary, "wb") as file:
             file.write(save(contiguous, {"order": json.dumps(list(arrays))}))  # the format itself sorts
             file.flush()
@@ -73,7 +73,7 @@ def digest_of(arrays: Mapping[str, np.ndarray]) -> str:
     digest = hashlib.sha256()
     for name, part in arrays.items():
         digest.update(json.dumps([name, str(part.dtype), list(part.shape)]).encode())
-        digest.update(np.ascontiguousarray(part).data)
+        digest.update(np.asarray(part, order="C").tobytes())
     return digest.hexdigest()
 
 

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from sifu.errors import StoreError
+
 _AT_ONCE = 2**20  # weights of a model whose differences are taken in float64 together: memory
 
 
@@ -27,7 +29,8 @@ class PastRound:
     distance: tuple[float, ...]  # ||theta^{n+1} - theta_c|| of each; 0 without a reply
     step: float  # ||theta^{n+1} - theta^n||
     products: str  # u_i u_j for i <= j, float64 in base64
-    total: float  # examples of all clients that were connected
+    total: float  # examples of all clients that were connected: as sent in the round, else as declared
+    declared: Mapping[str, float]  # what each connected client without a usable reply had said of its examples
     count: int  # how many clients were connected
     known: int  # how many clients had ever joined
     absent: tuple[str, ...]  # clients that remain and were not connected
@@ -58,6 +61,11 @@ class PastRound:
         """Whose updates were averaged: the seats that replied. [q] bool"""
         return (np.arange(len(self.asked)) < self.seats) & (self.held > 0)
 
+    def examples_of(self, client: str) -> float:
+        """What a client that was connected counts for in `total`: later sizes do not change the round."""
+        sent = self.examples[self.place[client]] if client in self.place else 0.0
+        return sent if sent > 0 else self.declared[client]
+
     def seats_without(self, clients: Collection[str]) -> int:
         """How many seats the round would have had without `clients`, who were connected."""
         if self.share is None:
@@ -72,7 +80,10 @@ class PastRound:
     def of(fields: Mapping[str, Any]) -> PastRound:
         """The inverse of `plain`."""
         values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}
-        return PastRound(**values)
+        try:
+            return PastRound(**values)
+        except TypeError:
+            raise StoreError("the store was written by another version of the suite: train with that one") from None
 
 
 def products_of(before: np.ndarray, local: Sequence[np.ndarray]) -> np.ndarray:

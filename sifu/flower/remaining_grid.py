@@ -21,15 +21,21 @@ _TRIES = 3  # a node that is busy may fail to answer
 class RemainingGrid(Grid):
     """A view of `grid` with the nodes of remaining clients alone. New nodes are asked who they are."""
 
-    def __init__(self, grid: Grid, history: History, timeout: float) -> None:
+    def __init__(self, grid: Grid, history: History, timeout: float, at_once: int, needed: int) -> None:
+        """`timeout`: seconds to answer; `at_once`: nodes asked together; `needed`: clients that training waits for."""
         self._grid, self._history, self._timeout = grid, history, timeout
+        self._at_once, self._needed = at_once, needed
         self._failed: Counter[int] = Counter()  # how often a node could not say who it is
 
     def clients(self) -> dict[str, int]:
         """The node of every remaining client that is connected."""
         nodes = list(self._grid.get_node_ids())
-        self._ask([node for node in nodes if node not in self._history.clients and self._failed[node] < _TRIES])
-        return self._by_client(nodes)
+        new = [node for node in nodes if node not in self._history.clients and self._failed[node] < _TRIES]
+        for first in range(0, len(new), self._at_once):  # on a small machine each answer takes its turn
+            self._ask(new[first : first + self._at_once])
+        found = self._by_client(nodes)
+        self._refuse_silence(len(found), sum(self._failed[node] >= _TRIES for node in nodes))
+        return found
 
     def client_of(self, node: int) -> str | None:
         """The client behind a node; None if it is forgotten or unknown."""
@@ -42,9 +48,17 @@ class RemainingGrid(Grid):
         for node, identity in answers.items():
             if identity is not None:
                 self._join(node, identity)
-        if max(self._failed.values(), default=0) >= _TRIES and not self._history.clients:
+
+    def _refuse_silence(self, found: int, silent: int) -> None:
+        """Refuse to wait for nodes that are there and do not say who they are; others may still connect."""
+        if silent and not self._history.clients:
             raise SifuError(
                 "no node says who it is: add `sifu.flower.identify(app, ...)` to the ClientApp (docs/flower.md)"
+            )
+        if found < self._needed <= found + silent:
+            raise SifuError(
+                f"{found} nodes say who they are, {silent} do not, and {self._needed} clients are needed: "
+                "see `identity_timeout` and `identity_at_once` in docs/flower.md"
             )
 
     def _join(self, node: int, identity: Identity) -> None:

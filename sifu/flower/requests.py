@@ -87,11 +87,15 @@ def note_answer(log: Chain, history: History, request: OpenRequest, rounds: int,
     return log.append("answer", **fields, model=model, history=history.chain.head, time=_now()).digest
 
 
-def roll_back_of(log: Chain, request: OpenRequest) -> tuple[Node, Issued]:
-    """Where a request went back to, and its certificate: the last line on it."""
-    body = [body for body in log.of_kind("roll back") if body["request"] == request.number][-1]
-    branch, number = body["cut"]
-    return (branch, number), Issued.of(body["certificate"])
+def roll_back_of(log: Chain, history: History, request: OpenRequest) -> tuple[Node, Issued] | None:
+    """Where a request went back to, and its certificate: the line that its branch names. None: it has no branch yet."""
+    lines = dict(log.entries)
+    named = [lines[branch.log] for branch in history.branches if branch.log in lines]
+    found = [body for body in named if body["request"] == request.number]
+    if not found:
+        return None
+    branch, number = found[-1]["cut"]
+    return (branch, number), Issued.of(found[-1]["certificate"])
 
 
 def _now() -> str:

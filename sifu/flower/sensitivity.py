@@ -7,7 +7,7 @@ and without training anything again: what no reply told is bounded, or infinite.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 import numpy as np
 
@@ -17,13 +17,8 @@ from sifu.flower.past_round import PastRound
 _NO_REST = 1e-12  # the whole cohort is forgotten
 
 
-def increment(
-    past: PastRound, clients: Collection[str], rules: Rules, longest: float, sizes: Mapping[str, float]
-) -> float:
-    """Delta of `clients` together, who were connected in the round.
-
-    `longest`: the longest update that a client can send; `sizes`: examples of each client.
-    """
+def increment(past: PastRound, clients: Collection[str], rules: Rules, longest: float) -> float:
+    """Delta of `clients` together, who were connected in the round; `longest`: the longest update of a client."""
     if rules.seats == "refilled":
         return refilled(past, clients, longest)
     if not any(client in past.place for client in clients):
@@ -32,7 +27,7 @@ def increment(
     if not members.any():
         return 0.0
     weight = _weights(past, rules.weight)  # [q]
-    rest = 1 - _forgotten_weight(past, clients, rules.weight, sizes)
+    rest = 1 - _forgotten_weight(past, clients, rules.weight)
     if rest < _NO_REST:  # without them, the round would not have happened
         return past.step
     if rules.sets == "exact":
@@ -83,13 +78,13 @@ def contracts(past: PastRound, clients: Collection[str], rules: Rules) -> bool:
 def _weights(past: PastRound, weight: str) -> np.ndarray:
     """v: each client's share of the examples of the cohort, or of all that were connected; 0 where not averaged. [q]"""
     held = past.held * past.averaged
-    return held / max(past.total, 1.0) if weight == "share" else _shares(held)
+    return held / past.total if weight == "share" else _shares(held)
 
 
-def _forgotten_weight(past: PastRound, clients: Collection[str], weight: str, sizes: Mapping[str, float]) -> float:
+def _forgotten_weight(past: PastRound, clients: Collection[str], weight: str) -> float:
     """v_W: the weight of `clients` together, in the cohort or in all that were connected."""
     if weight == "share":
-        return sum(sizes[client] for client in clients) / max(past.total, 1.0)
+        return sum(past.examples_of(client) for client in clients) / past.total
     members = [place for client, place in past.place.items() if client in clients]
     return float(_weights(past, weight)[members].sum())
 

@@ -13,11 +13,13 @@ from sifu.certificate.rules import rules_of
 from sifu.config.certificate import Certificate
 from sifu.errors import SifuError
 from sifu.flower.aggregate import Asked, Reply, flat, past_round
+from sifu.flower.answer import Issued
 from sifu.flower.checkpoints import Checkpoints
 from sifu.flower.checks import refuse_arrays, refuse_other_shapes
+from sifu.flower.history import Node
 from sifu.flower.issue import covered, issue
 from sifu.flower.models import Arrays
-from sifu.flower.requests import OpenRequest, note_roll_back
+from sifu.flower.requests import OpenRequest, note_roll_back, roll_back_of
 from sifu.flower.sampling import in_line, number_order, request_keys
 from sifu.flower.store import Store
 
@@ -79,9 +81,21 @@ class Session:
         model = self.store.models.write(after)
         self.history.add_round(past_round(asked, replies, before, flat(after), self.history.sizes, model))
         self.checkpoints.after_round()
+        self.tidy()
+
+    def went_back(self, request: OpenRequest) -> tuple[Node, Issued]:
+        """Where a request goes back to, and its certificate; what a killed process began is done to its end."""
+        done = roll_back_of(self.store.log, self.history, request)
+        if done is None:
+            done = self._roll_back(request)
+        self.tidy()  # what came after the cut knows the clients
+        return done
+
+    def tidy(self) -> None:
+        """Delete the models that nobody needs any more."""
         self.store.models.keep_only(self.checkpoints.wanted())
 
-    def roll_back(self, request: OpenRequest) -> None:
+    def _roll_back(self, request: OpenRequest) -> tuple[Node, Issued]:
         """Go back to the last model that the noise can hide the clients of, and add the noise."""
         certificate, history, stored = self.settings.certificate, self.history, self.store.stored()
         counted = (self.checkpoints.rules, self.checkpoints.factor, self.checkpoints.longest)
@@ -93,7 +107,7 @@ class Session:
         log = note_roll_back(self.store.log, request, node, issued, start)
         history.grow(node, request.clients, start, log)
         self.checkpoints.start_again(self.store.stored())
-        self.store.models.keep_only(self.checkpoints.wanted())  # what came after the cut knows the clients
+        return node, issued
 
     def _with_noise(self, model: Arrays, number: int) -> Arrays:
         """A model plus normal noise of standard deviation sigma on each weight, in the order of its arrays."""

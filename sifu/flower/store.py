@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sifu.errors import StoreError
-from sifu.flower.chain import Chain
+from sifu.flower.chain import FIRST, Chain
 from sifu.flower.history import History
 from sifu.flower.models import Models
 
@@ -40,12 +40,29 @@ class Store:
 
     def check(self) -> None:
         """Refuse a store that has lost something which is needed to go on."""
-        if not self.history.branches:
-            if any(self.log.of_kind("request")):
-                raise StoreError(f"{self.folder / HISTORY} is missing or cut off: restore it from a copy of the store")
-            return
-        for node in ((0, 0), self.history.end):
+        self.check_lines()
+        for node in ((0, 0), self.history.end) if self.history.branches else ():
             self.models.read(self.history.digest(node))
+
+    def check_lines(self) -> None:
+        """Refuse a log and a history of which one is older than the other; a kill between two writes is no such case.
+
+        Every branch names the line of its roll-back, and lines of the log name the last line of the history.
+        """
+        lines, happened = dict(self.log.entries), {FIRST, *(entry.digest for entry in self.history.chain.entries)}
+        for number, branch in enumerate(self.history.branches[1:], start=1):
+            if branch.log not in lines or lines[branch.log].get("request") != number:
+                raise StoreError(self._lost(LOG, f"the history names a roll-back for request {number}"))
+        if not all(body.get("history", FIRST) in happened for body in lines.values()):
+            raise StoreError(self._lost(HISTORY, "the log names a line"))
+        asked, answered = (sum(1 for _ in self.log.of_kind(kind)) for kind in ("request", "answer"))
+        done = max(len(self.history.branches) - 1, 0)
+        if not max(answered, asked - 1) <= done <= asked:
+            old = LOG if done > asked else HISTORY
+            raise StoreError(self._lost(old, f"there are {asked} requests and {done} branches, and one"))
+
+    def _lost(self, name: str, what: str) -> str:
+        return f"{self.folder / name} was cut off: {what} that it does not have; restore it from a copy of the store"
 
 
 @contextmanager

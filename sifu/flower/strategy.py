@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from logging import INFO
 from pathlib import Path
-from typing import Any
 
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
@@ -20,9 +19,10 @@ from flwr.supercore import log
 
 from sifu.config.certificate import Certificate
 from sifu.errors import ConfigError, SifuError
-from sifu.flower.aggregate import Asked, Reply, flat, read_reply, to_arrays, to_record
-from sifu.flower.answer import Answer
-from sifu.flower.checks import refuse_certificate, refuse_no_mean, refuse_strategy
+from sifu.flower.aggregate import Asked, Reply, addressed, flat, in_order, read_reply, to_arrays, to_record
+from sifu.flower.answer import Answer, Issued
+from sifu.flower.checks import clients_needed, refuse_certificate, refuse_no_mean, refuse_strategy
+from sifu.flower.history import Node
 from sifu.flower.models import Arrays
 from sifu.flower.remaining_grid import RemainingGrid
 from sifu.flower.requests import (
@@ -32,7 +32,6 @@ from sifu.flower.requests import (
     note_request,
     open_request,
     refuse_request,
-    roll_back_of,
 )
 from sifu.flower.running import Running
 from sifu.flower.sampling import number_order
@@ -50,7 +49,8 @@ class Unlearning(Strategy):
     survive the server. `spares`: clients a round that are trained and not averaged, for strict certificates with
     partial participation. `seed`: of the sampling. `local_steps`: K, needed where the certificate's contraction is not
     1. `longest_update`: a bound on the length of a client's update, if clients clip. `noise_seed`: for tests alone; who
-    knows it can take the noise off. `identity_timeout`: seconds that a new node has to say who it is.
+    knows it can take the noise off. `identity_timeout`: seconds that a new node has to say who it is, three times.
+    `identity_at_once`: how many new nodes are asked together.
     """
 
     def __init__(
@@ -65,12 +65,16 @@ class Unlearning(Strategy):
         longest_update: float | None = None,
         noise_seed: int | None = None,
         identity_timeout: float = 60.0,
+        identity_at_once: int = 8,
     ) -> None:
         refuse_strategy(strategy)
         refuse_certificate(certificate, local_steps)
         if spares < 0:
             raise ConfigError("spares", spares, "0 or more")
-        self.strategy, self.folder, self.identity_timeout = strategy, Path(store), identity_timeout
+        if identity_at_once < 1:
+            raise ConfigError("identity_at_once", identity_at_once, "1 or more")
+        self.strategy, self.folder = strategy, Path(store)
+        self.identity_timeout, self.identity_at_once = identity_timeout, identity_at_once
         longest = math.inf if longest_update is None else longest_update
         factor = certificate.contraction ** (local_steps or 1)
         self.settings = Settings(certificate, spares, seed, factor, longest, noise_seed)
@@ -116,11 +120,10 @@ class Unlearning(Strategy):
         with opened(self.folder) as store:
             request = self._taken(store, ids)
             session = Session(store, self.settings)
-            if len(store.history.branches) <= request.number:
-                session.roll_back(request)
+            done = session.went_back(request)
             rounds = num_rounds - store.history.end[1]
             result = self._train(session, grid, rounds, timeout, train_config, evaluate_config, evaluate_fn)
-            return self._answered(session, request, result)
+            return self._answered(session, request, done, result)
 
     @property
     def open_request(self) -> tuple[str, ...]:
@@ -153,13 +156,12 @@ class Unlearning(Strategy):
         if waiting is not None and waiting.clients == clients:
             return waiting
         refuse_open(waiting)
-        needed = max(getattr(self.strategy, name, 0) for name in ("min_train_nodes", "min_available_nodes"))
-        refuse_request(clients, store.history, needed)
+        refuse_request(clients, store.history, clients_needed(self.strategy))
         return note_request(store.log, store.history, clients, self.settings.certificate)
 
-    def _answered(self, session: Session, request: OpenRequest, result: Result) -> Answer:
-        history, store = session.history, session.store
-        cut, issued = roll_back_of(store.log, request)
+    def _answered(self, session: Session, request: OpenRequest, done: tuple[Node, Issued], result: Result) -> Answer:
+        (cut, issued), history, store = done, session.history, session.store
+        session.tidy()  # also where no round of recovery was left to do
         rounds, model = history.end[1], history.digest(history.end)
         digest = note_answer(store.log, history, request, rounds, model)
         return Answer(request.number, request.clients, cut, rounds, issued, model, digest, result)
@@ -177,7 +179,7 @@ class Unlearning(Strategy):
         """`rounds` more rounds from the current model, with Flower's own loop."""
         done, start = session.history.depth(), to_record(session.model)
         shifted = None if evaluate_fn is None else lambda number, arrays: evaluate_fn(done + number, arrays)
-        running = self._running = Running(session, RemainingGrid(grid, session.history, self.identity_timeout))
+        running = self._running = Running(session, self._remaining(grid, session))
         try:
             configs = (train_config, evaluate_config)
             result = super().start(running.grid, start, max(rounds, 0), timeout, *configs, shifted)
@@ -189,6 +191,11 @@ class Unlearning(Strategy):
             raise SifuError("no client sent a model that could be averaged: the training is where it was")
         result.arrays = to_record(session.model)
         return result
+
+    def _remaining(self, grid: Grid, session: Session) -> RemainingGrid:
+        return RemainingGrid(
+            grid, session.history, self.identity_timeout, self.identity_at_once, clients_needed(self.strategy)
+        )
 
     # what Flower's loop calls
 
@@ -251,7 +258,7 @@ class Unlearning(Strategy):
             name = type(self.strategy).__name__
             raise SifuError(f"{name} sends clients different messages: they cannot be chosen again")
         running.asked = running.session.invite(connected, seats, *self._seats_follow(len(connected), seats))
-        return [_addressed(first, connected[client]) for client in running.asked.clients]
+        return [addressed(first, connected[client]) for client in running.asked.clients]
 
     def _averaged(
         self, running: Running, asked: Asked, before: Arrays, replies: Iterable[Message]
@@ -266,7 +273,8 @@ class Unlearning(Strategy):
         averaged = [usable[client] for client in seats if client in usable]
         if arrays is None or not averaged:
             return None, metrics
-        after = {name: part.astype(before[name].dtype, copy=False) for name, part in to_arrays(arrays).items()}
+        result = in_order(to_arrays(arrays), before, f"the result of {type(self.strategy).__name__}")
+        after = {name: part.astype(before[name].dtype, copy=False) for name, part in result.items()}
         weights = [reply.weight for reply in averaged]
         refuse_no_mean(self.strategy, flat(after), [reply.model for reply in averaged], weights)
         running.session.record(asked, usable, flat(before), after)
@@ -289,10 +297,3 @@ class Unlearning(Strategy):
         key = getattr(self.strategy, "weighted_by_key", "num-examples")
         found = {client: read_reply(message, client, before, key) for client, message in sent.items()}
         return {client: reply for client, reply in found.items() if reply is not None}
-
-
-def _addressed(message: Message, node: int) -> Message:
-    """The same message to another node."""
-    kept: dict[str, Any] = {"ttl": message.metadata.ttl, "group_id": message.metadata.group_id}
-    kind = message.metadata.message_type
-    return Message(content=message.content, message_type=kind, dst_node_id=node, **kept)

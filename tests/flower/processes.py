@@ -19,7 +19,7 @@ import psutil
 from tests.conftest import REPO
 
 BIN, APP, MARK = Path(sys.executable).parent, REPO / "examples" / "flower", "SIFU_FLOWER_TEST"
-PATIENCE = 600.0  # seconds for anything: other work may share the cores
+PATIENCE = 120.0  # seconds for anything: other work may share the cores
 
 
 @dataclass
@@ -42,14 +42,14 @@ class Flower:
     def superlink(self, *options: str) -> None:
         """Start a SuperLink, and wait until it listens."""
         always = ("--insecure", "--port", str(self.port), "--disable-runtime-dependency-installation")
-        self.start("superlink", "flower-superlink", *always, *options)
-        wait_for(lambda: "Uvicorn running" in self.log("superlink"), "the SuperLink listens")
+        process = self.start("superlink", "flower-superlink", *always, *options)
+        wait_for(lambda: "Uvicorn running" in self.log("superlink"), "the SuperLink listens", process)
 
-    def supernode(self, client: int) -> int:
-        """Start the SuperNode of a client; its process id."""
+    def supernode(self, client: int) -> subprocess.Popen[bytes]:
+        """Start the SuperNode of a client."""
         address = ("--superlink", f"127.0.0.1:{self.port}", "--port", str(free_port()))
         config = ("--node-config", f"partition-id={client}")
-        return self.start(f"supernode-{client}", "flower-supernode", "--insecure", *address, *config).pid
+        return self.start(f"supernode-{client}", "flower-supernode", "--insecure", *address, *config)
 
     def run(self, name: str, **config: object) -> subprocess.Popen[bytes]:
         """Start the example with `flwr run`; what the server prints goes to `name`.log."""
@@ -83,9 +83,9 @@ def flower(folder: Path, options: str = "") -> Iterator[Flower]:
     try:
         yield started
     finally:
-        end(started.environment[MARK])
+        end(started)
         for process in started.started:
-            process.wait()
+            process.wait(timeout=30)
 
 
 def marked(mark: str) -> list[psutil.Process]:
@@ -98,20 +98,33 @@ def marked(mark: str) -> list[psutil.Process]:
     return found
 
 
-def end(mark: str) -> None:
-    """End all processes of a mark: politely, then at once."""
+def descendants(started: list[subprocess.Popen[bytes]]) -> list[psutil.Process]:
+    """All that the processes of a test have started: once a parent has ended, nobody can tell any more."""
+    found: list[psutil.Process] = []
+    for process in started:
+        with contextlib.suppress(psutil.Error):
+            if process.poll() is None:
+                found += [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+    return found
+
+
+def end(flower: Flower) -> None:
+    """End all processes of a test: politely, then at once."""
+    first = descendants(flower.started)
     for sign in (signal.SIGTERM, signal.SIGKILL, signal.SIGKILL):
-        processes = marked(mark)
+        processes = list({*first, *marked(flower.environment[MARK])})
         for process in processes:
-            with contextlib.suppress(psutil.Error):
-                process.send_signal(sign)
+            with contextlib.suppress(psutil.Error, ProcessLookupError):
+                process.send_signal(sign)  # psutil knows whether the id is still that process
         psutil.wait_procs(processes, timeout=5)
 
 
-def wait_for(happened: Callable[[], bool], what: str) -> None:
-    """Wait until something has happened."""
+def wait_for(happened: Callable[[], bool], what: str, watched: subprocess.Popen[bytes]) -> None:
+    """Wait until something has happened that the process `watched` does."""
     until = time.monotonic() + PATIENCE
     while not happened():
+        ended = watched.poll() is not None and not happened()  # it may do it, and end
+        assert not ended, f"{watched.args} ended before {what}"
         assert time.monotonic() < until, f"it took too long until {what}"
         time.sleep(0.2)
 

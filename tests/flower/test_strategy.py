@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+from collections import Counter
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
+from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.server.workflow import SecAggPlusWorkflow
 from flwr.serverapp.strategy import FedAdam, FedAvg, FedAvgM, FedMedian, FedProx, FedYogi, QFedAvg
@@ -22,6 +23,7 @@ from sifu.config.federation import Federation
 from sifu.errors import SifuError
 from sifu.flower.__main__ import main
 from sifu.flower.chain import Chain
+from sifu.flower.identity import identify
 from sifu.flower.models import Models
 from sifu.flower.store import Store
 from sifu.flower.strategy import Unlearning
@@ -198,6 +200,37 @@ def test_a_truncated_store_is_one_sentence(tmp_path: Path) -> None:
         again.forget(["1"], grid=grid, num_rounds=1)
 
 
+@pytest.mark.parametrize("name", ["log.jsonl", "history.jsonl"])
+def test_an_older_log_or_history_is_one_sentence(name: str, tmp_path: Path) -> None:
+    """Else the next request would make no roll-back, or a forgotten client would be asked again."""
+    strategy, grid = trained(tmp_path)
+    file = tmp_path / "store" / name
+    older = [file.read_bytes()] if file.exists() else []
+    strategy.forget(["1"], grid=grid, num_rounds=1)
+    older.append(file.read_bytes())
+    strategy.forget(["2"], grid=grid, num_rounds=1)
+    older.append(b"")
+    for content in older:
+        file.write_bytes(content)
+        with pytest.raises(SifuError, match=f"{name} was cut off"):
+            strategy.forget(["3"], grid=grid, num_rounds=1)
+
+
+def test_models_after_the_cut_are_deleted_also_after_a_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed between the branch's line and the deletion; then forget again, with no round of recovery left to do."""
+    strategy, grid = trained(tmp_path, rounds=25)
+    plain = Models.keep_only
+    monkeypatch.setattr(Models, "keep_only", killing(plain, 1, before=True))
+    with pytest.raises(Killed):
+        strategy.forget(["1"], grid=grid, num_rounds=0)
+    monkeypatch.setattr(Models, "keep_only", plain)
+    strategy.forget(["1"], grid=grid, num_rounds=0)
+    history = Store(tmp_path / "store").history
+    dropped = {past.model for past in history.branches[0].rounds[history.branches[1].parent[1] :]}
+    assert dropped
+    assert not {path.stem for path in (tmp_path / "store" / "models").iterdir()} & dropped
+
+
 def test_the_log_tells_an_auditor_what_was_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     strategy, grid = trained(tmp_path)
     answer = strategy.forget(["1"], grid=grid, num_rounds=2)
@@ -298,8 +331,11 @@ def test_other_input_is_refused(tmp_path: Path) -> None:
     strategy.start(grid, WORLD.initial, num_rounds=1)
     with pytest.raises(SifuError, match=r"the initial model has arrays 0 \[3\], not 0 \[7850\] as the store"):
         strategy.start(grid, ArrayRecord([np.ones(3)]), num_rounds=2)
+    for branches in ({}, {"branches": "accumulate"}):
+        with pytest.raises(SifuError, match=r"certificate.preset: 'released' is refused"):
+            WORLD.strategy(tmp_path, Certificate(sigma=0.1, preset="released", **branches))
     with pytest.raises(SifuError, match=r"certificate.branches: 'reset' is refused"):
-        WORLD.strategy(tmp_path, Certificate(sigma=0.1, preset="released"))
+        WORLD.strategy(tmp_path, Certificate(sigma=0.1, branches="reset"))
     with pytest.raises(SifuError, match="local_steps: None is refused"):
         WORLD.strategy(tmp_path, Certificate(sigma=0.1, contraction=0.9), local_steps=None)
     with pytest.raises(SifuError, match=r"certificate: 0.1 is refused"):
@@ -311,6 +347,59 @@ def test_clients_that_do_not_say_who_they_are(tmp_path: Path) -> None:
     grid.app = ClientApp()
     with pytest.raises(SifuError, match=r"no node says who it is: add `sifu.flower.identify"):
         WORLD.strategy(tmp_path, CERTIFICATE).start(grid, WORLD.initial, num_rounds=1)
+
+
+def test_the_order_of_the_arrays_in_a_reply_does_not_matter(tmp_path: Path) -> None:
+    """A model of two arrays of one shape; every other client sends them in the other order. Psi is the same."""
+
+    def app(turned: int) -> ClientApp:
+        found = ClientApp()
+        identify(found, lambda context: (str(context.node_config["id"]), 5))
+
+        @found.train()
+        def train(message: Message, context: Context) -> Message:
+            number = int(context.node_config["id"])
+            parts = {name: part.numpy() for name, part in message.content["arrays"].items()}
+            new = {"b": Array(parts["b"] - number), "a": Array(parts["a"] + 10 + number)}
+            order = ("a", "b") if number % 2 < turned else ("b", "a")
+            records: dict[str, Any] = {"arrays": ArrayRecord({name: new[name] for name in order})}
+            records["metrics"] = MetricRecord({"num-examples": 5})
+            return Message(RecordDict(records), reply_to=message)
+
+        return found
+
+    found = []
+    for turned in (0, 1, 2):
+        strategy, grid = WORLD.strategy(tmp_path / str(turned), CERTIFICATE, spares=2), WORLD.grid()
+        grid.app = app(turned)
+        strategy.start(grid, ArrayRecord({"b": Array(np.zeros(3)), "a": Array(np.zeros(3))}), num_rounds=2)
+        assert list(strategy.arrays) == ["b", "a"]
+        found.append(strategy.psi)
+    assert found[0] == found[1] == found[2]
+    assert max(found[0].values()) > 0
+
+
+def test_nodes_that_stay_silent_are_given_up(tmp_path: Path) -> None:
+    """Each is asked three times and no more; where the others are too few, one sentence says so."""
+    strategy, grid = WORLD.strategy(tmp_path, CERTIFICATE, spares=2, identity_at_once=2), WORLD.grid()
+    grid.silent = {NODE + 1: "nothing", NODE + 2: "the SuperLink says that it is gone"}
+    strategy.start(grid, WORLD.initial, num_rounds=4)
+    assert set(strategy.psi) == {"0", "3", "4", "5", "6"}
+    asked = Counter(node for node, kind in grid.sent if kind == "query.sifu_identity")
+    assert asked[NODE + 1] == asked[NODE + 2] == 3
+    assert {ttl for kind, ttl in grid.ttl if kind == "query.sifu_identity"} == {60.0}
+    few, other = WORLD.strategy(tmp_path / "few", CERTIFICATE), WORLD.grid()
+    other.silent = {NODE + client: "nothing" for client in range(5)}
+    with pytest.raises(SifuError, match="2 nodes say who they are, 5 do not, and 3 clients are needed"):
+        few.start(other, WORLD.initial, num_rounds=1)
+
+
+def test_questions_are_asked_a_few_at_a_time(tmp_path: Path) -> None:
+    strategy, grid = WORLD.strategy(tmp_path, CERTIFICATE, identity_at_once=3), WORLD.grid()
+    strategy.start(grid, WORLD.initial, num_rounds=1)
+    assert grid.at_once[:3] == [3, 3, 1]
+    with pytest.raises(SifuError, match="identity_at_once: 0 is refused"):
+        WORLD.strategy(tmp_path, CERTIFICATE, identity_at_once=0)
 
 
 def test_secure_aggregation_at_a_client_is_refused(tmp_path: Path) -> None:

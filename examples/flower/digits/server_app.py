@@ -35,7 +35,8 @@ def main(grid: Grid, context: Context) -> None:
         sigma=float(config["sigma"]), epsilon=float(config["epsilon"]), delta=float(config["delta"])
     )
     store, spares = Path(str(config["store"])), int(config["spares"])
-    strategy = Unlearning(inner, certificate=certificate, store=store, spares=spares)
+    at_once = int(config["identity-at-once"])
+    strategy = Unlearning(inner, certificate=certificate, store=store, spares=spares, identity_at_once=at_once)
     timeout = float(config["timeout"])
     if not strategy.answered and not strategy.open_request:
         start = ArrayRecord(task.model().state_dict())

@@ -30,6 +30,7 @@ def moved(*lengths: float, model: str, known: int = 3) -> PastRound:
         step=1.0,
         products=packed(np.eye(3)),
         total=3.0,
+        declared={},
         count=3,
         known=known,
         absent=(),
@@ -86,6 +87,14 @@ def test_a_client_that_joins_later_was_not_there_before(tmp_path: Path) -> None:
     assert found.psi({"d"}, PRESETS["published"], 1.0, math.inf)[found.end] == 0.0
 
 
+def test_a_client_that_comes_back_with_another_size_changes_no_past_round(tmp_path: Path) -> None:
+    """Its 1 of 3 examples still counts in `1 - v`: Delta_a = 0.3, whatever it says later."""
+    found = history(tmp_path)
+    before = found.psi({"a"}, PRESETS["published"], 1.0, math.inf)
+    found.join(9, "a", 2.9)
+    assert found.psi({"a"}, PRESETS["published"], 1.0, math.inf) == before
+
+
 def test_a_store_has_one_server_at_a_time(tmp_path: Path) -> None:
     with opened(tmp_path), pytest.raises(StoreError, match="training is under way in"), opened(tmp_path):
         pass
@@ -113,5 +122,20 @@ def test_logs_and_histories_that_were_cut_off_are_noticed(tmp_path: Path) -> Non
     (tmp_path / HISTORY).unlink()
     with pytest.raises(StoreError, match="is missing"):
         verify(tmp_path)
-    with pytest.raises(StoreError, match="is missing or cut off: restore it"):
+    with pytest.raises(StoreError, match=r"history.jsonl was cut off: .* restore it"):
         Store(tmp_path).check()
+
+
+def test_a_log_of_another_number_of_requests_is_noticed(tmp_path: Path) -> None:
+    """Two requests and no branch, or an answer without one: no kill between two writes leaves that."""
+    found, log = history(tmp_path), Chain(tmp_path / LOG)
+    log.append("request", request=1, clients=["a"], history=found.chain.head, time="now")
+    Store(tmp_path).check_lines()  # killed before it went back
+    once = (tmp_path / LOG).read_text()
+    log.append("request", request=2, clients=["b"], history=found.chain.head, time="now")
+    with pytest.raises(StoreError, match="there are 2 requests and 0 branches"):
+        Store(tmp_path).check_lines()
+    (tmp_path / LOG).write_text(once)
+    Chain(tmp_path / LOG).append("answer", request=1, clients=["a"], history=found.chain.head, time="now")
+    with pytest.raises(StoreError, match="there are 1 requests and 0 branches"):
+        Store(tmp_path).check_lines()

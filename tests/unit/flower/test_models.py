@@ -10,7 +10,7 @@ import pytest
 from sifu.errors import StoreError
 from sifu.flower.models import Models, digest_of
 
-MODEL = {"weight": np.arange(6, dtype=np.float32).reshape(2, 3), "a bias": np.ones(2)}
+MODEL = {"weight": np.arange(6, dtype=np.float32).reshape(2, 3), "a bias": np.ones(2), "scale": np.array(2.5)}
 
 
 def test_a_model_comes_back_with_its_order_types_and_shapes(tmp_path: Path) -> None:
@@ -19,6 +19,7 @@ def test_a_model_comes_back_with_its_order_types_and_shapes(tmp_path: Path) -> N
     assert list(found) == list(MODEL)
     for name, part in MODEL.items():
         assert found[name].dtype == part.dtype
+        assert found[name].shape == part.shape  # also of a single number
         np.testing.assert_array_equal(found[name], part)
 
 
