@@ -45,9 +45,14 @@ def _mix(bits: Tensor) -> Tensor:
     return bits ^ _shift_right(bits, 31)
 
 
+def _has_kernel(state: Tensor) -> bool:
+    """Whether our kernels may read the keys: on a GPU, and not inside `vmap` or `grad`, where a tensor has no memory."""
+    return state.is_cuda and has_triton() and not torch._C._functorch.is_functorch_wrapped_tensor(state)
+
+
 def _fold(state: Tensor, word: Tensor) -> Tensor:
     """Hash a word into each key; on a GPU in one kernel."""
-    if state.is_cuda and has_triton():
+    if _has_kernel(state):
         from sifu.hardware.kernels import hashing
 
         return hashing.fold(state, word)
@@ -56,7 +61,7 @@ def _fold(state: Tensor, word: Tensor) -> Tensor:
 
 def _fold_number(state: Tensor, hashed: int) -> Tensor:
     """As `_fold`, with one word for all keys that is already hashed."""
-    if state.is_cuda and has_triton():
+    if _has_kernel(state):
         from sifu.hardware.kernels import hashing
 
         return hashing.fold_number(state, hashed)
