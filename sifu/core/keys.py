@@ -46,7 +46,7 @@ def _mix(bits: Tensor) -> Tensor:
 
 
 def _has_kernel(state: Tensor) -> bool:
-    """Whether our kernels may read the keys: on a GPU, and not inside `vmap` or `grad`, where a tensor has no memory."""
+    """Whether our kernels may read the keys: on a GPU, and outside of `vmap` and `grad`, whose tensors hold none."""
     return state.is_cuda and has_triton() and not torch._C._functorch.is_functorch_wrapped_tensor(state)
 
 
@@ -120,7 +120,11 @@ class Keys:
         return _shift_right(self.bits(count), 11).double() * 2.0**-53  # [..., count]
 
     def normal(self, count: int) -> Tensor:
-        """`count` standard normal numbers per key, float64."""
+        """`count` standard normal numbers per key, float64; on a GPU in one kernel."""
+        if _has_kernel(self.state):
+            from sifu.hardware.kernels import normal
+
+            return normal.normal(self.fold("draw").state, count, CONSTANTS)
         return _normal_quantile((_shift_right(self.bits(count), 12).double() + 0.5) * 2.0**-52)  # [..., count]
 
     def permutation(self, count: int) -> Tensor:
@@ -150,6 +154,12 @@ _FAR_TAIL = (
 )  # fmt: skip
 
 
+_SERIES = tuple(1.0 / (2 * k + 1) for k in reversed(range(18)))  # of 2 artanh
+_LOG_2 = 0.6931471805599453
+_POLYNOMIALS = (*_CENTRE[0], *_CENTRE[1], *_TAIL[0], *_TAIL[1], *_FAR_TAIL[0], *_FAR_TAIL[1])
+CONSTANTS = (*_POLYNOMIALS, *_SERIES, 0.180625, 1.6, _LOG_2, 0.425)  # as the kernel reads them
+
+
 def _polynomial(x: Tensor, coefficients: Sequence[float]) -> Tensor:
     """Horner's scheme, highest power first; separate operations, so that no device fuses them."""
     value = torch.full_like(x, coefficients[0])
@@ -167,8 +177,8 @@ def _log(x: Tensor) -> Tensor:
     """Natural logarithm: exponent times ln 2 plus the series of 2 artanh((m - 1) / (m + 1)), m in [1/2, 1)."""
     mantissa, exponent = torch.frexp(x)
     z = (mantissa - 1.0) / (mantissa + 1.0)
-    series = _polynomial(z * z, [1.0 / (2 * k + 1) for k in reversed(range(18))])
-    return exponent.double() * 0.6931471805599453 + (z * series) * 2.0
+    series = _polynomial(z * z, _SERIES)
+    return exponent.double() * _LOG_2 + (z * series) * 2.0
 
 
 def _sqrt(x: Tensor) -> Tensor:

@@ -101,6 +101,10 @@ def test_a_method_is_named_as_it_is_registered(name: str) -> None:
     assert method.assumptions.reference
 
 
+# Adam divides a gradient by its own size: where that is rounding alone, weights differ by whole steps (lr 0.001)
+_COARSE = {"subtract_and_distil": 5e-3}
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("sets", ["max", "bound", "exact"])
@@ -111,4 +115,5 @@ def test_a_gpu_gives_the_same_answers(name: str, sets: str) -> None:
     on_cpu, on_gpu = (World.make(device=device, scenario=scenario).answer(method) for device in ("cpu", "cuda"))
     for cpu, gpu in zip(on_cpu, on_gpu, strict=True):
         assert torch.equal(cpu.unlearned.node.round, gpu.unlearned.node.round)
-        torch.testing.assert_close(gpu.unlearned.weights, cpu.unlearned.weights, rtol=1e-2, atol=1e-3)
+        near = _COARSE.get(name, 1e-3)
+        torch.testing.assert_close(gpu.unlearned.weights, cpu.unlearned.weights, rtol=1e-2, atol=near)

@@ -13,7 +13,7 @@ _BLOCK = 256
 
 
 @triton.jit
-def _mix(bits):
+def mix(bits):
     """SplitMix64's finaliser, on unsigned numbers: shifts of signed numbers would copy the sign bit."""
     bits = bits.to(tl.uint64)
     bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9
@@ -29,7 +29,7 @@ def fold_kernel(state, word, out, total, columns, word_stride, BLOCK: tl.constex
     row, column = at // columns, at % columns
     key = tl.load(state + row, mask=ok, other=0).to(tl.uint64)
     number = tl.load(word + row * word_stride + column, mask=ok, other=0).to(tl.uint64)
-    mixed = _mix(key * 0xBF58476D1CE4E5B9 + _mix(number + 0x9E3779B97F4A7C15))
+    mixed = mix(key * 0xBF58476D1CE4E5B9 + mix(number + 0x9E3779B97F4A7C15))
     tl.store(out + at, mixed.to(tl.int64), mask=ok)
 
 
@@ -38,7 +38,7 @@ def fold_number_kernel(state, hashed, out, total, BLOCK: tl.constexpr):
     """out [total] of state [total] and one word that is already hashed."""
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     key = tl.load(state + at, mask=at < total, other=0).to(tl.uint64)
-    tl.store(out + at, _mix(key * 0xBF58476D1CE4E5B9 + hashed.to(tl.uint64)).to(tl.int64), mask=at < total)
+    tl.store(out + at, mix(key * 0xBF58476D1CE4E5B9 + hashed.to(tl.uint64)).to(tl.int64), mask=at < total)
 
 
 def fold(state: Tensor, word: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.func import grad, vmap
 from torch.nn.functional import cross_entropy, one_hot
 
-from sifu.core.keys import _GOLDEN, _MIX_1, Keys, _hash_word, _mix
+from sifu.core.keys import _GOLDEN, _MIX_1, CONSTANTS, Keys, _hash_word, _mix, _normal_quantile
 from sifu.core.types import Clients
 from sifu.federation.local.dual import DualTrainer
 from sifu.federation.local.sgd import sgd_step
@@ -170,3 +170,21 @@ def test_hashing_a_name_gives_the_same_bits(word: str | int) -> None:
     state = Keys.of(range(300)).state
     expected = _mix(state * _MIX_1 + _hash_word(word))
     assert torch.equal(fold_number(state.to(DEVICE), _hash_word(word)).cpu(), expected)
+
+
+@pytest.mark.parametrize(("state", "count"), [((), 7), ((3,), 20_001), ((2, 3), 1000), ((3,), 0)], ids=str)
+def test_normal_numbers_have_the_same_bits(state: tuple[int, ...], count: int) -> None:
+    from sifu.hardware.kernels.normal import normal
+
+    keys = Keys(Keys.of(range(torch.Size(state).numel())).state.view(state))
+    drawn = normal(keys.fold("draw").state.to(DEVICE), count, CONSTANTS)
+    assert torch.equal(drawn.cpu(), keys.normal(count))
+
+
+def test_normal_quantiles_of_the_far_tails_have_the_same_bits() -> None:
+    """Below 1.4e-11 = exp(-25) another polynomial counts, which no draw of the test above reaches."""
+    from sifu.hardware.kernels.normal import quantile
+
+    below = torch.logspace(-15, -9, 200, dtype=torch.float64)
+    p = torch.cat([below, 1 - below])
+    assert torch.equal(quantile(p.to(DEVICE), CONSTANTS).cpu(), _normal_quantile(p))
