@@ -22,5 +22,6 @@ FIGURES: dict[str, FigureSpec] = {
     "frontier": FigureSpec("sifu.report.figures.frontier", ("unlearn/cells", "sweep/sweep")),
     "alpha": FigureSpec("sifu.report.figures.alpha", ("alpha/alpha", "alpha_sweep/alpha")),
     "lineage": FigureSpec("sifu.report.figures.lineage", ("unlearn/cells", "train/cells")),
+    "power": FigureSpec("sifu.report.figures.power", ("forgetting/power",)),
     "null_space": FigureSpec("sifu.report.figures.null_space", ("null_space/null_space",)),
 }
