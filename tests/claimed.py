@@ -130,7 +130,12 @@ class World:
             for seed in SEEDS:
                 rounds, counted = outcome.rounds_of(seed), outcome.counted_of(seed)
                 for key in _keys(scenario, variant, seed):
-                    costs = {"rounds": rounds, "counted_rounds": counted, "client_steps": outcome.steps * rounds, "comm_floats": 0}
+                    costs = {
+                        "rounds": rounds,
+                        "counted_rounds": counted,
+                        "client_steps": outcome.steps * rounds,
+                        "comm_floats": 0,
+                    }
                     row = key | {"status": outcome.status, "cut_round": outcome.cut} | costs
                     if outcome.delta is not None:
                         row |= _certificate(outcome, outcome.delta, covers=10 if variant == "sifu_strict" else 1)

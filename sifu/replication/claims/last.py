@@ -127,7 +127,8 @@ def _as_claimed(line: Line) -> Line:
 DOES_WELL_ON_SIMPLE_DATASETS = Claim(
     "Last does well on MNIST and CelebA and fails on CIFAR",
     "well, fails on CIFAR",
-    "It is interesting to notice that while Last performs quite well on very simple datasets such as CelebA and MNIST, the introduced noise becomes "
+    "It is interesting to notice that while Last performs quite well on very simple datasets such as CelebA and "
+    "MNIST, the introduced noise becomes "
     "too large in more complex datasets such as CIFAR10(0), rendering it infeasible for the model to converge "
     "after noising.",
     RESULTS_SECTION,

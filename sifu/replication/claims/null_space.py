@@ -14,8 +14,8 @@ RULE = (
     "The paper proves it; here the example is run. More features than examples, one example is forgotten: fine-tuning "
     "and retraining take the same steps on the others. A seed counts where their distance in the null space of the "
     f"other examples is more than {ROUNDING:g} and no smaller after the last step than before the first (to a relative "
-    f"{ROUNDING:g}). Holds: in all seeds. Does not hold: in fewer than {MOST:.0%}. Not judged: distances after the last "
-    "step."
+    f"{ROUNDING:g}). Holds: in all seeds. Does not hold: in fewer than {MOST:.0%}. Not judged: distances after the "
+    "last step."
 )
 
 
@@ -31,7 +31,9 @@ def stays_apart(tables: StoredTables) -> list[Line]:
 
 
 def _distance(place: str, values: pd.Series) -> Line:
-    return Line(EXAMPLE, f"distance from retraining after the last step, in {place}", Measured.of(values), None, "times")
+    return Line(
+        EXAMPLE, f"distance from retraining after the last step, in {place}", Measured.of(values), None, "times"
+    )
 
 
 FINE_TUNING_NEVER_REACHES = Claim(

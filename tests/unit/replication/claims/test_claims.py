@@ -47,7 +47,10 @@ def test_a_claim_without_a_dataset_is_not_testable(name: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", [name for name in (claim.name for claim in CLAIMS) if "trade-off" not in name and not name.startswith(EXAMPLE)])
+@pytest.mark.parametrize(
+    "name",
+    [name for name in (claim.name for claim in CLAIMS) if "trade-off" not in name and not name.startswith(EXAMPLE)],
+)
 def test_without_celeba_a_claim_holds_in_part(name: str) -> None:
     assert verdict(name, true_world(name, DATASETS[:-1])) is IN_PART
 
