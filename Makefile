@@ -10,7 +10,7 @@ MODELS ?= 60
 # Start-up of every job is dominated by imports: let Python keep its compiled files.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run report search unlock test test-all test-cluster test-cluster-whole test-faults test-protections test-load test-flower audit-dependencies lint format docs bench smoke audit mnist paper verify-paper clean help
+.PHONY: run report search unlock test test-all test-cluster test-cluster-whole test-faults test-protections test-load test-flower audit-dependencies lint format docs site bench smoke audit mnist paper verify-paper clean help
 
 ##@ Everyday
 
@@ -65,6 +65,9 @@ format: $(VENV)/.ok  ## rewrite the code in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile workflow
+
+site: $(VENV)/.ok  ## static pages in site/, ready for GitHub Pages: of results/paper, or of CONFIG=... once it is reported
+	$(BIN)/python -m sifu site --config $(if $(filter file,$(origin CONFIG)),config/paper.yaml,$(CONFIG))
 
 docs: $(VENV)/.ok  ## write the generated pages, and the generated parts of README and docs
 	$(BIN)/python -m sifu docs

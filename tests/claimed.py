@@ -20,7 +20,7 @@ from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.request_sets import RIVALS, SHOWN, SIFU
 from sifu.replication.claims.stored_tables import DATASETS, REFERENCE, StoredTables
 from sifu.replication.claims.verdict import Verdict
-from sifu.store.experiment_schemas import REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP
+from sifu.store.experiment_schemas import NULL_SPACE, REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP
 from sifu.store.parquet import write_table
 from sifu.store.provenance import provenance
 from sifu.store.report_schemas import BOUNDS
@@ -49,6 +49,7 @@ class Outcome:
     retain: float = 0.9  # accuracy on remaining clients under a budget; 0.9 at the target
     cut: int = 200  # the round that it goes back to
     triggers: int = 1  # of 100 that it answers with the label of their client
+    steps: int = 10  # of all clients in a round
     counted: int | None = None  # rounds of each request as the method's own code counts them; None: the same
 
     def rounds_of(self, seed: int) -> int:
@@ -83,11 +84,14 @@ class World:
 
     scenarios: tuple[str, ...] = DATASETS
     changes: Mapping[tuple[str, str], Outcome] = field(default_factory=dict)
-    sweep: Mapping[float, tuple[float, str]] = field(default_factory=lambda: {0.1: (40.0, "done"), 1.0: (5.0, "lost")})
+    sweep: Mapping[float, tuple[float, str]] = field(
+        default_factory=lambda: {0.01: (100.0, "done"), 0.1: (40.0, "done"), 1.0: (5.0, "lost")}
+    )
     held: Mapping[str, float] = field(default_factory=lambda: {"": 1.0, "one_step": 1.0})  # change -> share of 100
     strict: float = 1.0  # share of the points that strict Psi bounds
     hidden: float = 1.0  # share of the clients that the noise hides
     idle: int = 0  # clients that had not taken part
+    left: float = 1.0  # of the distance in the null space, after the last step
     marks: tuple[str, ...] = ("", "_watermark", "_backdoor")  # which scenarios of each dataset there are
 
     def outcomes(self, scenario: str) -> dict[str, Outcome]:
@@ -117,6 +121,7 @@ class World:
             _frame(SCENARIO_SEARCH, []),
             _frame(BOUNDS, [row for name in self.scenarios for row in self._bounds(name)]),
             _frame(REQUEST_SETS, [row for name in self.scenarios for row in self._sets(name)]),
+            _frame(NULL_SPACE, self._null_space() if self.scenarios else []),
         )
 
     def _cells(self, scenario: str) -> list[dict[str, Any]]:
@@ -125,7 +130,12 @@ class World:
             for seed in SEEDS:
                 rounds, counted = outcome.rounds_of(seed), outcome.counted_of(seed)
                 for key in _keys(scenario, variant, seed):
-                    costs = {"rounds": rounds, "counted_rounds": counted, "client_steps": 10 * rounds, "comm_floats": 0}
+                    costs = {
+                        "rounds": rounds,
+                        "counted_rounds": counted,
+                        "client_steps": outcome.steps * rounds,
+                        "comm_floats": 0,
+                    }
                     row = key | {"status": outcome.status, "cut_round": outcome.cut} | costs
                     if outcome.delta is not None:
                         row |= _certificate(outcome, outcome.delta, covers=10 if variant == "sifu_strict" else 1)
@@ -160,11 +170,12 @@ class World:
         ]
 
     def _sweep(self, scenario: str) -> list[dict[str, Any]]:
-        ended = {"cut_round": 0, "retain_accuracy": 0.9, "forget_accuracy": 0.1}
+        ended = {"retain_accuracy": 0.9, "forget_accuracy": 0.1}
         return [
             {"scenario": scenario, "variant": "sifu_released", "sigma": sigma, "seed": seed, "request": request}
             | {"status": status, "rounds": round(rounds), "counted_rounds": round(rounds), "client_steps": 0}
             | ended
+            | {"cut_round": AS_CLAIMED["last_released"].cut if sigma == max(self.sweep) else 0}
             for sigma, (rounds, status) in self.sweep.items()
             for seed in SEEDS
             for request in REQUESTS
@@ -180,6 +191,15 @@ class World:
             for place in (0, 1)
             for seed in SEEDS
             if variant in (REFERENCE, SIFU, SHOWN, *RIVALS)
+        ]
+
+    def _null_space(self) -> list[dict[str, Any]]:
+        """Two steps, of which the second leaves a part of the distance."""
+        ends = {0: 1.0, 1: self.left}
+        return [
+            {"seed": seed, "step": step, "null_space": distance, "span": 0.0, "left_behind": 1.0}
+            for seed in SEEDS
+            for step, distance in ends.items()
         ]
 
     def _bounds(self, scenario: str) -> list[dict[str, Any]]:
@@ -215,6 +235,7 @@ class World:
             path = folder / "search" / name / "dp_released" / "s1000000-1000000" / "search.parquet"
             _write(path, SEARCH, _part(tables.trials, name))
         _write(folder / "report" / "tables" / "bounds.parquet", BOUNDS, tables.bounds)
+        _write(folder / "null_space" / "null_space.parquet", NULL_SPACE, tables.null_space)
         return folder
 
 

@@ -9,13 +9,14 @@ from typing import Any, NoReturn
 
 from sifu.errors import did_you_mean
 
-EVERYDAY, REPORTS, STAGE, PLUGINS, CERTIFICATES, REPLICATION, UPKEEP = (
+EVERYDAY, REPORTS, STAGE, PLUGINS, CERTIFICATES, REPLICATION, LEADERBOARD, UPKEEP = (
     "everyday",
     "reports of a run",
     "single stages (Snakemake runs them for you)",
     "methods, models and metrics of your own",
     "certificates",
     "the replication of the paper",
+    "the leaderboard",
     "upkeep of the suite",
 )
 Command = Callable[[argparse.Namespace], int | None]
@@ -61,6 +62,6 @@ class Commands:
     def overview(self) -> str:
         """Every group with a line for each of its commands."""
         lines = []
-        for group in (EVERYDAY, REPORTS, STAGE, PLUGINS, CERTIFICATES, REPLICATION, UPKEEP):
+        for group in (EVERYDAY, REPORTS, STAGE, PLUGINS, CERTIFICATES, REPLICATION, LEADERBOARD, UPKEEP):
             lines += [f"{group}:", *(f"  {name:<16} {text}" for name, text in self._groups[group]), ""]
         return "\n".join([*lines, "`python -m sifu COMMAND --help` has the options of a command."])

@@ -16,6 +16,7 @@ from sifu.cli.replication import add_replication
 from sifu.cli.report import add_report
 from sifu.cli.run import add_run
 from sifu.cli.stages import add_stages
+from sifu.cli.submission import add_submission
 from sifu.cli.upkeep import add_upkeep
 from sifu.errors import SifuError
 
@@ -55,7 +56,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=__version__)
     commands = Commands(parser)
     parts = (add_run, add_report, add_atlas, add_stages, add_contract, add_certificates, add_audit, add_replication)
-    for add in (*parts, add_upkeep):
+    for add in (*parts, add_submission, add_upkeep):
         add(commands)
     parser.epilog = commands.overview()
     return parser

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sifu.cli.commands import UPKEEP, Commands
 from sifu.config.run import PRECISIONS
+from sifu.config.shipped import config_file
 from sifu.errors import ConfigError
 from sifu.plan.load import default_data_root
 
@@ -14,6 +15,7 @@ from sifu.plan.load import default_data_root
 def add_upkeep(commands: Commands) -> None:
     _add_bench(commands)
     _add_docs(commands)
+    _add_site(commands)
 
 
 def _add_bench(commands: Commands) -> None:
@@ -36,6 +38,15 @@ def _add_bench(commands: Commands) -> None:
 def _add_docs(commands: Commands) -> None:
     text = "Write the generated pages, and the generated parts of the others."
     parser = commands.add(UPKEEP, "docs", text, _docs)
+    parser.add_argument("--root", type=Path, default=Path(), help="the checkout (default: this folder)")
+
+
+def _add_site(commands: Commands) -> None:
+    text = "Write the report, its tables and figures, and the docs as static files, ready for GitHub Pages."
+    parser = commands.add(UPKEEP, "site", text, _site)
+    words = "whose report is published (default: %(default)s)"
+    parser.add_argument("--config", type=Path, default=config_file("paper.yaml"), help=words)
+    parser.add_argument("--out", type=Path, default=Path("site"), help="folder to write anew (default: %(default)s)")
     parser.add_argument("--root", type=Path, default=Path(), help="the checkout (default: this folder)")
 
 
@@ -74,3 +85,10 @@ def _docs(parsed: argparse.Namespace) -> None:
     from sifu.docs.pages import write_docs
 
     write_docs(parsed.root)
+
+
+def _site(parsed: argparse.Namespace) -> None:
+    from sifu.docs.site import write_site
+
+    files = write_site(parsed.config, parsed.out, parsed.root)
+    print(f"wrote {files} files; open {parsed.out / 'index.html'}")

@@ -7,9 +7,23 @@ from sifu.docs.deviations_of_methods import METHODS
 from sifu.docs.deviations_of_rules import RULES
 from sifu.docs.measured_text import table_text
 from sifu.docs.replication_run import MeasuredRun
+from sifu.docs.settings import NOTE
+from sifu.replication.published import REPLICATION
 from sifu.report.data_used import parts_in_words
 
 DEVIATIONS = (*DATA, *METHODS, *RULES)
+
+
+_INTRODUCTION = """\
+Where the paper's text leaves something open, or its code does something else, the code decides, as it made the figures.
+What is ours has a name of its own: scenarios such as `cifar10_disjoint`, corrected methods.
+"""
+
+
+def deviations_page(run: MeasuredRun) -> str:
+    """docs/replication/deviations.md: the whole page."""
+    note = NOTE.format(source=f"the tables of {REPLICATION} (sifu/docs/deviations.py)")
+    return "\n".join([note, "# Deviations from the paper\n", _INTRODUCTION, deviations_table(run)])
 
 
 def deviations_table(run: MeasuredRun) -> str:
@@ -21,4 +35,4 @@ def deviations_table(run: MeasuredRun) -> str:
 def in_short(run: MeasuredRun) -> str:
     """How many there are, and what data were used."""
     parts = parts_in_words(run.data, run.titles) or "How much of each dataset was used is in its first rows."
-    return f"**{len(DEVIATIONS)} deviations from the paper remain (next table), data first.** {parts}"
+    return f"**{len(DEVIATIONS)} [deviations](deviations.md) from the paper remain, data first.** {parts}"

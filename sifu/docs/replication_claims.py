@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from sifu.docs.measured_text import interval_text, p_text, seeds_text, table_text, verdict_text
-from sifu.docs.replication_run import MeasuredRun
+from sifu.docs.replication_run import MeasuredRun, anchor
 from sifu.docs.settings import NOTE
+from sifu.docs.two_counts import two_counts
 from sifu.docs.two_partitions import two_partitions
-from sifu.replication.claims.catalog import OPEN_QUESTIONS, PAPER
+from sifu.replication.claims.catalog import CLAIMS, OPEN_QUESTIONS, PAPER
 from sifu.replication.claims.claim import Claim, Line
 from sifu.replication.claims.correction import LIMIT
-from sifu.replication.claims.stored_tables import DATASETS, SHOWN_ONLY
+from sifu.replication.claims.counted import counted
+from sifu.replication.claims.stored_tables import DATASETS, EXAMPLE, SHOWN_ONLY
 from sifu.replication.published import REPLICATION
 from sifu.report.statistics import WITH_STUDENT
 
@@ -35,7 +37,7 @@ How a verdict follows:
 - MNIST by writer, a natural partition that everybody can download, is shown and never judged.
 
 The paper's claims are judged by methods `as released`, which follow its code and made its figures, on the requests and
-in the unit of the figure in question (but for the [deviations](index.md#deviations-from-the-paper)). SIFU and Last
+in the unit of the figure in question (but for the [deviations](deviations.md)). SIFU and Last
 `as described` follow the paper's text, `corrected` methods their own papers: these are claims of ours. Each command
 runs one cell again (`SIFU_DATA_ROOT` names the folder of the datasets).
 """
@@ -51,6 +53,8 @@ def claims_page(run: MeasuredRun) -> str:
         *(_section(claim, run) for claim in PAPER),
         "## What the paper leaves open\n",
         *(_section(claim, run) for claim in OPEN_QUESTIONS),
+        "## Certificates, counted before and now\n",
+        two_counts(run),
         "## Two partitions of CIFAR-10\n",
         two_partitions(run),
     ]
@@ -58,31 +62,41 @@ def claims_page(run: MeasuredRun) -> str:
 
 
 def _section(claim: Claim, run: MeasuredRun) -> str:
-    lines, judged = run.of(claim), run.judgement(claim)
+    lines, judged, found = run.of(claim), run.judgement(claim), counted(run.of(claim))
     parts = [
         f"### {claim.name}\n",
         f"> {claim.quote} ({claim.place})\n",
-        f"Verdict: **{judged.verdict.value}** (adjusted p: {p_text(judged.adjusted)}). {claim.rule}\n",
+        f"Verdict: **{judged.verdict.value}** (adjusted p: {p_text(judged.adjusted)}). Datasets: {found.held_text}; "
+        f"untested: {found.untested_text(run.titles)}. {_rule(claim)}\n",
         _numbers(lines, run.titles),
         f"```sh\n{claim.command}\n```\n",
     ]
     return "\n".join(parts)
 
 
+def _rule(claim: Claim) -> str:
+    """The rule of a claim, once: later claims with the same one point to the first."""
+    first = next(other for other in CLAIMS if other.rule == claim.rule)
+    return claim.rule if first is claim else f"Rule: that of [{first.name}](#{anchor(first)})."
+
+
 def _numbers(lines: list[Line], titles: dict[str, str]) -> str:
     """A row a number, a column a dataset; below a number that is judged, its verdicts. Then what was not run."""
-    names = (*DATASETS, *SHOWN_ONLY, "")
+    names = (*DATASETS, *SHOWN_ONLY, EXAMPLE, "")
     columns = [name for name in names if any(line.scenario == name and (line.value or line.ran) for line in lines)]
     rows = []
     for what in dict.fromkeys(line.what for line in lines):
         by_scenario = {line.scenario: line for line in lines if line.what == what}
         if any(line.scenario in columns for line in by_scenario.values()):
             rows += _rows(what, [by_scenario.get(name) for name in columns])
-    absent = [titles.get(name, name) for name in DATASETS if name not in columns]
+    absent = [
+        titles.get(name, name)
+        for name in dict.fromkeys(line.scenario for line in lines if line.counts and line.scenario not in columns)
+    ]
     note = f"Not run: {', '.join(absent)}.\n" if absent else ""
     if not columns:
         return note
-    heads = [titles.get(name, name) or "average" for name in columns]
+    heads = [titles.get(name, name.replace("_", " ")) or "average" for name in columns]
     return table_text(rows, "number", "seeds", *heads) + (f"\n{note}" if note else "")
 
 

@@ -86,7 +86,7 @@ def _blocks(folder: Path) -> list[dict[str, Any]]:
     """One entry a job of the run, stage by stage: <stage>/<scenario>[/<variant>]/<block>."""
     stages = [spec for spec in STAGES.values() if spec.jobs != "once" and not spec.folder]
     paths = [path for spec in stages for path in _tables(folder / spec.name, spec.outputs[0])]
-    return [_entry(path, folder) for path in (*paths, *sorted(folder.glob(_OF_NO_SCENARIO)))]
+    return [block_entry(path, folder) for path in (*paths, *sorted(folder.glob(_OF_NO_SCENARIO)))]
 
 
 def _tables(folder: Path, file: str) -> list[Path]:
@@ -101,7 +101,8 @@ def _is_block(name: str) -> bool:
     return True
 
 
-def _entry(path: Path, folder: Path) -> dict[str, Any]:
+def block_entry(path: Path, folder: Path) -> dict[str, Any]:
+    """Where one table of a results folder comes from: commit, device, code, settings, time."""
     stage, *parts = path.parent.relative_to(folder).parts
     scenario, *variant = parts[:-1] or [""]
     stamp = read_stamp(path)

@@ -100,7 +100,7 @@ def changes(manifest: dict[str, Any], config: Path) -> list[str]:
         stored[kind] = {name: _refilled(cls, plain) for name, plain in stored[kind].items()}
     for kind, present in today.items():
         if kind in stored:  # a manifest may be older than this kind of setting
-            sentences += _differences(kind, stored[kind], present)
+            sentences += differences(kind, stored[kind], present)
     return sentences
 
 
@@ -113,8 +113,9 @@ def _refilled(cls: type, plain: Any) -> Any:
         return plain
 
 
-def _differences(key: str, stored: Any, today: Any) -> list[str]:
+def differences(key: str, stored: Any, today: Any) -> list[str]:
+    """What differs between two plain settings, a sentence each."""
     if isinstance(stored, dict) and isinstance(today, dict):
         names = [*today, *(name for name in stored if name not in today)]
-        return [text for name in names for text in _differences(f"{key}.{name}", stored.get(name), today.get(name))]
+        return [text for name in names for text in differences(f"{key}.{name}", stored.get(name), today.get(name))]
     return [] if stored == today else [f"{key}: {stored}, now {today}"]

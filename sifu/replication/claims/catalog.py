@@ -6,8 +6,11 @@ from sifu.replication.claims import (
     backdoor,
     bound,
     certificate,
+    client_cost,
+    extreme_sigma,
     forgetting,
     last,
+    null_space,
     request_sets,
     restart,
     rounds,
@@ -30,6 +33,11 @@ PAPER = (
     forgetting.SIFU_SLIGHTLY_ABOVE,
     bound.ALPHA_BELOW_PSI,
     forgetting.DP_FORGETS_POORLY,
+    forgetting.FED_ERASER_FORGETS,
+    extreme_sigma.LOW_SIGMA_IS_SCRATCH,
+    extreme_sigma.HIGH_SIGMA_IS_LAST,
+    null_space.FINE_TUNING_NEVER_REACHES,
+    client_cost.NO_ADDED_COST,
 )
 
 OPEN_QUESTIONS = (

@@ -37,7 +37,8 @@ RULE = (
     "with the least and the largest in brackets."
 )
 STRICT_RULE = (
-    f"{RULE} Strict SIFU is built by the count that it is judged by, so it always keeps this promise. Therefore the "
+    "As for SIFU's certificate. Strict SIFU is built by the count that it is judged by, so it always keeps this "
+    "promise. Therefore the "
     "measurement counts, too: a dataset is in part at best where strict Psi is below alpha at a point or was not "
     f"measured, and does not hold where fewer than {MOST:.0%} of the clients are hidden."
 )

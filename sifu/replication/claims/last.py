@@ -127,7 +127,8 @@ def _as_claimed(line: Line) -> Line:
 DOES_WELL_ON_SIMPLE_DATASETS = Claim(
     "Last does well on MNIST and CelebA and fails on CIFAR",
     "well, fails on CIFAR",
-    "While Last performs quite well on very simple datasets such as CelebA and MNIST, the introduced noise becomes "
+    "It is interesting to notice that while Last performs quite well on very simple datasets such as CelebA and "
+    "MNIST, the introduced noise becomes "
     "too large in more complex datasets such as CIFAR10(0), rendering it infeasible for the model to converge "
     "after noising.",
     RESULTS_SECTION,
@@ -139,7 +140,7 @@ DOES_WELL_ON_SIMPLE_DATASETS = Claim(
 NEVER_RECOVERS = Claim(
     "Last never gets back to the target",
     "never",
-    "When unlearning with Last, we observed that the model always converged to a local optimum with accuracy "
+    "Finally, when unlearning with Last, we observed that the model always converged to a local optimum with accuracy "
     "inferior to our target.",
     COST_SECTION,
     to_the_target(*_RELEASED),

@@ -198,8 +198,8 @@ def released_against_described(tables: StoredTables) -> list[Line]:
 SIFU_SAVES = Claim(
     "SIFU takes 52% fewer rounds than scratch",
     "52%",
-    "SIFU requires a sensibly lower number of iterations than Scratch (52% faster on average) to achieve similar "
-    "unlearning performances.",
+    "We note that SIFU requires a sensibly lower number of iterations than Scratch (52% faster on average) to achieve "
+    "similar unlearning performances.",
     COST_SECTION,
     saved_as_released,
     FEWER_RULE,

@@ -66,10 +66,11 @@ def _speed_up(tables: StoredTables, scenario: str, rows: pd.DataFrame) -> pd.Ser
 
 def _forgot(tables: StoredTables, scenario: str, rows: pd.DataFrame) -> Line:
     what = "accuracy on forgotten clients minus scratch's, at the best sigma"
-    return Line(scenario, what, Measured.of(_beyond_scratch(tables, scenario, rows)), unit="number")
+    return Line(scenario, what, Measured.of(forget_beyond_scratch(tables, scenario, rows)), unit="number")
 
 
-def _beyond_scratch(tables: StoredTables, scenario: str, rows: pd.DataFrame) -> pd.Series:
+def forget_beyond_scratch(tables: StoredTables, scenario: str, rows: pd.DataFrame) -> pd.Series:
+    """Accuracy on forgotten clients of a sweep's rows minus scratch's, by seed."""
     own = rows.groupby("seed")["forget_accuracy"].mean()
     return (own - tables.values(scenario, REFERENCE, "accuracy", "forgotten")).dropna()
 

@@ -13,7 +13,7 @@ import pandas as pd
 from sifu.errors import StoreError
 from sifu.report.privacy_points import at_claim, promised_psi, psi_over_sigma
 from sifu.report.statistics import FINISHED, paid_steps
-from sifu.store.experiment_schemas import REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP
+from sifu.store.experiment_schemas import NULL_SPACE, REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP
 from sifu.store.parquet import read_table
 from sifu.store.report_schemas import BOUNDS
 from sifu.store.schemas import CELLS, METRICS, VERIFICATION
@@ -21,6 +21,7 @@ from sifu.store.table import Table
 
 DATASETS = ("mnist", "fashionmnist", "cifar10", "cifar100", "celeba")  # the scenarios that claims are judged on
 SHOWN_ONLY = ("mnist_by_writer",)  # not judged: a natural partition that everybody can download
+EXAMPLE = "linear_regression"  # the paper's appendix A, on data of its own
 REFERENCE = "scratch"
 
 
@@ -36,6 +37,7 @@ class StoredTables:
     scenario_trials: pd.DataFrame
     bounds: pd.DataFrame  # of single clients
     sets: pd.DataFrame  # other sets of requests
+    null_space: pd.DataFrame
 
     @cached_property
     def first_request(self) -> StoredTables:
@@ -161,6 +163,7 @@ def read_tables(folder: Path) -> StoredTables:
         scenario_trials=_read(folder, "scenario_search/*/*/*/scenario_search.parquet", SCENARIO_SEARCH),
         bounds=bounds[bounds["request"] == 0],
         sets=_read(folder, "request_sets/*/*/request_sets.parquet", REQUEST_SETS),
+        null_space=_read(folder, "null_space/null_space.parquet", NULL_SPACE),
     )
 
 

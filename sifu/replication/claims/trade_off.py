@@ -153,7 +153,8 @@ BEST_ON_FOUR = Claim(
     "4 wins",
     "SIFU outperforms its competitors on 4 out of 5 datasets. In particular, on every experiment involving FU of a "
     "neural network, SIFU is the only method to achieve a good trade-off between forgetting quality and accuracy "
-    "on the retain set.",
+    "on the retain set, while other methods fail either by lack of forgetting quality (Fine-Tuning, FedAccum) or by "
+    "low retain set accuracy (FedEraser, Last).",
     RESULTS_SECTION,
     best_trade_off(RELEASED),
     RULE,

@@ -47,12 +47,12 @@ def recheck(chosen: Chosen, machine: Machine) -> int:
     stored = read_stored_run(machine.stored)
     cells: list[tuple[str, list[Compared]]] = []
     for cell in chosen.cells(stored, machine):
-        print(f"again: {_name(cell)}", file=sys.stderr)
-        for name, numbers in _again(cell, stored, machine).items():
-            print(f"{name}: {_overall(numbers).value}", file=sys.stderr)
+        print(f"again: {cell_name(cell)}", file=sys.stderr)
+        for name, numbers in again(cell, stored, machine).items():
+            print(f"{name}: {overall(numbers).value}", file=sys.stderr)
             cells.append((name, numbers))
     _print(cells)
-    counts = Counter(_overall(numbers) for _, numbers in cells)
+    counts = Counter(overall(numbers) for _, numbers in cells)
     summary = ", ".join(f"{counts[agreement]} {agreement.value}" for agreement in Agreement)
     print(f"cells run again, compared with those of {machine.stored}: {summary}")
     if counts[Agreement.WITHIN_SEEDS]:
@@ -60,18 +60,19 @@ def recheck(chosen: Chosen, machine: Machine) -> int:
     return 1 if counts[Agreement.DIFFERS] else 0
 
 
-def _again(cell: CellKey, stored: StoredRun, machine: Machine) -> dict[str, list[Compared]]:
+def again(cell: CellKey, stored: StoredRun, machine: Machine) -> dict[str, list[Compared]]:
     """The compared numbers of every seed that is run with the cell's own, by the name of that seed's cell."""
     seeds = seeds_with(cell, machine.stored, together=machine.together)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         rerun(cell, machine, folder)
         elsewhere = made_with(cell, folder) != made_with(cell, machine.stored)
-        again, own = read_tables(folder), [cell._replace(seed=seed) for seed in seeds]
-        return {_name(seed_cell): compare(seed_cell, stored.tables, again, elsewhere=elsewhere) for seed_cell in own}
+        made, own = read_tables(folder), [cell._replace(seed=seed) for seed in seeds]
+        return {cell_name(seed_cell): compare(seed_cell, stored.tables, made, elsewhere=elsewhere) for seed_cell in own}
 
 
-def _name(cell: CellKey) -> str:
+def cell_name(cell: CellKey) -> str:
+    """`mnist/sifu/0 target`."""
     return f"{cell.scenario}/{cell.variant}/{cell.seed} {cell.stop}"
 
 
@@ -82,7 +83,8 @@ def made_with(cell: CellKey, folder: Path) -> tuple[str, str, str]:
     return stamp["device"], stamp["torch"], "" if stamp["device"] == "cpu" else path.parent.name
 
 
-def _overall(numbers: list[Compared]) -> Agreement:
+def overall(numbers: list[Compared]) -> Agreement:
+    """How well a cell agrees: as its worst number does."""
     return worst(number.agreement for number in numbers)
 
 

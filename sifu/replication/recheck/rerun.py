@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sifu.config.blocks import block_name, block_seeds
 from sifu.config.scenario import Scenario
+from sifu.config.variant import Variant
 from sifu.hardware.device import choose_device
 from sifu.plan.load import load_scenario, load_variant
 from sifu.plan.variants import method_of
@@ -32,6 +34,8 @@ class Machine:
     threads: int = 2
     precision: str = "tf32"
     seeds: str = "auto"  # own | block | auto: on a GPU all of the cell's block are run, else its own
+
+    brought: Mapping[str, Variant] = field(default_factory=dict)  # variants that come before those of the config
 
     @property
     def together(self) -> bool:
@@ -68,7 +72,7 @@ def rerun(cell: CellKey, machine: Machine, folder: Path) -> None:
     run_train(block, _place(folder, "train", block))
     variants = list(dict.fromkeys([*needed_variants(scenario), cell.variant]))
     for name in variants:
-        _unlearn(block, name, _method(name, scenario, cell, machine), folder)
+        _unlearn(block, name, rerun_method(name, scenario, cell.scenario, machine), folder)
     weights = {name: _place(folder, "unlearn", block, name) / "weights.safetensors" for name in variants}
     run_verify(block, _place(folder, "verify", block), variants=weights)
 
@@ -88,12 +92,12 @@ def _place(folder: Path, stage: str, block: Block, variant: str = "") -> Path:
     return stage_folder(str(folder), stage, block.name, block_name(block.seeds), variant)
 
 
-def _method(name: str, scenario: Scenario, cell: CellKey, machine: Machine) -> Method:
+def rerun_method(name: str, scenario: Scenario, scenario_name: str, machine: Machine) -> Method:
     """The method of a variant, with the value that the stored search chose where it has one."""
-    variant = load_variant(machine.config / "variants.yaml", name)
+    variant = machine.brought.get(name) or load_variant(machine.config / "variants.yaml", name)
     if variant.search is None:
         return method_of(name, variant, scenario)
-    searched = scenario.searched_as or cell.scenario
+    searched = scenario.searched_as or scenario_name
     search = stage_folder(str(machine.stored), "search", searched, variant.search.block, name)
     return method_of(name, variant, scenario, chosen_values(search / "search.parquet", variant.search))
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from sifu.replication.claims.stored_tables import StoredTables
-from sifu.replication.recheck.agreement import Agreement, compare, worst
+from sifu.replication.recheck.agreement import PSI, STEPS, Agreement, compare, worst
 from sifu.store.cell import CellKey
 from sifu.store.schemas import CELLS, METRICS
 from tests.claimed import PLAIN, SEEDS, Outcome, World
@@ -19,7 +19,10 @@ CELL = CellKey("s", "v", "target", 0, 1)
 def tables(rounds: list[int], accuracy: list[float], status: str = "done") -> StoredTables:
     """A seed for each number."""
     keys = [CELL._asdict() | {"seed": seed} for seed in range(len(rounds))]
-    cells = [key | {"status": status, "rounds": count} for key, count in zip(keys, rounds, strict=True)]
+    cells = [
+        key | {"status": status, "rounds": count, "client_steps": 10 * count}
+        for key, count in zip(keys, rounds, strict=True)
+    ]
     accurate = {"metric": "accuracy", "subset": "forget"}
     values = [key | accurate | {"value": value} for key, value in zip(keys, accuracy, strict=False)]
     frames = [
@@ -32,7 +35,11 @@ def tables(rounds: list[int], accuracy: list[float], status: str = "done") -> St
 
 def agreements(stored: StoredTables, again: StoredTables, *, elsewhere: bool = True) -> list[str]:
     """Of status, rounds and accuracy."""
-    return [number.agreement.value for number in compare(CELL, stored, again, elsewhere=elsewhere)]
+    return [
+        number.agreement.value
+        for number in compare(CELL, stored, again, elsewhere=elsewhere)
+        if number.quantity != STEPS
+    ]
 
 
 @pytest.mark.parametrize(
@@ -80,6 +87,31 @@ def test_what_only_one_side_has_differs() -> None:
     assert agreements(bare, full) == ["same", "same", "differs"]
     assert agreements(full, tables([], [])) == ["differs"] * 3, "nothing was run again"
     assert worst([]) == Agreement.DIFFERS, "nothing is compared"
+
+
+@pytest.mark.parametrize(
+    ("column", "stored", "again", "expected"),
+    [
+        ("client_steps", 1000, 1000, "same"),
+        ("client_steps", 999, 1000, "differs"),  # as many rounds: every step counts
+        ("strict_psi", 0.5, 0.504, "close"),
+        ("strict_psi", 0.5, 0.51, "differs"),
+        ("strict_psi", 1e-6, 2e-6, "differs"),  # no matter how small
+        ("strict_psi", float("inf"), 0.5, "differs"),  # what is stored does not widen its own room
+    ],
+)
+def test_costs_and_sensitivities_are_compared(column: str, stored: float, again: float, expected: str) -> None:
+    before, after = (tables([100], [0.5]) for _ in range(2))
+    before.cells[column], after.cells[column] = stored, again
+    found = {number.quantity: number.agreement.value for number in compare(CELL, before, after, elsewhere=False)}
+    assert found[STEPS if column == "client_steps" else PSI] == expected
+
+
+def test_a_later_evaluation_takes_more_steps_and_a_carried_table_has_no_sensitivity() -> None:
+    stored, again = tables([100], [0.5]), tables([120], [0.5])
+    again.cells["strict_psi"] = 0.5
+    found = {number.quantity: number.agreement.value for number in compare(CELL, stored, again, elsewhere=False)}
+    assert found == {"status": "same", "rounds": "close", STEPS: "close", "accuracy, forget": "same"}
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -1,0 +1,61 @@
+"""A page of docs as HTML that opens without a network."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from itertools import pairwise
+from string import Template
+
+from markdown_it import MarkdownIt
+
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_TITLE = re.compile(r"^# (.*)$", re.MULTILINE)
+_PAGE = Template("""\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<title>$title</title>
+<style>
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; overflow-wrap: anywhere; }
+table { border-collapse: collapse; display: block; overflow-x: auto; overflow-wrap: normal; font-size: 0.9em; }
+td, th { border: 1px solid #8888; padding: 0.25rem 0.5rem; text-align: left; vertical-align: top; }
+pre { overflow-x: auto; background: #8882; padding: 0.75rem; }
+blockquote { border-left: 4px solid #8888; margin: 0; padding-left: 1rem; }
+</style>
+</head>
+<body>
+$navigation
+$body
+</body>
+</html>
+""")
+
+
+def markdown_page(text: str, navigation: str = "") -> str:
+    """The whole page; HTML inside of the text stays text, but comments are left out."""
+    title = _TITLE.search(text)
+    return html_page(title[1] if title else "", _rendered(_COMMENT.sub("", text)), navigation)
+
+
+def html_page(title: str, body: str, navigation: str = "") -> str:
+    return _PAGE.substitute(title=escape(title), body=body, navigation=navigation)
+
+
+def _rendered(text: str) -> str:
+    """The text as HTML; headings have the names that GitHub gives them."""
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = parser.parse(text)
+    for opening, inline in pairwise(tokens):
+        if opening.type == "heading_open":
+            opening.attrSet("id", slug(inline.content))
+    return str(parser.renderer.render(tokens, parser.options, {}))
+
+
+def slug(heading: str) -> str:
+    """The name of a heading: small letters, no signs, a dash for a space."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
