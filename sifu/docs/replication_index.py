@@ -18,6 +18,7 @@ from sifu.replication.claims.stored_tables import DATASETS, REFERENCE
 from sifu.replication.claims.verdict import Verdict
 from sifu.replication.manifest import CARRIED
 from sifu.replication.published import CONFIG, NOT_RUN, REPLICATION
+from sifu.store.paths import figure_file, report_folder
 
 
 def index_page(run: MeasuredRun) -> str:
@@ -25,6 +26,7 @@ def index_page(run: MeasuredRun) -> str:
     parts = [
         NOTE.format(source=f"the tables of {REPLICATION} (sifu/replication/claims)"),
         "# Replication of the SIFU paper\n",
+        *_picture(run),
         _box(run),
         "## Deviations from the paper\n",
         "Where the paper's text leaves something open, or its code does something else, the code decides, as it made "
@@ -42,6 +44,13 @@ def index_page(run: MeasuredRun) -> str:
         _how_it_was_run(run),
     ]
     return "\n".join(parts)
+
+
+def _picture(run: MeasuredRun) -> list[str]:
+    """The opening picture, where it was drawn."""
+    path = figure_file(report_folder(REPLICATION), "overview", "png")
+    drawn = run.manifest is not None and (run.root / path).exists()
+    return [f"![what every method costs, and whether the clients were forgotten](../../{path.as_posix()})\n"] * drawn
 
 
 _VERDICTS = """\

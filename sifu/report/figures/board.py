@@ -25,10 +25,10 @@ class Board:
     axes: Any  # [lines * rows, columns]
 
     @staticmethod
-    def of(names: list[str], rows: int, *, width: float = 3.2, height: float = 2.5) -> Board:
+    def of(names: list[str], rows: int, *, columns: int = _COLUMNS, width: float = 3.2, height: float = 2.5) -> Board:
         """The first of `names`, as many as there is room for."""
         shown = names[: MAX_PANELS // rows] or [""]
-        lines = -(-len(shown) // _COLUMNS)
+        lines = -(-len(shown) // columns)
         columns = -(-len(shown) // lines)  # lines of about the same length
         figure, axes = grid(lines * rows, columns, width=width, height=height)
         for place in range(len(shown), lines * columns):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -35,8 +36,9 @@ CAPTION = (
 MAX_METHODS = 14
 CUT = 1.6  # of scratch's client steps: longer bars end here
 _WIDTH = 8.8  # inches: on a page of 840 dots type keeps its size
+_NARROW = 3.55  # inches: a phone
 _TYPE = 8  # points
-_RIGHT = 2.75  # where certificates stand, in units of scratch's client steps
+_RIGHT, _RIGHT_NARROW = 2.75, 3.25  # where certificates stand, in units of scratch's client steps
 _GREY = "#5f6b76"
 _PLAIN = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}  # behind words, which cross the line of scratch
 _BADGES: dict[str, dict[str, Any]] = {  # a certificate, in grey levels alone: filled where it survives
@@ -70,27 +72,44 @@ def drawn_variants(plan: ReportPlan, rows: list[Standing]) -> list[str]:
 
 
 def draw(source: Results) -> Figure:
+    """The picture as wide as a page."""
+    board, rows = _drawn(source, 3, _WIDTH)
+    board.figure.suptitle(TITLE, x=0.01, ha="left", fontsize=11, fontweight="bold")
+    _key(board.figure, rows, columns=len(GRADES))
+    return board.figure
+
+
+def draw_narrow(source: Results) -> Figure:
+    """The same for a phone: a panel below the other."""
+    board, rows = _drawn(source, 1, _NARROW)
+    _key(board.figure, rows, columns=2)
+    return board.figure
+
+
+def _drawn(source: Results, columns: int, width: float) -> tuple[Board, list[Standing]]:
+    """The panels, and the rows that they show."""
     plan, rows = source.plan, standings(source)
     names = drawn_scenarios(plan, rows)
     rows = [row for row in rows if row.scenario in names]
     shown = drawn_variants(plan, rows)
-    board = Board.of(names, 1, width=1.0, height=max(1.4, 0.55 + 0.215 * len(shown)))
-    board.figure.set_size_inches(_WIDTH, board.figure.get_figheight() + 0.75)  # more: title and key
+    board = Board.of(names, 1, columns=columns, width=1.0, height=max(1.4, 0.55 + 0.215 * len(shown)))
+    board.figure.set_size_inches(width, board.figure.get_figheight() + 0.75)  # more: title and key
     for name in board.names:
         axis, found = board.at(0, name), {row.variant: row for row in rows if row.scenario == name}
         finish(axis, empty=not found)
         if found:
-            _panel(axis, found, shown)
+            _panel(axis, found, shown, right=_RIGHT if columns > 1 else _RIGHT_NARROW)
             first = board.names.index(name) % board.axes.shape[1] == 0
             axis.set_yticks(range(len(shown)), [plan.labels[variant] if first else "" for variant in shown])
             _emphasise(axis, plan, shown)
-        axis.set_title(plan.titles.get(name, ""), fontsize=10, loc="left", fontweight="bold")
+        title = fill(plan.titles.get(name, ""), 30 if columns > 1 else 26)
+        axis.set_title(title, fontsize=10, loc="left", fontweight="bold")
         axis.set_xlabel(_floor(found), fontsize=_TYPE)
-    _key(board.figure, rows)
-    return board.figure
+    return board, rows
 
 
-def _panel(axis: Axes, found: dict[str, Standing], shown: list[str]) -> None:
+def _panel(axis: Axes, found: dict[str, Standing], shown: list[str], *, right: float) -> None:
+    """Bars, and at `right` the certificates."""
     axis.axvline(1, color="#90a4ae", linewidth=1, zorder=0)
     for place, variant in enumerate(shown):
         row = found.get(variant)
@@ -100,11 +119,11 @@ def _panel(axis: Axes, found: dict[str, Standing], shown: list[str]) -> None:
         else:
             _bar(axis, place, row)
         if row and row.certificate:
-            _badge(axis, place, row.certificate.worth)
+            _badge(axis, right, place, row.certificate.worth)
     if any(row.certificate for row in found.values()):
         below = axis.get_xaxis_transform()  # in line with the numbers of the axis
-        axis.text(_RIGHT, -0.03, "certificate", ha="right", va="top", fontsize=_TYPE, transform=below)
-    axis.set(xlim=(0, _RIGHT + 0.02), ylim=(len(shown) - 0.4, -0.6))
+        axis.text(right, -0.03, "certificate", ha="right", va="top", fontsize=_TYPE, transform=below)
+    axis.set(xlim=(0, right + 0.02), ylim=(len(shown) - 0.4, -0.6))
     axis.set_xticks([0, 0.5, 1, 1.5], ["0", "50%", "100%", "150%"], fontsize=_TYPE)
     axis.tick_params(axis="y", length=0, labelsize=9)
     axis.spines["left"].set_visible(False)
@@ -123,11 +142,11 @@ def _bar(axis: Axes, place: int, row: Standing) -> None:
     axis.text(length + 0.05, place, words, va="center", fontsize=_TYPE, zorder=3, bbox=_PLAIN)
 
 
-def _badge(axis: Axes, place: int, worth: str) -> None:
+def _badge(axis: Axes, right: float, place: int, worth: str) -> None:
     """What is left of a certificate, in a box at the right of the panel."""
     box = dict(_BADGES[worth])
     axis.text(
-        *(_RIGHT, place, worth),
+        *(right, place, worth),
         ha="right",
         va="center",
         fontsize=_TYPE - 0.4,
@@ -148,9 +167,8 @@ def _floor(found: dict[str, Standing]) -> str:
     return f"floor of the gap: {known[0]:.3f}" if known else ""
 
 
-def _key(figure: Figure, rows: list[Standing]) -> None:
-    """The title above all panels; below them what bars are, and the grades that were given."""
-    figure.suptitle(TITLE, x=0.01, ha="left", fontsize=11, fontweight="bold")
+def _key(figure: Figure, rows: list[Standing], *, columns: int) -> None:
+    """Below all panels what bars are, and the grades that were given."""
     used = {row.grade for row in rows if row.has_cost}
     handles = [
         Patch(facecolor=one.colour, hatch=one.pattern, edgecolor="white", linewidth=0, label=f"{one.sign} {one.words}")
@@ -159,5 +177,6 @@ def _key(figure: Figure, rows: list[Standing]) -> None:
     ]
     star = "     * judged by the twin test" if any(row.by == TWINS for row in rows) else ""
     words = f"bars: client steps of all requests, relative to training again from scratch (100%){star}"
-    place: dict[str, Any] = {"loc": "outside lower center", "ncols": len(GRADES), "frameon": False}
-    figure.legend(handles=handles, title=words, title_fontsize=_TYPE + 0.5, fontsize=9, **place)
+    place: dict[str, Any] = {"loc": "outside lower center", "ncols": columns, "frameon": False}
+    letters = round(figure.get_figwidth() * 15)  # of a line
+    figure.legend(handles=handles, title=fill(words, letters), title_fontsize=_TYPE + 0.5, fontsize=9, **place)
