@@ -13,7 +13,7 @@ class FigureSpec(NamedTuple):
 
 
 FIGURES: dict[str, FigureSpec] = {
-    "overview": FigureSpec("sifu.report.figures.overview"),
+    "overview": FigureSpec("sifu.report.figures.overview", (*_ANSWERS, "forgetting/forgetting")),
     "budgets": FigureSpec("sifu.report.figures.budgets"),
     "watermark": FigureSpec("sifu.report.figures.watermark"),
     "requests": FigureSpec("sifu.report.figures.requests"),
