@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -29,7 +31,7 @@ def draw(source: Results) -> Figure:
         axis, part = board.at(0, name), rows[rows["scenario"] == name]
         for place, metric in enumerate(metrics):
             line = part[part["metric"] == metric].sort_values("models")
-            look = {"marker": _MARKERS[place], "color": colours()[place], "markersize": 4}
+            look: dict[str, Any] = {"marker": _MARKERS[place], "color": colours()[place], "markersize": 4}
             axis.plot(line["models"], line["effect"], label=NEEDS[metric].name, **look)
         if len(part):
             axis.set(xscale="log", yscale="log")
