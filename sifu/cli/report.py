@@ -77,7 +77,7 @@ def _plan(parsed: argparse.Namespace) -> ReportPlan:
         return load_suite(read_yaml(parsed.config), parsed.config.parent, reports=True).report_plan()
     try:
         return ReportPlan.read(json.loads(parsed.plan.read_text()))
-    except (json.JSONDecodeError, UnicodeDecodeError):
+    except (ValueError, RecursionError):
         raise ConfigError("--plan", str(parsed.plan), "a file that holds JSON") from None
 
 

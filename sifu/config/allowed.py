@@ -62,7 +62,7 @@ def _is_free(folder: str) -> bool:
     return not any(part.startswith(".") for part in parts) and (not parts or parts[0].lower() not in _OWN_FOLDERS)
 
 
-_OWN_FOLDERS = ("sifu", "config", "docs", "profiles", "tests", "workflow", "snakefile", "makefile", "data")
+_OWN_FOLDERS = ("sifu", "config", "docs", "examples", "profiles", "tests", "workflow", "snakefile", "makefile", "data")
 
 
 _LARGEST = 1e38  # in size, of any number without limits of its own: what a float32 can hold

@@ -20,6 +20,7 @@ _MAX_BYTES = 2**20  # the longest config of the suite has 40 kB
 _MAX_DEPTH = 50
 _MAX_TEXT = 1000  # characters
 _MAX_NODES = 100_000  # with every alias written out
+_MERGE = "tag:yaml.org,2002:merge"  # of the key <<
 
 
 class _Refused(Exception):
@@ -41,15 +42,16 @@ class _StrictLoader(SafeLoader):
         super().flatten_mapping(node)
 
     def _refuse_twice(self, node: yaml.MappingNode) -> None:
-        lines: dict[str, int] = {}
+        lines: dict[object, int] = {}
         for key, _ in node.value:
             line = key.start_mark.line + 1
             if not isinstance(key, yaml.ScalarNode):
                 raise _Refused(f"line {line}: a key must be a name, not a list or a mapping")
-            if key.value in lines:
-                name, first = _cut(key.value), lines[key.value]
+            value = key.value if key.tag == _MERGE else self.construct_object(key)  # 1 and 1.0 are the same key
+            if value in lines:
+                name, first = _cut(key.value), lines[value]
                 raise _Refused(f"the key {name} is given twice, in lines {first} and {line}: keep one of them")
-            lines[key.value] = line
+            lines[value] = line
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -74,6 +76,8 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 def _text(path: Path) -> str:
+    if path.is_fifo():
+        raise OSError("it is a pipe, which may never end; name a file")
     with path.open("rb") as file:
         data = file.read(_MAX_BYTES + 1)
     if len(data) > _MAX_BYTES:

@@ -62,6 +62,7 @@ class _Reader:
         self.stack: list[Any] = []
         self.marks: list[int] = []  # how long the stack was at each mark
         self.memo: dict[int, Any] = {}
+        self.arrays = 0
 
     def step(self, name: str, argument: Any) -> None:
         if name in _VALUES:
@@ -149,6 +150,7 @@ def _reduce(reader: _Reader, _: Any) -> None:
     """A call, of which there are two: an empty array, and the type of a byte."""
     arguments, called = reader.stack.pop(), reader.stack.pop()
     if called in map(_Name, _EMPTY_ARRAY) and arguments[0] == _Name(_ARRAY):
+        reader.arrays += 1
         reader.stack.append(_Array())
     elif called == _Name(_DTYPE) and arguments[0] in ("u1", "|u1", "uint8"):
         reader.stack.append(_Bytes())
@@ -168,6 +170,8 @@ def _build(reader: _Reader, _: Any) -> None:
     sizes = isinstance(shape, tuple) and len(shape) <= 4 and all(type(size) is int and size >= 0 for size in shape)
     if not sizes or not isinstance(kind, _Bytes) or not isinstance(raw, bytes) or math.prod(shape) != len(raw):
         raise DataError("it has an array that is not one of as many bytes as its shape says")
+    if reader.arrays > 1 or target.pixels is not None:  # each would have a copy of bytes that are in the file once
+        raise DataError("it has more than one array")
     target.pixels = np.frombuffer(raw, np.uint8).reshape(shape, order="F" if fortran is True else "C")
 
 

@@ -32,6 +32,9 @@ def load_subset(name: str, root: Path, *, check_files: bool, download: bool) -> 
 
 
 def _open(dataset: Any, root: Path, split: str, download: bool) -> Any:
+    for path in (root / dataset.base_folder).glob("*.txt"):
+        if not path.is_file():  # a pipe would wait for ever
+            raise DataError(f"{path} is not a file")
     try:
         return dataset(root, split=split, target_type=["attr", "identity"], download=download)
     except (RuntimeError, OSError, ValueError, TypeError, LookupError, OverflowError) as error:

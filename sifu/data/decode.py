@@ -25,6 +25,7 @@ _START_OF_SCAN = b"\xff\xda"  # compressed data of a JPEG do not hold it
 _MAX_BYTES = 2**21  # Pillow takes seconds for the header of a file of some MB that is written for it
 _HEADER = 2**16  # bytes that a file of a known number of pixels may have besides them
 _MAX_PIXELS = 2**24
+_MAX_SIDE = 2**14  # Pillow takes a time for each row of a PNG: 16 million rows of one pixel are some kB
 _MAX_WORK = 2**28  # pixels times scans: each scan of a progressive JPEG goes through all pixels
 
 
@@ -81,6 +82,8 @@ def _refuse_header(file: Image, data: bytes, shape: tuple[int, int, int], where:
         raise DataError(f"{where} is {width} x {height} pixels, expected {shape[2]} x {shape[1]}")
     if width * height > _MAX_PIXELS:
         raise DataError(f"{where} is {width} x {height} pixels, expected at most {_MAX_PIXELS:,} in all")
+    if max(width, height) > _MAX_SIDE:
+        raise DataError(f"{where} is {width} x {height} pixels, expected at most {_MAX_SIDE} on a side")
     if width * height * data.count(_START_OF_SCAN) > _MAX_WORK and file.format != "PNG":
         raise DataError(f"{where} is a JPEG of {data.count(_START_OF_SCAN)} scans, too many for its size")
 

@@ -6,7 +6,6 @@ announces is compared with limits before it is read: a few kB of gzip can be unp
 
 from __future__ import annotations
 
-import gzip
 import math
 import struct
 import zlib
@@ -22,6 +21,7 @@ from sifu.errors import DataError
 _TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 _MAX_RANK = 4  # images with channels
 _MAX_BYTES = 2**29  # ten times MNIST
+_CHUNK = 2**16  # bytes that are unpacked at once
 
 
 def read_idx(root: Path, relative: str, *, check_files: bool = True) -> NDArray[Any]:
@@ -41,13 +41,36 @@ def _read(path: Path) -> NDArray[Any]:
     if not path.is_file():
         raise DataError(f"{path} is not a file")
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
-            return _parse(path, stream)
+        with path.open("rb") as stream:
+            return _parse(path, _Unpacked(stream) if path.suffix == ".gz" else stream)
     except (EOFError, OSError, zlib.error) as error:
         raise DataError(f"{path} cannot be unpacked, it is truncated or damaged: {error}") from None
 
 
-def _parse(path: Path, stream: IO[bytes] | gzip.GzipFile) -> NDArray[Any]:
+class _Unpacked:
+    """What gzip has packed into a file: Python's own reader takes seconds for a long name, or for many empty parts."""
+
+    def __init__(self, packed: IO[bytes]) -> None:
+        self.packed, self.unpacker = packed, zlib.decompressobj(16 + zlib.MAX_WBITS)  # 16: with gzip's header and sum
+
+    def read(self, size: int) -> bytes:
+        """The next bytes, fewer only at the end, where the sum of all has been compared."""
+        parts = []
+        while size > 0 and not self.unpacker.eof:
+            source = self.unpacker.unconsumed_tail or self.packed.read(_CHUNK)
+            if not source:
+                raise EOFError("it ends too early")
+            parts.append(self.unpacker.decompress(source, size))
+            size -= len(parts[-1])
+        if self.unpacker.eof and (self.unpacker.unused_data or self.packed.read(1)):
+            raise OSError("something follows its end")
+        return b"".join(parts)
+
+
+_Stream = IO[bytes] | _Unpacked
+
+
+def _parse(path: Path, stream: _Stream) -> NDArray[Any]:
     magic = stream.read(4)
     if len(magic) < 4 or magic[:2] != b"\0\0" or magic[2] not in _TYPES:
         raise DataError(f"{path} is not an IDX file: it starts with {magic!r}")
@@ -64,7 +87,7 @@ def _parse(path: Path, stream: IO[bytes] | gzip.GzipFile) -> NDArray[Any]:
     return np.frombuffer(_values(path, stream, expected, 4 + 4 * rank), dtype).reshape(shape)
 
 
-def _values(path: Path, stream: IO[bytes] | gzip.GzipFile, expected: int, header: int) -> bytes:
+def _values(path: Path, stream: _Stream, expected: int, header: int) -> bytes:
     """The values, of which there must be as many as announced; the rest of a larger file is not unpacked."""
     data = stream.read(expected)
     more = stream.read(1)

@@ -25,6 +25,7 @@ _AXES = {  # see Segment and Trace; L layers
     "trace.step_norm": "ST",
 }
 _TYPES = {"rounds": torch.int64, "key_state": torch.int64, "available": torch.bool, "trace.cohort": torch.int32}
+_REAL = (torch.float32, torch.float64)  # of others torch cannot even say whether they are finite
 _SCALARS = ("trace.distance", "trace.update_norm", "trace.layer_norm", "trace.step_norm")
 
 
@@ -43,7 +44,7 @@ def _check_shapes(path: Path, tensors: dict[str, Tensor]) -> dict[str, int]:
     for name, axes in _AXES.items():
         tensor = tensors[name]
         fits = tensor.dim() == len(axes) and all(sizes.setdefault(a, n) == n for a, n in zip(axes, tensor.shape))  # noqa: B905
-        typed = tensor.dtype == _TYPES[name] if name in _TYPES else tensor.is_floating_point()
+        typed = tensor.dtype == _TYPES[name] if name in _TYPES else tensor.dtype in _REAL
         if not fits or not typed:
             raise StoreError(f"{path} is damaged: {name} is {tensor.dtype} of shape {tuple(tensor.shape)}")
     if not sizes["S"]:
@@ -58,16 +59,16 @@ def _check_header(path: Path, header: dict[str, Any], sizes: dict[str, int]) -> 
         raise StoreError(f"{path} is damaged: its status is not one of {', '.join(known)} for each seed")
     if type(every) is not int or every < 1 or sizes["Q"] != sizes["T"] // every:
         raise StoreError(f"{path} is damaged: it has {sizes['Q']} snapshots of {sizes['T']} rounds")
-    if not isinstance(evaluations, list) or not all(_is_evaluation(entry, sizes["S"]) for entry in evaluations):
+    if not isinstance(evaluations, list) or not all(_is_evaluation(entry, sizes) for entry in evaluations):
         raise StoreError(f"{path} is damaged: its evaluations are not rows of seed, round and accuracies")
 
 
-def _is_evaluation(entry: Any, seeds: int) -> bool:
+def _is_evaluation(entry: Any, sizes: dict[str, int]) -> bool:
     if not isinstance(entry, list) or len(entry) != 4 or type(entry[0]) is not int or type(entry[1]) is not int:
         return False
     shares = [value for value in entry[2:] if not (value is None and value is entry[3])]
     within = all(type(value) in (int, float) and 0 <= value <= 1 for value in shares)
-    return 0 <= entry[0] < seeds and entry[1] >= 0 and within
+    return 0 <= entry[0] < sizes["S"] and 0 <= entry[1] <= sizes["T"] and within
 
 
 def _check_numbers(path: Path, header: dict[str, Any], tensors: dict[str, Tensor], sizes: dict[str, int]) -> None:

@@ -7,9 +7,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-import pyarrow.parquet as pq
-
 from sifu import RULES_VERSION
 from sifu.config.blocks import block_seeds
 from sifu.config.fields import build
@@ -18,7 +15,8 @@ from sifu.errors import ConfigError, StoreError
 from sifu.plan.load import read_yaml
 from sifu.plan.stage_spec import STAGES
 from sifu.replication.published import described
-from sifu.store.parquet import read_stamp, write_text
+from sifu.store.bounded import open_parquet
+from sifu.store.parquet import read_stamp, readable, write_text
 from sifu.store.paths import manifest_file
 from sifu.store.timing import JobTime, busy_seconds, read_job_time
 
@@ -107,20 +105,35 @@ def block_entry(path: Path, folder: Path) -> dict[str, Any]:
     scenario, *variant = parts[:-1] or [""]
     stamp = read_stamp(path)
     named = {"stage": stage, "scenario": scenario, "variant": "/".join(variant), "seeds": _seeds(path)}
-    made = {key: stamp.get(key, "unknown") for key in (*_JOINED, "code_hash")}
+    made: dict[str, Any] = {key: stamp.get(key, "unknown") for key in (*_JOINED, "code_hash")}
     if CARRIED in stamp:
         made[CARRIED] = stamp[CARRIED]
-    models = json.loads(stamp.get("notes") or "{}").get("models")
+    models = _mapping(path, stamp.get("notes") or "{}").get("models")
+    if models is not None and type(models) is not int:
+        raise StoreError(f"{path} does not say how many models it holds")
     made |= {} if models is None else {"models": models}
-    return named | made | {"settings": json.loads(stamp.get("settings", "{}"))} | read_job_time(path.parent)._asdict()
+    settings = {"settings": _mapping(path, stamp.get("settings", "{}"))}
+    return named | made | settings | read_job_time(path.parent)._asdict()
+
+
+def _mapping(path: Path, text: str) -> dict[str, Any]:
+    """A mapping in the stamp of a table."""
+    try:
+        plain = json.loads(text)
+    except (ValueError, RecursionError):
+        plain = None
+    if not isinstance(plain, dict):
+        raise StoreError(f"{path} does not say with which settings it was made")
+    return plain
 
 
 def _seeds(path: Path) -> list[int]:
     """The first and the last seed of a table: side experiments may take only some of a block's. Of a table over seeds:
     those of its block.
     """
-    if "seed" not in pq.read_schema(path).names:
-        block = block_seeds(path.parent.name)
-        return [block[0], block[-1]]
-    seeds = pd.read_parquet(path, columns=["seed"])["seed"]
+    with readable(path), open_parquet(path) as file:
+        if "seed" not in file.schema_arrow.names:
+            block = block_seeds(path.parent.name)
+            return [block[0], block[-1]]
+        seeds = file.read(["seed"]).column("seed").to_pandas()
     return [int(seeds.min()), int(seeds.max())] if len(seeds) else []

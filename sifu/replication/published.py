@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from sifu.config.variant import Variant
 from sifu.errors import ConfigError, StoreError
 from sifu.plan.load import read_named, read_yaml
 from sifu.plan.variants import build_method
+from sifu.store.json_file import read_json
 from sifu.store.paths import figures_folder, manifest_file, report_folder, tables_folder
 
 REPLICATION = Path("results", "paper")
@@ -25,6 +25,8 @@ CONFIG = Path("config", "paper.yaml")
 COMMAND = "rm -r results/paper; SIFU_DATA_ROOT=... make paper"  # make alone would keep the stored tables
 NOT_RUN = f"Not run yet: `{REPLICATION}` has no manifest (`make paper` runs it and writes one)."
 _SIDE_EXPERIMENTS = ("sigma_sweep", "request_sets", "alpha_sweep", "audits", "oracles", "scenario_searches")
+
+_MANIFEST = {"rules_version": str, "seeds": list, "scenarios": dict, "variants": dict, "blocks": list}
 
 
 @dataclass(frozen=True)
@@ -83,10 +85,10 @@ def _with_defaults(variant: Variant) -> Any:
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a results folder."""
     path = manifest_file(folder)
-    try:
-        manifest: dict[str, Any] = json.loads(path.read_text())
-    except (OSError, json.JSONDecodeError) as error:
-        raise StoreError(f"{path} cannot be read: {error}") from None
+    manifest = read_json(path)
+    for key, kind in _MANIFEST.items():
+        if not isinstance(manifest.get(key), kind):
+            raise StoreError(f"{path} is not a manifest: it has no {key}")
     return manifest
 
 

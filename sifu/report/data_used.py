@@ -29,8 +29,10 @@ class DataUsed(NamedTuple):
             settings, notes = (json.loads(stamp.get(key) or "{}") for key in ("settings", "notes"))
             dataset, images = settings.get("dataset", {}), notes.get("images", {})
             counts = {str(name): int(count) for name, count in images.items()}
+            if not all(0 <= count < 2**40 for count in counts.values()):
+                raise ValueError(counts)
             return DataUsed(str(dataset.get("name", "")), str(dataset.get("source", "")), counts)
-        except (AttributeError, TypeError, ValueError, RecursionError):
+        except (AttributeError, TypeError, ValueError, OverflowError, RecursionError):
             raise StoreError(f"{path} does not say which data it was made of") from None
 
     @property

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from sifu.store.parquet import write_text
+from sifu.errors import StoreError
+from sifu.store.json_file import read_json
+from sifu.store.parquet import MAKE_AGAIN, write_text
 
 
 class Count(NamedTuple):
@@ -38,7 +40,7 @@ class StoredCounts:
         digest = hashlib.sha256(f"{self.made_by} {name}".encode()).hexdigest()[:32]
         path = self.folder / f"{digest}.json"
         if path.exists():
-            return {key: Count(*values) for key, values in json.loads(path.read_text()).items()}
+            return _counts(path)
         return self._made(path, make)
 
     @staticmethod
@@ -47,3 +49,13 @@ class StoredCounts:
         counts = make()
         write_text(path, json.dumps(counts))
         return counts
+
+
+def _counts(path: Path) -> dict[str, Count]:
+    """The counts in a file: whole numbers, no more hits or alarms than models."""
+    counts = read_json(path)
+    for values in counts.values():
+        whole = isinstance(values, list) and len(values) == 3 and all(type(value) is int for value in values)
+        if not whole or not 0 <= max(values[1:]) <= values[0] or min(values) < 0:
+            raise StoreError(f"{path} does not hold counts of an audit; {MAKE_AGAIN}")
+    return {key: Count(*values) for key, values in counts.items()}

@@ -45,6 +45,8 @@ def run_forgetting(name: str, folders: list[Path], folder: Path, stamp: Provenan
     if any(not table.equals(tables[0]) for table in tables):
         raise StoreError(f"the blocks of {name} are about other examples: run oracles again")
     files, far, answers, power = MarginFiles([one / "margins.parquet" for one in folders]), [], [], []
+    if len(files.keys) and files.num_points != len(tables[0]):
+        raise StoreError(f"the models of {name} are about {files.num_points} points, its blocks name {len(tables[0])}")
     for cell in cells(files, tables[0]):
         key = {"scenario": name, "variant": cell.variant, "request": cell.request}
         far += [key | row for row in _distances(cell)]

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sifu.core.types import Status
 from sifu.errors import StoreError
+from sifu.store.bounded import open_parquet
 from sifu.store.oracle_schemas import MARGINS, OTHER_DRAWS, WITH_TWIN
 from sifu.store.parquet import check_schema, readable
+from sifu.store.place import refuse_misplaced
 
 _SHORT = [column.name for column in MARGINS.columns if column.name != "margins"]
 
@@ -41,9 +44,7 @@ class MarginFiles:
     def __init__(self, paths: Sequence[Path]) -> None:
         keys = []
         for number, path in enumerate(paths):
-            with readable(path), pq.ParquetFile(path) as file:
-                check_schema(path, file.schema_arrow, MARGINS)
-                named = file.read(columns=_SHORT).to_pandas()
+            named: Any = _named(path)
             keys.append(named.assign(file=number, group=np.arange(len(named))))
         self.paths, self.keys = list(paths), pd.concat(keys, ignore_index=True)
         if self.keys.duplicated(list(MARGINS.key)).any():
@@ -57,23 +58,42 @@ class MarginFiles:
         rows: dict[tuple[int, int], NDArray[np.float32]] = {}
         for number, part in chosen.groupby("file"):
             path, groups = self.paths[int(number)], part["group"].tolist()
-            with readable(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
+            with readable(path), open_parquet(path, checksums=True) as file:
                 column = file.read_row_groups(groups, columns=["margins"]).column("margins").combine_chunks()
+                self._refuse_lengths(path, column)
                 values = column.flatten().to_numpy(zero_copy_only=False).astype(np.float32).reshape(len(groups), -1)
             rows |= {(int(number), group): row for group, row in zip(groups, values, strict=True)}
         order = zip(chosen["file"], chosen["group"], strict=True)
         found = [rows[int(file), int(group)] for file, group in order]
         seeds = chosen["seed"].to_numpy() + (OTHER_DRAWS if world == WITH_TWIN else 0)
-        margins = np.stack(found) if found else np.zeros((0, self._num_points), np.float32)
+        margins = np.stack(found) if found else np.zeros((0, self.num_points), np.float32)
         finite = np.isfinite(margins).all(1)  # a method may end with such a model without having diverged on the way
         relearned = chosen.loc[finite, ["relearn_steps", "relearned"]].reset_index(drop=True)
         return ModelMargins(seeds[finite], margins[finite], relearned)
 
+    def _refuse_lengths(self, path: Path, column: pa.ListArray) -> None:
+        """All models are about the same points."""
+        lengths = pc.unique(pc.list_value_length(column)).to_pylist()
+        if lengths != [self.num_points]:
+            raise StoreError(f"{path} has models of {lengths[:3]} points, expected {self.num_points}")
+
     @cached_property
-    def _num_points(self) -> int:
+    def num_points(self) -> int:
         """The points of every model, by the first one of the files; 0: there is none."""
         for path in self.paths:
-            with readable(path), pq.ParquetFile(path) as file:
+            with readable(path), open_parquet(path) as file:
                 if file.num_row_groups:
                     return len(file.read_row_group(0, columns=["margins"]).column("margins")[0])
         return 0
+
+
+def _named(path: Path) -> pd.DataFrame:
+    """Which models a file holds, one a row group; refused where they do not belong."""
+    with readable(path), open_parquet(path) as file:
+        check_schema(path, file.schema_arrow, MARGINS)
+        groups = (file.metadata.row_group(number) for number in range(file.num_row_groups))
+        if any(group.num_rows != 1 for group in groups):
+            raise StoreError(f"{path} does not hold one model a row group")
+        named = file.read(columns=_SHORT)
+        refuse_misplaced(path, MARGINS, named)
+        return named.to_pandas()

@@ -16,6 +16,8 @@ from sifu.errors import StoreError
 from sifu.store.parquet import MAKE_AGAIN, atomic, check_rules
 from sifu.store.provenance import Provenance
 
+_MAX_TENSORS = 2**15  # reading takes a time for each, however small; two a request and stop rule are needed
+
 
 def write_weights(path: Path, tensors: dict[str, Tensor], provenance: Provenance) -> None:
     """Write named tensors, stamped with their provenance."""
@@ -57,6 +59,8 @@ def read_tensors(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         with safe_open(path, "pt") as file:
             header = json.loads(file.metadata()["sifu"])
             names = file.keys()
+            if len(names) > _MAX_TENSORS:
+                raise ValueError(f"it has {len(names)} tensors, expected at most {_MAX_TENSORS}")
             tensors = {name: file.get_tensor(name) for name in names}
     except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:300]

@@ -10,8 +10,10 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from sifu.errors import StoreError
+from sifu.store.json_file import read_json
 from sifu.store.parquet import write_text
 
 _FILE = "time.json"
@@ -40,10 +42,18 @@ def timed(folder: Path) -> Iterator[None]:
 def read_job_time(folder: Path) -> JobTime:
     """The time of the job that wrote a folder."""
     try:
-        saved = json.loads((folder / _FILE).read_text())
-        return JobTime(float(saved["began"]), float(saved["seconds"]))
-    except (OSError, ValueError, TypeError, KeyError):
+        saved = read_json(folder / _FILE)
+        return JobTime(_seconds(saved["began"]), _seconds(saved["seconds"]))
+    except (StoreError, ValueError, TypeError, KeyError, OverflowError):
         return JobTime(None, _snakemake_seconds(folder / _SNAKEMAKE))
+
+
+def _seconds(value: Any) -> float:
+    """A time that can be: a number below 2^40, which is 30,000 years."""
+    seconds = float(value)
+    if not 0 <= seconds < 2**40:
+        raise ValueError(value)
+    return seconds
 
 
 def busy_seconds(jobs: Sequence[JobTime]) -> float:
@@ -66,6 +76,6 @@ def _max_memory() -> int:
 def _snakemake_seconds(path: Path) -> float | None:
     """The seconds of the last run: the file has a header, then one line per run that starts with its seconds."""
     try:
-        return float(path.read_text().splitlines()[-1].split("\t")[0])
-    except (OSError, ValueError, IndexError):
+        return _seconds(path.read_text().splitlines()[-1].split("\t")[0])
+    except (OSError, ValueError, IndexError, OverflowError):
         return None

@@ -111,7 +111,19 @@ def test_nothing_is_listed_twice(change: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     "results",
-    ["sifu", "config", "./config/x", "Tests/a", "docs", "workflow", ".git", "a/.git", ".snakemake/x", "x" * 300],
+    [
+        "sifu",
+        "config",
+        "./config/x",
+        "Tests/a",
+        "docs",
+        "examples/flower",
+        "workflow",
+        ".git",
+        "a/.git",
+        ".snakemake/x",
+        "x" * 300,
+    ],
 )
 def test_results_do_not_lie_in_the_suite(results: str) -> None:
     with pytest.raises(ConfigError, match=r"^results: .*none of the suite's own"):

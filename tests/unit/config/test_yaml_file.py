@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -49,6 +50,8 @@ BAD = {
     },
     "hexadecimal nothing": ("a: 0x_", "invalid literal"),
     "twice": ("a: 1\nb: 2\na: 3", "the key a is given twice, in lines 1 and 3"),
+    "twice as a number": ("a: {1: x, 1.0: y}", "the key 1.0 is given twice"),
+    "twice in two ways": ("a: {0: x, 00: y}", "the key 00 is given twice"),
     "no text": ("a: \0", "is not valid YAML"),
 }
 
@@ -72,6 +75,12 @@ def test_many_keys_are_read_in_a_moment(tmp_path: Path) -> None:
     begin = time.process_time()
     assert len(read_yaml(path)) == 20_000
     assert time.process_time() - begin < 5
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "config.yaml")
+    with pytest.raises(SifuError, match="it is a pipe, which may never end"):
+        read_yaml(tmp_path / "config.yaml")
 
 
 def test_ordinary_aliases_and_merges_are_read(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -49,6 +51,8 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "snapshots": (lambda h, t: h.update(snapshot_every=2), "it has 0 snapshots of 5 rounds"),
     "no number": (lambda h, t: h.update(snapshot_every=True), "snapshots of 5 rounds"),
     "evaluations": (lambda h, t: h.update(evaluations=[[0, 1, 0.5]]), "its evaluations are not rows"),
+    "a late evaluation": (lambda h, t: h.update(evaluations=[[0, 10**30, 0.5, None]]), "its evaluations are not rows"),
+    "eight bits": (lambda h, t: t.update(final=t["final"].to(torch.float8_e4m3fn)), "final is torch.float8_e4m3fn"),
     "an accuracy of 7": (lambda h, t: h.update(evaluations=[[0, 1, 7.0, None]]), "its evaluations are not rows"),
     "rules": (lambda h, t: h.update(rules_version="0.0"), r"made under the rules 0\.0"),
     "no rules": (lambda h, t: h.pop("rules_version"), "made under the rules none"),
@@ -75,6 +79,15 @@ def test_the_header_is_a_mapping(tmp_path: Path) -> None:
         save_file({"a": torch.zeros(1)}, tmp_path / "x.safetensors", {"sifu": text})
         with pytest.raises(StoreError, match=r"is damaged, its checksum|is not a readable safetensors"):
             read_segment(tmp_path / "x.safetensors")
+
+
+def test_tensors_are_counted_before_they_are_read(tmp_path: Path) -> None:
+    """300,000 of no size at all took a minute."""
+    path, place = tmp_path / "x.safetensors", {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
+    text = json.dumps({"__metadata__": {"sifu": "{}"}} | {f"t{n}": place for n in range(40_000)}).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text)
+    with pytest.raises(StoreError, match="it has 40000 tensors, expected at most 32768"):
+        read_segment(path)
 
 
 def test_an_unchanged_history_is_read(history: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
 
+from sifu.errors import StoreError
 from sifu.report.data_used import DataUsed, data_used, parts_in_words
 from tests.claimed import BLOCK, write_training
 
@@ -39,6 +41,13 @@ def test_words_on_parts(tmp_path: Path) -> None:
         "CIFAR-10, cifar100: 15,000 of 50,000 training and 2,000 of 10,000 test images (source parquet).",
     ]
     assert parts_in_words({"mnist": used["mnist"]}, {}) == ""
+
+
+@pytest.mark.parametrize("count", [math.inf, -1, 10**4000])
+def test_counts_that_cannot_be_are_refused(tmp_path: Path, count: float) -> None:
+    write_training(tmp_path, "celeba", "subset", {"train": count})  # type: ignore[dict-item]
+    with pytest.raises(StoreError, match="does not say which data it was made of"):
+        data_used(tmp_path.glob("train/*/*/cells.parquet"))
 
 
 def test_a_table_without_counts_is_no_error(tmp_path: Path) -> None:

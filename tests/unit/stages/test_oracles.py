@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -133,6 +135,32 @@ def test_blocks_and_their_order_change_nothing(made: Made, tmp_path: Path) -> No
     assert all(first.equals(second) for first, second in zip(*tables, strict=True))
     with pytest.raises(StoreError, match="have the same models"):
         MarginFiles([parts[0], parts[0]])
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        ("one group", "does not hold one model a row group"),
+        ("seeds", "holds rows of seed 7, 8, 9, ..., its path says 0 to 6"),
+        ("short", "has models of .* points, expected"),
+        ("pipe", "it is not a file"),
+    ],
+)
+def test_margins_of_something_else_are_refused(made: Made, tmp_path: Path, damage: str, message: str) -> None:
+    path = tmp_path / "oracles" / "tiny" / "s000-006" / "margins.parquet"
+    path.parent.mkdir(parents=True)
+    rows = pq.read_table(made.file("oracles", "s007-011" if damage == "seeds" else "s000-006", "margins"))
+    if damage == "short":
+        margins = [row[: len(row) - place % 2] for place, row in enumerate(rows.column("margins").to_pylist())]
+        rows = rows.set_column(
+            rows.num_columns - 1, rows.schema.field("margins"), pa.array(margins, pa.list_(pa.float16()))
+        )
+    pq.write_table(rows, path, row_group_size=None if damage == "one group" else 1)
+    if damage == "pipe":
+        path.unlink()
+        os.mkfifo(path)
+    with pytest.raises(StoreError, match=message):
+        MarginFiles([path]).models("original", 1, "client")
 
 
 def test_a_later_request_swaps_its_own_seats_alone(made: Made) -> None:

@@ -1,0 +1,75 @@
+"""Datasets whose packing alone takes hours or all memory: what a file may hold is bounded by what it is for."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import struct
+import time
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from sifu.data.batch_file import read_batch
+from sifu.data.decode import decode_image
+from sifu.data.idx import read_idx
+from sifu.errors import DataError
+from tests.memory import bounded_memory
+from tests.trees import read, write_celeba
+
+ONE = gzip.compress(bytes([0, 0, 8, 1, 0, 0, 0, 1, 5]), mtime=0)  # an IDX file of one byte, packed
+
+
+def test_a_batch_file_has_one_array() -> None:
+    """A text of 2 MB is there once, and each of 300 arrays would have a copy of it."""
+    text = b"a" * 2_000_000
+    names = b"cnumpy\ndtype\n(U\x02u1tRq\x03cnumpy.core.multiarray\n_reconstruct\nq\x05cnumpy\nndarray\nq\x06"
+    size = b"J" + struct.pack("<i", len(text)) + b"\x85q\x04"
+    arrays = b"h\x05(h\x06tR(K\x01h\x04h\x03\x89h\x01tb" * 300
+    batch = b"\x80\x02(T" + struct.pack("<I", len(text)) + text + b"q\x01" + names + size + arrays + b"."
+    with bounded_memory(50), pytest.raises(DataError, match="it has more than one array"):
+        read_batch(batch)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (gzip.compress(b"", mtime=0) * 10**6, "something follows its end"),  # took ten seconds
+        (b"\x1f\x8b\x08\x08" + bytes(6) + b"a" * 2 * 10**7, "it ends too early"),  # a name of 20 MB
+        (ONE + bytes(5 * 10**7), "something follows its end"),
+        (ONE + ONE, "something follows its end"),
+        (ONE[:-1], "it ends too early"),
+        (ONE[:-8] + bytes(4) + ONE[-4:], "incorrect data check"),
+    ],
+    ids=["empty parts", "long name", "zeros", "two parts", "cut", "another sum"],
+)
+def test_gzip_holds_one_part(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "x.gz").write_bytes(content)
+    begin = time.process_time()
+    with bounded_memory(50), pytest.raises(DataError, match=f"cannot be unpacked.*{message}"):
+        read_idx(tmp_path, "x.gz", check_files=False)
+    assert time.process_time() - begin < 2
+
+
+def test_gzip_that_belongs_is_read(tmp_path: Path) -> None:
+    (tmp_path / "x.gz").write_bytes(ONE)
+    assert read_idx(tmp_path, "x.gz", check_files=False).tolist() == [5]
+
+
+@pytest.mark.parametrize("size", [(1, 2**24), (2**24, 1)])
+def test_an_image_has_no_endless_side(tmp_path: Path, size: tuple[int, int]) -> None:
+    """16 million rows of one bit are some kB, and took Pillow six seconds."""
+    Image.new("1", size).save(tmp_path / "x.png")
+    with pytest.raises(DataError, match="expected at most 16384 on a side"):
+        decode_image((tmp_path / "x.png").read_bytes(), (3, 64, 64), "x", resize=True)
+
+
+def test_a_list_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    write_celeba(tmp_path)
+    (tmp_path / "celeba").rename(tmp_path / "celeba_subset")
+    path = tmp_path / "celeba_subset" / "list_attr_celeba.txt"
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(DataError, match=r"list_attr_celeba\.txt is not a file"):
+        read("celeba", tmp_path, "subset")
