@@ -7,7 +7,7 @@ from html import escape
 
 import pandas as pd
 
-from sifu.report.image import DPI
+from sifu.report.image import DPI, webp
 
 
 def html_table(table: pd.DataFrame, name: str, *, sortable: bool = False) -> str:
@@ -44,5 +44,5 @@ def two_images(png: bytes, narrow: bytes, title: str) -> str:
 def _tag(png: bytes, title: str, kind: str) -> str:
     width = round(int.from_bytes(png[16:20]) * 96 / DPI)  # from the PNG's header; a page has 96 dots an inch
     name = "" if kind == "wide" and width <= 700 else f' class="{kind}"'
-    data = base64.b64encode(png).decode()
-    return f'<img alt="{escape(title)}"{name} width="{width}" src="data:image/png;base64,{data}">'
+    data = base64.b64encode(webp(png)).decode()
+    return f'<img alt="{escape(title)}"{name} width="{width}" src="data:image/webp;base64,{data}">'

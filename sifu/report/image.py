@@ -30,3 +30,10 @@ def png(figure: Figure) -> bytes:
     few = flat.quantize(_COLOURS, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
     few.save(small, format="png", optimize=True, dpi=(DPI, DPI))
     return small.getvalue()
+
+
+def webp(png: bytes) -> bytes:
+    """The same image, dot by dot, in three quarters of the size."""
+    small = BytesIO()
+    Image.open(BytesIO(png)).convert("RGB").save(small, format="webp", lossless=True, quality=60, method=3)
+    return small.getvalue()

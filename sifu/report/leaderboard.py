@@ -121,7 +121,7 @@ def needs(method: str) -> str:
     """What a method needs beyond FedAvg, in a few words."""
     try:
         assumed = method_class(method).assumptions
-    except ConfigError:
+    except (ConfigError, KeyError):  # a method of a package that is not installed here
         return "-"
     words = [
         *(["its own training"] if not assumed.fedavg else []),

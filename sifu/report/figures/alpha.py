@@ -26,7 +26,7 @@ CAPTION = (
 )
 _RULES = tuple(RULES)
 _MAPS = ("published", "strict", "empty_seats")
-_MOST_POINTS = 4000  # more only make a larger file
+_MOST_POINTS = 1500  # more only make a larger file
 _EXPLODED = 100  # times the 99th percentile of alpha: such points would press all others together
 _OWN = "its own"
 

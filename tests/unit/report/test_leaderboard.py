@@ -1,0 +1,107 @@
+"""The leaderboard, the four findings and their rows: what is best, what is said, what runs a row again."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from sifu.plan.report_plan import Job, ReportPlan
+from sifu.report.grades import ACCURACY, FORGOTTEN, NOT_FORGOTTEN, UNKNOWN, Grade
+from sifu.report.key_findings import key_findings
+from sifu.report.leaderboard import leaderboard, needs, row_command, with_targets
+from sifu.report.standings import BROKEN, KEPT, Certificate, Standing, datasets_first, main_scenarios
+
+REPO = Path(__file__).parents[3]
+LABELS = {"scratch": "Scratch", "sifu": "SIFU", "sifu_strict": "SIFU, strict", "fine_tuning": "Fine-tuning"}
+METHODS = {"scratch": "scratch", "sifu": "sifu", "sifu_strict": "sifu", "fine_tuning": "fine_tuning"}
+PLAN = ReportPlan(
+    "results",
+    {"a": "Digits", "b": "Digits, other clients"},
+    LABELS,
+    METHODS,
+    marks={"a": "plain", "b": "plain"},
+    jobs={"train": [Job("a", "s003-004")]},
+    datasets={"a": "mnist/idx", "b": "mnist/idx"},
+)
+
+
+def standing(variant: str, cost: float, given: Grade, utility: float, worth: str = "", words: str = "") -> Standing:
+    promise = Certificate(10.0, 0.01, worth) if worth else None
+    numbers = {"gap": 0.0, "floor": math.nan, "utility": utility, "utility_gap": 0.0}
+    return Standing(
+        "a", variant, 2, 2, words, cost, grade=given, by=ACCURACY, subset="test", certificate=promise, **numbers
+    )
+
+
+ROWS = [
+    standing("scratch", 1.0, FORGOTTEN, 0.99),
+    standing("sifu", 0.5, NOT_FORGOTTEN, 0.9, BROKEN),
+    standing("sifu_strict", 1.5, FORGOTTEN, 0.8, KEPT),
+    standing("fine_tuning", math.nan, UNKNOWN, 0.95, words="never recovers"),
+]
+
+
+def test_the_best_of_those_that_run_against_scratch_is_bold() -> None:
+    """SIFU is cheaper and did not forget; neither scratch nor who never recovers is in the race for accuracy."""
+    page = leaderboard(PLAN, ROWS, lambda scenario, variant: f"again {scenario}/{variant}")
+    assert "<b>150%</b>" in page
+    assert "<b>0.900</b>" in page
+    assert page.count("<b>") == 3, "and the certificate that is kept"
+    assert "<code>again a/sifu_strict</code>" in page
+    assert "never recovers" in page
+
+
+def test_four_findings_say_what_the_rows_say() -> None:
+    found = key_findings(PLAN, ROWS)
+    assert [finding.head for finding in found] == [
+        "No method forgets for less than a training.",
+        "SIFU costs less than a training, but not by every count.",
+        "Some methods do not forget.",
+        "Some certificates do not survive.",
+    ]
+    assert "Digits: SIFU, strict, 150%" in found[0].text
+    assert "SIFU 50% (forgotten in 0 of 1 panels); SIFU, strict 150% (forgotten in 1 of 1 panels)" in found[1].text
+    assert found[2].text == "Clients were not forgotten by SIFU."
+    assert found[3].text == "Kept for all clients of a request: SIFU, strict. Broken: SIFU."
+    assert key_findings(PLAN, []) == []
+
+
+def test_a_row_is_run_again_into_a_folder_of_its_own() -> None:
+    """Targets stand before --configfile, which takes every word that follows."""
+    command = row_command(PLAN, "snakemake --cores 4 --configfile config/config.yaml")("a", "sifu")
+    run, compare = command.splitlines()
+    assert run == (
+        ".venv/bin/snakemake --cores 4 results/again/unlearn/a/sifu/s003-004/cells.parquet "
+        "--configfile config/config.yaml --config results=results/again"
+    )
+    assert compare.endswith("--variant sifu --seed 3 --results results/again --against results")
+    assert row_command(PLAN, "sifu run")("a", "sifu") == "sifu run"
+    assert with_targets("make", ["x.png"]) == "make x.png"
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        ("fine_tuning", "nothing"),
+        ("dp_fedavg", "its own training"),
+        ("fed_quit", "forgotten clients' data"),
+        ("no_such_method", "-"),
+    ],
+)
+def test_needs_are_those_that_a_method_declares(method: str, words: str) -> None:
+    assert needs(method) == words
+
+
+def test_a_dataset_has_one_main_scenario() -> None:
+    assert main_scenarios(PLAN) == ["a"]
+    assert datasets_first(PLAN, ["b", "a"]) == ["b", "a"]
+    assert datasets_first(PLAN, ["a", "b", "c"]) == ["a", "c", "b"]
+
+
+def test_the_published_report_is_light() -> None:
+    path = REPO / "results" / "paper" / "report" / "report.html"
+    if not path.exists():
+        pytest.skip("no published report")
+    assert path.stat().st_size < 2_000_000
