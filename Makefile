@@ -114,7 +114,7 @@ unlock: $(VENV)/.ok  ## after a run that was killed: remove Snakemake's lock (CO
 	$(BIN)/snakemake --unlock --cores 1 --configfile $(CONFIG)
 
 clean:  ## remove results and caches, keep the environment
-	rm -rf results/sweep results/request_sets results/partition results/train results/unlearn results/verify results/alpha results/alpha_sweep results/audit results/report results/smoke results/whole \
+	rm -rf results/sweep results/request_sets results/partition results/train results/unlearn results/verify results/alpha results/alpha_sweep results/audit results/oracles results/forgetting results/atlas results/report results/smoke results/whole \
 	  results/search results/scenario_search results/default_search results/null_space results/mnist .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/.ok: pyproject.toml constraints.txt

@@ -13,7 +13,7 @@ class FigureSpec(NamedTuple):
 
 
 FIGURES: dict[str, FigureSpec] = {
-    "overview": FigureSpec("sifu.report.figures.overview"),
+    "overview": FigureSpec("sifu.report.figures.overview", (*_ANSWERS, "forgetting/forgetting")),
     "budgets": FigureSpec("sifu.report.figures.budgets"),
     "watermark": FigureSpec("sifu.report.figures.watermark"),
     "requests": FigureSpec("sifu.report.figures.requests"),
@@ -22,5 +22,6 @@ FIGURES: dict[str, FigureSpec] = {
     "frontier": FigureSpec("sifu.report.figures.frontier", ("unlearn/cells", "sweep/sweep")),
     "alpha": FigureSpec("sifu.report.figures.alpha", ("alpha/alpha", "alpha_sweep/alpha")),
     "lineage": FigureSpec("sifu.report.figures.lineage", ("unlearn/cells", "train/cells")),
+    "power": FigureSpec("sifu.report.figures.power", ("forgetting/power",)),
     "null_space": FigureSpec("sifu.report.figures.null_space", ("null_space/null_space",)),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from datetime import date
 from pathlib import Path
 
 from sifu.cli.commands import REPLICATION, Commands
@@ -12,8 +13,9 @@ from sifu.config.run import PRECISIONS, Run
 from sifu.config.shipped import config_file
 from sifu.errors import ConfigError
 from sifu.plan.load import default_data_root, load_suite, read_yaml
+from sifu.store.paths import stage_folder
 
-_PAPER = config_file("paper.yaml")
+_PAPER, _METHODS = config_file("paper.yaml"), config_file("methods.yaml")
 
 
 def add_replication(commands: Commands) -> None:
@@ -23,6 +25,11 @@ def add_replication(commands: Commands) -> None:
     text = "Print the tables that a config plans and that are not there, of the datasets that are."
     parser = commands.add(REPLICATION, "missing", text, _missing)
     parser.add_argument("--config", type=Path, default=_PAPER, help="what is planned (default: %(default)s)")
+    text = "Write the margins of a run's oracles as a dataset folder: tables, README, data card (Croissant), checksums."
+    parser = commands.add(REPLICATION, "dataset", text, _dataset)
+    parser.add_argument("--config", type=Path, default=_METHODS, help="what was run (default: %(default)s)")
+    parser.add_argument("--out", type=Path, help="folder to write to (default: `dataset` in the run's results)")
+    parser.add_argument("--url", help="where it will be published, for the data card")
     _add_verify(commands)
 
 
@@ -58,6 +65,22 @@ def _missing(parsed: argparse.Namespace) -> None:
         print(reason, file=sys.stderr)
     for path in Results(suite.report_plan()).all_missing():
         print(path)
+
+
+def _dataset(parsed: argparse.Namespace) -> None:
+    from sifu.replication.dataset.margins import write_dataset
+
+    suite = load_suite(read_yaml(parsed.config), parsed.config.parent)
+    results = Path(suite.run.results)
+    if not suite.jobs["oracles"]:
+        raise ConfigError("oracles", None, f"planned by {parsed.config}: it measures no forgetting by many models")
+    blocks: dict[str, list[Path]] = {}
+    for job in suite.jobs["oracles"]:
+        blocks.setdefault(job.scenario, []).append(stage_folder(results, "oracles", job.scenario, job.block))
+    folder = parsed.out or results / "dataset"
+    command = f"make run CONFIG={parsed.config}"
+    for file in write_dataset(folder, blocks, command, date.today().isoformat(), parsed.url):
+        print(f"wrote {folder / file.path} ({file.size:,} bytes)")
 
 
 def _verify(parsed: argparse.Namespace) -> int:

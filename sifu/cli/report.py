@@ -104,10 +104,15 @@ def _figure(parsed: argparse.Namespace) -> None:
 
 
 def _page(parsed: argparse.Namespace) -> None:
+    from sifu.replication.claims.commands import rerun_cell
+    from sifu.replication.published import REPLICATION
+    from sifu.replication.strip import claim_rows
     from sifu.stages.page import run_page
 
     plan = _plan(parsed)
-    run_page(plan, paths.report_folder(plan.results), parsed.again)
+    published = Path(plan.results) == REPLICATION  # whose cells have a command of their own
+    claims = claim_rows(Path(plan.results), plan.titles)
+    run_page(plan, paths.report_folder(plan.results), parsed.again, claims, rerun_cell if published else None)
     print(f"report: {paths.report_page(paths.report_folder(plan.results))}")
 
 

@@ -15,6 +15,7 @@ from sifu.replication.claims.counted import counted
 from sifu.replication.claims.stored_tables import DATASETS, REFERENCE
 from sifu.replication.claims.verdict import Verdict
 from sifu.replication.published import NOT_RUN, REPLICATION
+from sifu.store.paths import figure_file, report_folder
 
 _VERDICTS = """\
 `3 of 4 hold`: of the datasets that could be judged; `untested`: not run, or nothing to measure there. A claim about
@@ -36,6 +37,7 @@ def index_page(run: MeasuredRun) -> str:
     parts = [
         NOTE.format(source=f"the tables of {REPLICATION} (sifu/replication/claims)"),
         "# Replication of the SIFU paper\n",
+        *_picture(run),
         _box(run),
         "## The paper's claims\n",
         _VERDICTS,
@@ -48,6 +50,13 @@ def index_page(run: MeasuredRun) -> str:
         _WHERE,
     ]
     return "\n".join(parts)
+
+
+def _picture(run: MeasuredRun) -> list[str]:
+    """The opening picture, where it was drawn."""
+    path = figure_file(report_folder(REPLICATION), "overview", "png")
+    drawn = run.manifest is not None and (run.root / path).exists()
+    return [f"![what every method costs, and whether the clients were forgotten](../../{path.as_posix()})\n"] * drawn
 
 
 def _box(run: MeasuredRun) -> str:

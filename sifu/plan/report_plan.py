@@ -36,6 +36,7 @@ class ReportPlan:
     changes: dict[str, str] = field(default_factory=dict)  # change of the alpha sweep -> name in figures
     settings: dict[str, Any] = field(default_factory=dict)  # scenario -> its settings, plain
     left_out: list[str] = field(default_factory=list)  # scenarios whose datasets are missing
+    datasets: dict[str, str] = field(default_factory=dict)  # scenario -> its dataset, with its source
 
     @property
     def blocks(self) -> list[str]:

@@ -227,11 +227,11 @@ _ALL = (
         name="forgetting",
         does="Say what many models have forgotten: told from retrained ones, and from those of the clients' twins.",
         jobs="forgetting",
-        tables=_oracles(forgetting="FORGETTING", distances="DISTANCES"),
+        tables=_oracles(forgetting="FORGETTING", distances="DISTANCES", power="POWER"),
         reads=("oracle_margins",),
         settings=(*_TRAIN, "requests"),
         options=(option("--blocks", "blocks of the stage oracles, such as s000-099", **_LIST),),
-        reported=("forgetting", "distances"),
+        reported=("forgetting", "distances", "power"),
         trains=False,
     ),
     StageSpec(

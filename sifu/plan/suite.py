@@ -214,6 +214,7 @@ class Suite:
             changes={name: entry.label for name, entry in self.changes.items()},
             settings={name: to_plain(scenario) for name, scenario in self.scenarios.items()},
             left_out=list(self.skipped),
+            datasets={name: f"{one.dataset.name}/{one.dataset.source}" for name, one in self.scenarios.items()},
         )
 
     def refuse_too_many(self) -> None:

@@ -214,7 +214,7 @@ class Targets:
         return code_hash("sifu.stages.report", *freshness.method_modules(methods))
 
     def page_code(self, wildcards: Any) -> str:
-        return code_hash("sifu.stages.page")
+        return code_hash("sifu.stages.page", "sifu.replication.strip")
 
     # options on the command line
 

@@ -16,7 +16,9 @@ CAPTION = (
     "client remembered? In the other world a twin with like data sat in its seat; AUC of the margin on the client's "
     "data minus that on the twin's. 0.5 means that nothing of the client is left, however odd the model. `null`: 0.5 "
     "and the standard deviation where nothing is remembered; `half against half`: a placebo, one half of the twins' "
-    "world against the other, with the null of so few; `original`: by twins, before the request. `share forgotten`: 1 "
+    "world against the other, with the null of so few; `RULI`: AUC of its two games, unlearned against never seen, "
+    "both under unlearned models (privacy), and the latter under the original ones (efficacy); `original`: by twins, "
+    "before the request. `share forgotten`: 1 "
     "- (by twins - 0.5) / (original - 0.5), with its 95% bootstrap interval. `forgotten?`: no, if by twins is more "
     "than three deviations from 0.5; nothing to forget, if the original's AUC and two deviations are below 0.6; yes, "
     "if by twins is within two deviations, at least 80% of the share is certain, and there are as many models as "
@@ -42,6 +44,7 @@ def forgetting_table(rows: pd.DataFrame, distances: pd.DataFrame, labels: dict[s
             "by twins": rows["twins_auc"].map(_number),
             "null": rows["twins_null"].map(_null),
             "half against half": _pair(rows, "placebo_auc", "placebo_null"),
+            "RULI": _games(rows),
             "original": rows["original_auc"].map(_number),
             "share forgotten": rows.apply(_share, axis=1) if len(rows) else [],
             COLUMN: rows["forgotten"],
@@ -112,6 +115,12 @@ def _pair(rows: pd.DataFrame, value: str, deviation: str) -> list[str]:
     """An AUC next to its null; of a row without numbers nothing."""
     pairs = zip(rows[value], rows[deviation], strict=True)
     return ["-" if pd.isna(one) else f"{one:.2f} (null {_null(two)})" for one, two in pairs]
+
+
+def _games(rows: pd.DataFrame) -> list[str]:
+    """RULI's games, privacy and efficacy, next to their null."""
+    parts = rows[["ruli_privacy", "ruli_efficacy", "ruli_null"]].itertuples(index=False, name=None)
+    return ["-" if pd.isna(one) else f"{one:.2f}, {two:.2f} (null {_null(null)})" for one, two, null in parts]
 
 
 def _share(row: pd.Series) -> str:

@@ -18,9 +18,15 @@ def write_figure(path: Path, figure: Figure) -> None:
     """A figure as `path`.pdf and `path`.png, without the time of its making."""
     with atomic(path.with_suffix(".pdf")) as temporary:
         figure.savefig(temporary, format="pdf", dpi=DPI, metadata={"CreationDate": None})
-    drawn = BytesIO()
+    with atomic(path.with_suffix(".png")) as temporary:
+        Path(temporary).write_bytes(png(figure))
+
+
+def png(figure: Figure) -> bytes:
+    """A figure as a PNG with a palette."""
+    drawn, small = BytesIO(), BytesIO()
     figure.savefig(drawn, format="png", dpi=DPI)
     flat = Image.open(drawn).convert("RGB")
-    small = flat.quantize(_COLOURS, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
-    with atomic(path.with_suffix(".png")) as temporary:
-        small.save(temporary, format="png", optimize=True, dpi=(DPI, DPI))
+    few = flat.quantize(_COLOURS, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    few.save(small, format="png", optimize=True, dpi=(DPI, DPI))
+    return small.getvalue()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import os
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from string import Template
@@ -16,29 +16,46 @@ from sifu.plan.report_plan import ReportPlan
 from sifu.report import certificates, tables
 from sifu.report.data_used import parts_in_words
 from sifu.report.deletion_test import verification
+from sifu.report.figures.overview import draw_narrow, drawn_scenarios
 from sifu.report.findings import findings
 from sifu.report.forgetting import CAPTION, forgetting_table, with_forgotten
 from sifu.report.frontier import frontier, frontier_for_people
-from sifu.report.image import DPI
+from sifu.report.html import folded, html_table, image, two_images
+from sifu.report.image import png
+from sifu.report.key_findings import key_findings
+from sifu.report.leaderboard import RowCommand, leaderboard, row_command, with_targets
 from sifu.report.missing import missing_names, missing_words
+from sifu.report.plain_text import for_figures
 from sifu.report.results import Results
+from sifu.report.standings import Standing, standings
+from sifu.report.verdict_strip import ClaimRow, verdict_strip
 from sifu.store.paths import figure_file
 
 _TEMPLATE = Path(__file__).with_name("page.html")
+_PICTURE = "overview"  # the figure that the page opens with
 _DEVIATIONS, _TABLE = "docs/replication/index.md", "deviations-from-the-paper"  # in a checkout
 
 
-def build_page(source: Results, folder: Path, command: str) -> str:
-    """The page; `folder` holds the figures, `command` is what makes this run again."""
+def build_page(
+    source: Results, folder: Path, command: str, claims: Sequence[ClaimRow] = (), again: RowCommand | None = None
+) -> str:
+    """The page; `folder` holds the figures, `command` is what makes this run again.
+
+    `claims`: rows of the verdict strip; `again`: what runs a row of the leaderboard again, where there is a better
+    command than Snakemake's.
+    """
+    rows = standings(source)
     parts = {
-        "Findings": _findings(source),
-        "Methods": _headline(source),
-        **_forgetting(source),
+        "In one look": _picture(source, folder, command, rows),
+        "Leaderboard": leaderboard(source.plan, rows, again or row_command(source.plan, command)),
+        **({"Verdicts": verdict_strip(list(claims))} if claims else {}),
         "Figures": _figures(folder, command),
         "Certificates": _certificates(source),
-        "Settings": _settings(source),
-        "Provenance": _provenance(source, command),
+        "Forgetting": _forgetting(source),
+        "Searches": _searches(source),
+        "Details": _details(source, command),
     }
+    parts = {name: body for name, body in parts.items() if body}
     navigation = "".join(f'<a href="#{_anchor(name)}">{name}</a>' for name in parts)
     sections = [f'<section id="{_anchor(name)}"><h2>{name}</h2>{body}</section>' for name, body in parts.items()]
     titles = ", ".join(source.plan.titles.values())
@@ -53,7 +70,7 @@ def build_page(source: Results, folder: Path, command: str) -> str:
 
 
 def _anchor(name: str) -> str:
-    return name.lower().rstrip("?")
+    return name.lower().replace(" ", "-")
 
 
 def _seeds(source: Results) -> str:
@@ -71,41 +88,56 @@ def _data(source: Results, folder: Path) -> str:
     return f" {escape(parts)} What else differs from the SIFU paper: {name}."
 
 
-def _findings(source: Results) -> str:
-    items = "".join(f"<li>{escape(text)}</li>" for text in findings(source))
+def _picture(source: Results, folder: Path, command: str, rows: list[Standing]) -> str:
+    """The picture, four findings, and what is missing."""
+    shown = drawn_scenarios(source.plan, rows)
+    found = key_findings(source.plan, [row for row in rows if row.scenario in shown])
+    items = "".join(f"<li><b>{escape(head)}</b> {escape(text)}</li>" for head, text in found)
+    items = items or "<li>Nothing has been unlearned yet.</li>"
     note = f'<p class="missing">{_left_out(source.plan)}</p>' if source.plan.left_out else ""
     if missing := source.all_missing():
         named = "".join(f"<li><code>{escape(path)}</code></li>" for path in missing_names(missing, source.root))
-        note += f'<p class="missing">{missing_words(missing)}:</p><ul>{named}</ul>'
-    return f'<ul class="findings">{items}</ul>{note}'
+        note += folded(f"{missing_words(missing)}", f"<ul>{named}</ul>").replace(
+            "<summary>", '<summary class="missing">'
+        )
+    narrow = png(draw_narrow(Results(for_figures(source.plan))))
+    return f'{_figure(folder, command, _PICTURE, narrow)}<ol class="findings">{items}</ol>{note}'
 
 
 def _left_out(plan: ReportPlan) -> str:
     return escape(f"Planned and not run, as their datasets are missing: {', '.join(plan.left_out)}.")
 
 
-def _headline(source: Results) -> str:
+def _requests(source: Results) -> str:
+    """Every method after every request, with filters."""
     labels = source.plan.labels
     table = with_forgotten(tables.headline(source.statistics, labels), source.forgetting, labels)
     if not len(table):
-        return "<p>Nothing has been unlearned yet.</p>"
-    table = table.assign(scenario=table["scenario"].map(source.plan.titles))
+        return ""
+    table = _titled(source, table)
     columns = list(table.columns)
     choices = "".join(_choice(table, columns, name) for name in ("scenario", "method", "request"))
     search = '<label>contains<input type="search" placeholder="any text"></label>'
     filters = f'<div class="filters" data-table="headline">{choices}{search}</div>'
     note = "<p>After each request, recovered to the target: mean over seeds [95% interval]. Where a seed "
     note += "did not meet it, rounds are a lower bound and costs are not compared. Click a title to sort.</p>"
-    return note + filters + html_table(table, "headline", sortable=True)
+    return folded("Every method after every request", note + filters + html_table(table, "headline", sortable=True))
 
 
-def _forgetting(source: Results) -> dict[str, str]:
+def _titled(source: Results, table: pd.DataFrame) -> pd.DataFrame:
+    """A table with the names of its scenarios in place of their keys."""
+    if "scenario" not in table:
+        return table
+    return table.assign(scenario=[source.plan.titles.get(str(name), name) for name in table["scenario"]])
+
+
+def _forgetting(source: Results) -> str:
     """What many models say of forgetting; nothing where it was not measured."""
     table = forgetting_table(source.forgetting, source.distances, source.plan.labels)
     if not len(table):
-        return {}
-    table = table.assign(scenario=table["scenario"].map(source.plan.titles))
-    return {"Forgotten?": f"<p>{escape(CAPTION)}</p>" + html_table(table, "forgetting", sortable=True)}
+        return ""
+    shown = html_table(_titled(source, table), "forgetting-table", sortable=True)
+    return folded("Was it forgotten? By many models", f"<p>{escape(CAPTION)}</p>{shown}")
 
 
 def _choice(table: pd.DataFrame, columns: list[str], name: str) -> str:
@@ -118,79 +150,83 @@ def _choice(table: pd.DataFrame, columns: list[str], name: str) -> str:
     return f'<label>{name}<select data-column="{columns.index(name)}">{options}</select></label>'
 
 
-def html_table(table: pd.DataFrame, name: str, *, sortable: bool = False) -> str:
-    """A table; intervals in small print."""
-    head = "".join(f'<th scope="col">{escape(str(title))}</th>' for title in table.columns)
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{_cell(str(value))}</td>" for value in row) + "</tr>"
-        for row in table.itertuples(index=False)
-    )
-    kind = ' class="sortable"' if sortable else ""
-    body = f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody>"
-    return f'<div class="scroll"><table id="{name}"{kind}>{body}</table></div>'
-
-
-def _cell(text: str) -> str:
-    value, bracket, rest = text.partition(" [")
-    return escape(value) + (f" <small>[{escape(rest)}</small>" if bracket else "")
-
-
 def _figures(folder: Path, command: str) -> str:
-    parts = []
-    for name in FIGURES:
-        image, caption = figure_file(folder, name, "png"), figure_file(folder, name, "md")
-        if not image.exists():
-            parts.append(f'<p class="missing">Figure {name} has not been drawn.</p>')
-            continue
-        title, _, text = caption.read_text(errors="replace").strip().removeprefix("**").partition("**")
-        again = f"{command} {image}"
-        parts.append(
-            f'<figure id="figure-{name}"><h3>{escape(title)}</h3>'
-            f"{_image(image.read_bytes(), title)}"
-            f"<figcaption>{escape(text.strip())} <br>Again: <code>{escape(again)}</code></figcaption></figure>"
-        )
-    return "".join(parts)
+    shown = "".join(_figure(folder, command, name) for name in FIGURES if name != _PICTURE)
+    return folded(f"{len(FIGURES) - 1} figures", shown)
 
 
-def _image(png: bytes, title: str) -> str:
-    """An image as large as it was drawn, where there is room."""
-    width = round(int.from_bytes(png[16:20]) * 96 / DPI)  # from the PNG's header; a page has 96 dots an inch
-    kind = ' class="wide"' if width > 700 else ""
-    data = base64.b64encode(png).decode()
-    tag = f'<img alt="{escape(title)}"{kind} width="{width}" src="data:image/png;base64,{data}">'
-    return f'<div class="scroll">{tag}</div>'
+def _figure(folder: Path, command: str, name: str, narrow: bytes | None = None) -> str:
+    """A figure with its caption, folded, and the command that draws it again; `narrow`: the same for a phone."""
+    path, caption = figure_file(folder, name, "png"), figure_file(folder, name, "md")
+    if not path.exists():
+        return f'<p class="missing">Figure {name} has not been drawn.</p>'
+    title, _, text = caption.read_text(errors="replace").strip().removeprefix("**").partition("**")
+    again = with_targets(command, [str(path)])
+    words = f"{escape(text.strip())} <br>Again: <code>{escape(again)}</code>"
+    head = "" if name == _PICTURE else f"<h3>{escape(title)}</h3>"
+    drawn = path.read_bytes()
+    shown = two_images(drawn, narrow, title) if narrow else image(drawn, title)
+    return (
+        f'<figure id="figure-{name}">{head}{shown}'
+        f"<figcaption><details><summary>How to read it</summary>{words}</details></figcaption></figure>"
+    )
 
 
 def _certificates(source: Results) -> str:
+    """What is left of promises after the last request, what surviving ones cost, what clients find out themselves."""
     parts = []
-    claims = certificates.for_people(certificates.certificates(source.cells), source.plan.labels)
+    found = certificates.certificates(source.cells)
+    last = found[found["request"] == found.groupby("scenario")["request"].transform("max")]
+    claims = certificates.for_people(last, source.plan.labels)
     if len(claims):
-        parts += ["<h3>Claimed and actual</h3>", html_table(claims, "claims", sortable=True)]
+        note = "<p>After the last request; the table `certificates` has all.</p>"
+        shown = html_table(_titled(source, claims), "claims", sortable=True)
+        parts.append(folded("Claimed and actual", note + shown))
     honest = frontier_for_people(frontier(source.cells, source.sweep), source.plan.unmarked, source.plan.labels)
     if len(honest):
-        parts += ["<h3>What certificates that survive cost</h3>", html_table(honest, "frontier", sortable=True)]
+        shown = html_table(_titled(source, honest), "frontier", sortable=True)
+        parts.append(folded("What certificates that survive cost", shown))
     checks = verification(source.verification, source.plan.labels)
     if len(checks):
-        parts += ["<h3>The clients' own test of deletion</h3>", html_table(checks, "checks", sortable=True)]
+        shown = html_table(_titled(source, checks), "checks", sortable=True)
+        parts.append(folded("The clients' own test of deletion", shown))
     return "".join(parts) or "<p>No method of this run gives a certificate.</p>"
+
+
+def _searches(source: Results) -> str:
+    """What was tried for the settings of methods and scenarios; nothing where no search was made."""
+    tried = {
+        "methods": tables.searches(source.trials, source.plan.labels),
+        "scenarios": tables.scenario_searches(source.scenario_trials),
+    }
+    return "".join(
+        folded(f"What was tried for settings of {name}", html_table(_titled(source, table), f"tried-{name}"))
+        for name, table in tried.items()
+        if len(table)
+    )
+
+
+def _details(source: Results, command: str) -> str:
+    """Every request, findings scenario by scenario, settings, and where the numbers come from."""
+    items = "".join(f"<li>{escape(text)}</li>" for text in findings(source))
+    return "".join(
+        [
+            _requests(source),
+            folded("Findings, scenario by scenario", f"<ul>{items}</ul>"),
+            folded("Settings", _settings(source)),
+            folded("Where the numbers come from", _provenance(source, command)),
+        ]
+    )
 
 
 def _settings(source: Results) -> str:
     parts = [html_table(tables.hyper_parameters(source.plan.titles, source.settings), "settings-table")]
     for name, plain in source.settings.items():
-        text, title = escape(yaml.safe_dump(plain, sort_keys=False)), escape(source.plan.titles[name])
-        parts.append(f"<details><summary>{title}: every setting</summary><pre>{text}</pre></details>")
-    tried = {
-        "methods": tables.searches(source.trials, source.plan.labels),
-        "scenarios": tables.scenario_searches(source.scenario_trials),
-    }
-    for name, table in tried.items():
-        if len(table):
-            rows = html_table(table, f"tried-{name}")
-            parts.append(f"<details><summary>What was tried for settings of {name}</summary>{rows}</details>")
+        text = escape(yaml.safe_dump(plain, sort_keys=False))
+        parts.append(folded(f"{source.plan.titles[name]}: every setting", f"<pre>{text}</pre>"))
     return "".join(parts)
 
 
 def _provenance(source: Results, command: str) -> str:
     table = pd.DataFrame(source.stamps, columns=["scenario", "block", "commit", "code", "rules", "torch", "device"])
-    return f"<p>Everything again: <code>{escape(command)}</code></p>" + html_table(table, "stamps")
+    return f"<p>Everything again: <code>{escape(command)}</code></p>" + html_table(_titled(source, table), "stamps")

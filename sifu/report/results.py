@@ -113,6 +113,10 @@ class Results:
         return self.table("forgetting/distances")
 
     @cached_property
+    def power(self) -> pd.DataFrame:
+        return self.table("forgetting/power")
+
+    @cached_property
     def null_space(self) -> pd.DataFrame:
         return self.table("null_space/null_space")
 

@@ -14,10 +14,11 @@ from sifu.plan.code_hash import code_hash
 from sifu.plan.freshness import relevant_settings, stage_modules
 from sifu.stages.call import StageCall
 from sifu.stages.distances import distance_rows
+from sifu.stages.power import power_rows
 from sifu.stages.rows import ORIGINAL, frame
 from sifu.stages.two_questions import SCRATCH, TwoQuestions
 from sifu.store.margins import MarginFiles
-from sifu.store.oracle_schemas import DISTANCES, FORGETTING, POINTS, WITH_CLIENT, WITH_TWIN, original_of
+from sifu.store.oracle_schemas import DISTANCES, FORGETTING, POINTS, POWER, WITH_CLIENT, WITH_TWIN, original_of
 from sifu.store.parquet import read_stamp, read_table, write_table
 from sifu.store.provenance import Provenance, provenance
 
@@ -39,16 +40,19 @@ def _stamp(call: StageCall, folders: list[Path]) -> Provenance:
 
 
 def run_forgetting(name: str, folders: list[Path], folder: Path, stamp: Provenance) -> None:
-    """Writes forgetting and distances of a scenario to `folder`, from the margins of all blocks of models."""
+    """Writes forgetting, distances and power of a scenario to `folder`, from the margins of all blocks of models."""
     tables = [read_table(one / "points.parquet", POINTS) for one in folders]
     if any(not table.equals(tables[0]) for table in tables):
         raise StoreError(f"the blocks of {name} are about other examples: run oracles again")
-    files, far, answers = MarginFiles([one / "margins.parquet" for one in folders]), [], []
+    files, far, answers, power = MarginFiles([one / "margins.parquet" for one in folders]), [], [], []
     for cell in cells(files, tables[0]):
         key = {"scenario": name, "variant": cell.variant, "request": cell.request}
         far += [key | row for row in _distances(cell)]
         answers += [key | row for row in _answers(cell, name)]
+        if cell.variant == SCRATCH:
+            power += [{"scenario": name, "request": cell.request} | row for row in power_rows(cell)]
     write_table(folder / "distances.parquet", DISTANCES, frame(DISTANCES, far), stamp)
+    write_table(folder / "power.parquet", POWER, frame(POWER, power), stamp)
     write_table(folder / "forgetting.parquet", FORGETTING, frame(FORGETTING, answers), stamp)
 
 

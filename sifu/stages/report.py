@@ -17,6 +17,8 @@ from sifu.report.frontier import frontier, frontier_for_people
 from sifu.report.methods import methods_csv, methods_latex, methods_page
 from sifu.report.missing import missing_names, missing_words
 from sifu.report.plain_text import csv_text, markdown_text
+from sifu.report.power import CAPTION as POWER_CAPTION
+from sifu.report.power import power_table
 from sifu.report.results import Results
 from sifu.store.parquet import write_table, write_text
 from sifu.store.paths import tables_folder
@@ -26,6 +28,7 @@ from sifu.store.report_schemas import BOUNDS, CERTIFICATES, FRONTIER, STATISTICS
 CAPTIONS = {
     "audit": CAPTION,
     "forgetting": FORGETTING_CAPTION,
+    "power": POWER_CAPTION,
     "headline": "After each request, recovered to the target accuracy: mean over seeds and its 95% bootstrap interval; "
     "of numbers compared with scratch's, for up to 10 seeds, also Student's after `t`. `cost / scratch`: client steps, "
     "calibration included, and with the first request those of spare clients in the training, over scratch's; "
@@ -101,6 +104,7 @@ def run_report(plan: ReportPlan, folder: Path) -> None:
     shown = {
         "headline": with_forgotten(tables.headline(numbers, labels), source.forgetting, labels),
         "forgetting": forgetting_table(source.forgetting, source.distances, labels),
+        "power": power_table(source.power),
         "budgets": tables.budgets(numbers, labels),
         "certificates": certificates.for_people(promises, labels),
         "frontier": frontier_for_people(honest, plan.unmarked, labels),

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sifu.forgetting.auc import auc_null_deviation, mann_whitney
 from sifu.forgetting.margin import client_margins
 from sifu.forgetting.relearning import relearn_time
+from sifu.forgetting.ruli import Separated, separated
 from sifu.forgetting.sample import Floats, TooFewModels
 from sifu.forgetting.twins import NOTHING, Share, TwinTest, share_forgotten, twin_test
 from sifu.forgetting.u_lira import ULira, pair, u_lira
@@ -56,11 +57,14 @@ class TwoQuestions:
         own, before = (self._differences(name) for name in (self.variant, self.original))
         test, first = twin_test(*own), twin_test(*before)
         alone, both = self._told_apart()
+        privacy, efficacy = self._three_worlds()
         rows = []
         for place, client in enumerate([*self._clients, TOGETHER]):
             row = {"client": client, "models": min(test.models)} | _retrain_columns(alone, both, place)
             share = share_forgotten(own.column(place), before.column(place), self._seeds)
             row |= _twin_columns(test, first, share, place)
+            row |= {"ruli_privacy": float(privacy.auc[place]), "ruli_efficacy": float(efficacy.auc[place])}
+            row |= {"ruli_null": privacy.null_deviation}
             rows.append(row | _placebo(before.with_twin[:, place]))
         return [*rows[:-1], rows[-1] | {"remaining_auc": self._remaining()} | self._relearn()]
 
@@ -82,8 +86,12 @@ class TwoQuestions:
     @property
     def _clients(self) -> list[int]:
         """The clients of the request."""
-        own = (self.points["owner"] == "twin") & (self.points["left_at"] == self.request)
-        return sorted(set(self.points.loc[own, "client"]))
+        return sorted(set(self.points.loc[self.points_of("twin"), "client"]))
+
+    def points_of(self, owner: str) -> NDArray[np.bool_]:
+        """Which points are of the request's clients, or of their twins. [P]"""
+        mine = (self.points["owner"] == owner) & (self.points["left_at"] == self.request)
+        return mine.to_numpy()
 
     def _owners(self, owner: str) -> NDArray[np.int64]:
         """Whose each point is, of the points of one kind of owner; -1: another kind's. [P]"""
@@ -104,6 +112,16 @@ class TwoQuestions:
         before, same = (self._statistic(name, WITH_CLIENT) for name in (self.original, SCRATCH))
         alone = u_lira(unlearned, self._statistic(SCRATCH, WITH_TWIN), own, other)
         return alone, u_lira(pair(before, unlearned), pair(before, same), own, own)
+
+    def _three_worlds(self) -> tuple[Separated, Separated]:
+        """RULI's games: a client that was unlearned against one that no model saw, as its twin had its seat.
+
+        Privacy: both under unlearned models. Efficacy: the latter under models before the request.
+        """
+        unlearned, (own, other) = self._statistic(self.variant, WITH_CLIENT), self._seeds
+        never = (self._statistic(name, WITH_TWIN) for name in (self.variant, self.original))
+        privacy, efficacy = (separated(unlearned, one, own, other) for one in never)
+        return privacy, efficacy
 
     def _remaining(self) -> float:
         """AUC of U-LiRA on the remaining clients, each attacked alone: the mean over them."""

@@ -121,6 +121,14 @@ FORGETTING = Table(
             "twins_auc of half of the twins' world against the rest, before the requests",
             nullable=True,
         ),
+        Column(
+            "ruli_privacy",
+            _REAL,
+            "AUC of RULI: the client unlearned against never seen, both under unlearned models; 0.5: forgotten",
+            nullable=True,
+        ),
+        Column("ruli_efficacy", _REAL, "the same, never seen under models before the request", nullable=True),
+        Column("ruli_null", _REAL, "standard deviation of both where nothing differs, at most", nullable=True),
         Column("placebo_null", _REAL, "standard deviation of placebo_auc: of half as many models", nullable=True),
         Column(
             "relearn",
@@ -174,4 +182,18 @@ DISTANCES = Table(
     ),
 )
 
-ORACLE_TABLES = (MARGINS, POINTS, FORGETTING, DISTANCES)
+POWER = Table(
+    "power",
+    "the smallest effect that a metric finds in 90% of draws of oracles, at a level of 5%",
+    ("scenario", "request", "metric", "models"),
+    (
+        SCENARIO,
+        CELL[4],
+        Column("metric", _TEXT, "auc | u_lira | ruli | klom | gaussian_kl | neurips_score | twins (the twin test)"),
+        _MODELS,
+        Column("effect", _REAL, "in standard deviations of the clients' mean margin; infinite: none is found"),
+        Column("oracles", _INT, "models that both worlds are drawn from: scratch of both worlds"),
+    ),
+)
+
+ORACLE_TABLES = (MARGINS, POINTS, FORGETTING, DISTANCES, POWER)

@@ -2,112 +2,107 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.image import AxesImage
 
-from sifu.plan.report_plan import ReportPlan
 from sifu.report.bounds import RULES, rules_that_differ, share_held, single_clients
-from sifu.report.figures.style import colours, finish, grid, legend, log_ticks
+from sifu.report.figures.style import colours, finish, grid, log_ticks
 from sifu.report.results import Results
 
 TITLE = "Is Psi a bound?"
 CAPTION = (
-    "Measured alpha(n, c), the distance of the training to the same training without client c, in which the next in "
-    "line takes its seat, and its bounds Psi(n, c): as published, strictly counted for that run, and as if the seat "
-    "stayed empty (the released code differs after a request only). Curves: medians over clients and seeds, under the "
-    "scenario's own settings. Points: every round, client and seed, under its own settings and under less adapted "
-    "ones, some of which do not converge. A bound holds where its points lie above the line; the titles say for which "
-    "share they do. The last steps of models that explode lie outside (paper, Figure 7)."
+    "Is the measured alpha(n, c) below its bound Psi(n, c)? alpha is the distance of the training to the same training "
+    "without client c, in which the next in line takes its seat. A map a bound: Psi as published, as strictly counted "
+    "for that run, and as if the seat stayed empty (the released code differs after a request only). A row a scenario, "
+    "a column the settings of its federation: its own, and less adapted ones, some of which do not converge. A cell: "
+    "the share of points, of every round, client and seed, for which the bound holds; empty: not measured. The last "
+    "panel is the example of the first scenario under its own settings: a bound holds where its points lie above the "
+    "line; the last steps of a model that explodes lie outside (paper, Figure 7)."
 )
 _RULES = tuple(RULES)
-_MOST_POINTS = 4000  # of a panel: more only make a larger file
+_MAPS = ("published", "strict", "empty_seats")
+_MOST_POINTS = 4000  # more only make a larger file
 _EXPLODED = 100  # times the 99th percentile of alpha: such points would press all others together
-_CURVES = None  # in place of a change: the panel of medians
-Panel = tuple[str, str | None]  # scenario, change (empty: its own settings)
+_OWN = "its own"
 
 
 def draw(source: Results) -> Figure:
     alpha = single_clients(source.alpha)
-    rows = layout(source.plan, set(zip(alpha["scenario"], alpha["change"], strict=True)))
-    figure, axes = grid(len(rows), max(len(row) for row in rows), width=2.7, height=2.6)
-    for i, row in enumerate(rows):
-        for axis, panel in zip(axes[i], row, strict=True):
-            if panel is None:
-                axis.axis("off")
-            else:
-                _panel(axis, source, alpha, *panel)
-    legend(figure, below=True)
+    alpha = alpha[alpha["alpha"] > 0]
+    scenarios = [name for name in source.plan.titles if name in set(alpha["scenario"])]
+    changes = ["", *(name for name in source.plan.changes if name in set(alpha["change"]))]
+    height = max(2.6, 1.4 + 0.24 * len(scenarios))
+    figure, axes = grid(2, 2, width=1.9 + 0.55 * max(4, len(changes)) + 0.4, height=height)
+    for rule, axis in zip(_MAPS, axes.flat, strict=False):
+        _map(axis, source, _shares(alpha, rule, scenarios, changes), scenarios, changes, rule)
+    _example(axes[1, 1], source, alpha, scenarios)
     return figure
 
 
-def layout(plan: ReportPlan, measured: set[tuple[str, str]]) -> list[list[Panel | None]]:
-    """A row for each scenario of the sweep; the others, of two panels each, share rows. None: an empty place.
-
-    `measured`: scenarios and changes that have points; others have no panel.
-    """
-    jobs = plan.jobs.get("alpha_sweep", [])
-    swept = {name: list(dict.fromkeys(job.part for job in jobs if job.scenario == name)) for name in plan.titles}
-    present = {name: [change for change in more if (name, change) in measured] for name, more in swept.items()}
-    most = max((len(changes) for changes in present.values()), default=0)
-    width = max(4, 2 + most + most % 2)
-    own: dict[str, list[Panel]] = {s: [(s, _CURVES), (s, "")] if (s, "") in measured else [] for s in plan.titles}
-    full = [own[name] + [(name, change) for change in more] for name, more in present.items() if more]
-    flat = [panel for name, more in present.items() if not more for panel in own[name]]
-    rows = full + [flat[start : start + width] for start in range(0, len(flat), width)]
-    used = max((len(row) for row in rows), default=1)
-    return [[*row, *[None] * (used - len(row))] for row in rows] or [[None]]
+def _shares(alpha: pd.DataFrame, rule: str, scenarios: list[str], changes: list[str]) -> pd.DataFrame:
+    """The share of points below the bound, a row a scenario and a column a setting; nan: not measured."""
+    groups = {key: share_held(points, rule) for key, points in alpha.groupby(["scenario", "change"])}
+    rows = [[groups.get((name, change), np.nan) for change in changes] for name in scenarios]
+    return pd.DataFrame(rows, index=scenarios, columns=changes)
 
 
-def _panel(axis: Axes, source: Results, alpha: pd.DataFrame, scenario: str, change: str | None) -> None:
-    part = alpha[(alpha["scenario"] == scenario) & (alpha["change"] == (change or ""))]
-    title = source.plan.titles[scenario]
-    if change is _CURVES:
-        _curves(axis, part)
-        axis.set_title(f"{title}\nits own settings\nmedians", fontsize=8)
+def _map(
+    axis: Axes, source: Results, shares: pd.DataFrame, scenarios: list[str], changes: list[str], rule: str
+) -> AxesImage | None:
+    axis.set_title(f"Psi, {RULES[rule]}: share of points where it holds", fontsize=9)
+    if not scenarios:
+        finish(axis, empty=True)
+        return None
+    numbers = shares.to_numpy(float)
+    image = axis.imshow(numbers, cmap="cividis", vmin=0, vmax=1, aspect="auto")
+    for i, j in np.argwhere(~np.isnan(numbers)):
+        value = numbers[i, j]
+        axis.text(
+            j, i, _percent(value), ha="center", va="center", fontsize=8, color="white" if value < 0.6 else "black"
+        )
+    axis.set_yticks(range(len(scenarios)), [source.plan.titles[name] for name in scenarios], fontsize=8)
+    words = [source.plan.changes[change] if change else _OWN for change in changes]
+    axis.set_xticks(range(len(changes)), [word.replace(" ", "\n", 1) for word in words], fontsize=8)
+    axis.tick_params(length=0)
+    for side in axis.spines.values():
+        side.set_visible(False)
+    return image
+
+
+def _percent(share: float) -> str:
+    """Whole percents, but never 100% where a point is above its bound, nor 0% where one is below."""
+    if share in (0.0, 1.0) or 0.005 <= share < 0.995:
+        return f"{share:.0%}"
+    return "<0.1%" if share < 0.001 else ">99.9%" if share > 0.999 else f"{share:.1%}"
+
+
+def _example(axis: Axes, source: Results, alpha: pd.DataFrame, scenarios: list[str]) -> None:
+    """Points of the first scenario under its own settings."""
+    own = [name for name in scenarios if ((alpha["scenario"] == name) & (alpha["change"] == "")).any()]
+    if not own:
+        finish(axis, empty=True)
         return
-    part = part[part["alpha"] > 0]
-    settings = source.plan.changes[change] if change else "its own settings"
-    axis.set_title(f"{title}\n{settings}\n{_shares(part)}", fontsize=8)
-    _points(axis, part)
-
-
-def _shares(part: pd.DataFrame) -> str:
-    """How many points lie above the line, rule by rule."""
-    if not len(part):
-        return "no points"
-    shares = [f"{RULES[rule]} {share_held(part, rule):.1%}" for rule in rules_that_differ(part)]
-    return "\n".join(["holds: " + ", ".join(shares[:2]), *shares[2:]])  # titles of neighbours must not touch
+    _points(axis, alpha[(alpha["scenario"] == own[0]) & (alpha["change"] == "")])
+    axis.set_title(f"example: {source.plan.titles[own[0]]}, its own settings", fontsize=9)
+    axis.legend(frameon=False, fontsize=8, markerscale=4, loc="upper left", labelspacing=0.2, handletextpad=0.2)
 
 
 def _colour(rule: str) -> tuple[float, float, float]:
     return colours()[_RULES.index(rule)]
 
 
-def _curves(axis: Axes, part: pd.DataFrame) -> None:
-    if not len(part):
-        finish(axis, empty=True)
-        return
-    middle = part.groupby("round")[["alpha", *(f"psi_{rule}" for rule in _RULES)]].median()
-    axis.plot(middle.index, middle["alpha"], color="black", label="measured alpha")
-    for rule in rules_that_differ(part):
-        axis.plot(middle.index, middle[f"psi_{rule}"], color=_colour(rule), label=f"Psi, {RULES[rule]}")
-    axis.set_yscale("symlog", linthresh=1e-2)
-    axis.set_xlabel("round n", fontsize=8)
-    axis.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True, steps=[1, 2, 5, 10]))
-    axis.tick_params(labelsize=8)
-    finish(axis)
-
-
 def _points(axis: Axes, part: pd.DataFrame) -> None:
-    if not len(part):
-        finish(axis, empty=True)
-        return
     inside = part[part["alpha"] <= _EXPLODED * part["alpha"].quantile(0.99)]
     shown = inside.iloc[:: max(1, len(inside) // _MOST_POINTS)]
+    marks: dict[str, Any] = {"marker": ".", "linestyle": "", "ms": 2, "rasterized": True}
     for rule in rules_that_differ(part):
-        axis.plot(shown["alpha"], shown[f"psi_{rule}"], ".", ms=2, alpha=0.4, color=_colour(rule), rasterized=True)
+        label = f"Psi, {RULES[rule]}"
+        axis.plot(shown["alpha"], shown[f"psi_{rule}"], color=_colour(rule), label=label, **marks)
     ends = [inside["alpha"].min(), inside["alpha"].max()]
     axis.plot(ends, ends, color="black", linewidth=0.8)
     axis.set(xscale="log", yscale="log")

@@ -11,6 +11,9 @@ from matplotlib.figure import Figure
 from sifu.report.figures.style import grid
 from sifu.report.results import Results
 
+MAX_PANELS = 12  # of a figure: the tables have the rest
+_COLUMNS = 3  # in a line: a wider figure could not be read on a page
+
 
 @dataclass(frozen=True)
 class Board:
@@ -22,10 +25,10 @@ class Board:
     axes: Any  # [lines * rows, columns]
 
     @staticmethod
-    def of(names: list[str], rows: int, *, most: int = 5, width: float = 3.2, height: float = 2.5) -> Board:
-        """At most `most` columns in a line: a wider figure could not be read on a page."""
-        shown = names or [""]
-        lines = -(-len(shown) // most)
+    def of(names: list[str], rows: int, *, columns: int = _COLUMNS, width: float = 3.2, height: float = 2.5) -> Board:
+        """The first of `names`, as many as there is room for."""
+        shown = names[: MAX_PANELS // rows] or [""]
+        lines = -(-len(shown) // columns)
         columns = -(-len(shown) // lines)  # lines of about the same length
         figure, axes = grid(lines * rows, columns, width=width, height=height)
         for place in range(len(shown), lines * columns):

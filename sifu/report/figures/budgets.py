@@ -12,7 +12,8 @@ CAPTION = (
     "Absolute gap of accuracy to scratch (run to its own target) on the data of the remaining clients and of the "
     "forgotten clients, after the first request, when recovery may take 25, 33 or 50% of the training's client steps. "
     "Mean over seeds and its 95% bootstrap interval; lower is better. The band, where there is one, is the floor: "
-    "the gap of scratch, run again to its target with other cohorts and batches (paper, Figure 2)."
+    "the gap of scratch, run again to its target with other cohorts and batches (paper, Figure 2). At most 12 panels,"
+    " a scenario a dataset first: the tables have the rest."
 )
 
 

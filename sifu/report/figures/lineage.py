@@ -5,41 +5,39 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sifu.report.figures.board import Board
-from sifu.report.figures.style import colours, finish, legend
+from sifu.report.figures.style import colours, finish, grid, legend
 from sifu.report.results import Results
 
 TITLE = "Lineage of a run"
 CAPTION = (
-    "SIFU's branches, from the tables of one seed: the training (branch 0), then a branch for each request, which "
-    "starts at the round of the branch that it went back to. Rounds that led to the current model are drawn solid, "
-    "rounds that were dropped faint (ours: the lineage H(u), which the paper's Figure 1 illustrates)."
+    "SIFU's branches in one scenario, from the tables of one seed: the training (branch 0), then a branch for each "
+    "request, which starts at the round of the branch that it went back to. Rounds that led to the current model are "
+    "drawn solid, rounds that were dropped faint (ours: the lineage H(u), which the paper's Figure 1 illustrates)."
 )
 _VARIANTS = ("sifu", "sifu_strict", "sifu_released")
 
 
 def draw(source: Results) -> Figure:
+    """The first scenario of the plan that has one, its first seed."""
     plan = source.plan
     variant = next((name for name in _VARIANTS if name in plan.shown), None)
     cells = source.cells[(source.cells["variant"] == variant) & (source.cells["stop"] == "target")]
     cells = cells.dropna(subset=["branch", "cut_round"])  # refused cells have none
     cells = cells.merge(source.training[["scenario", "seed"]])  # a lineage starts with its training
-    scenarios = [name for name in plan.titles if name in set(cells["scenario"])]
-    board = Board.of(scenarios, 1, most=4, width=3.6, height=2.8)
-    for scenario in board.names:
-        axis, own = board.at(0, scenario), cells[cells["scenario"] == scenario]
-        board.dress(source, 0, scenario, x="aggregation rounds from the first", y="branch")
-        if not len(own):
-            finish(axis, empty=True)
-            continue
-        seed = int(own["seed"].min())
-        training = source.training[(source.training["scenario"] == scenario) & (source.training["seed"] == seed)]
-        branches = own[own["seed"] == seed].sort_values("request")
-        rounds = [int(training["rounds"].iloc[0]), *branches["rounds"].astype(int)]
-        _tree(axis, rounds, list(zip(branches["branch"], branches["cut_round"], strict=True)))
-        axis.set_title(f"{plan.titles[scenario]}, seed {seed}")
-    legend(board.figure)
-    return board.figure
+    scenario = next((name for name in plan.titles if name in set(cells["scenario"])), "")
+    figure, axes = grid(1, 1, width=6.0, height=2.8)
+    axis, own = axes[0, 0], cells[cells["scenario"] == scenario]
+    if own.empty:
+        finish(axis, empty=True)
+        return figure
+    seed = int(own["seed"].min())
+    training = source.training[(source.training["scenario"] == scenario) & (source.training["seed"] == seed)]
+    branches = own[own["seed"] == seed].sort_values("request")
+    rounds = [int(training["rounds"].iloc[0]), *branches["rounds"].astype(int)]
+    _tree(axis, rounds, list(zip(branches["branch"], branches["cut_round"], strict=True)))
+    axis.set(title=f"{plan.titles[scenario]}, seed {seed}", xlabel="aggregation rounds from the first", ylabel="branch")
+    legend(figure)
+    return figure
 
 
 def lineage(rounds: list[int], cuts: list[tuple[int, int]]) -> tuple[list[int], list[int]]:

@@ -2,154 +2,181 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable
-from typing import Any, NamedTuple
+from textwrap import fill
+from typing import Any
 
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from sifu.plan.report_plan import ReportPlan
-from sifu.report.figures.board import Board
+from sifu.report.figures.board import MAX_PANELS, Board
 from sifu.report.figures.style import finish
+from sifu.report.grades import ACCURACY, GRADES, TWINS
 from sifu.report.results import Results
-from sifu.report.totals import request_totals
+from sifu.report.standings import BROKEN, EXACT, FOR_ONE, KEPT, ORIGINAL, UNCOUNTED, Standing, main_scenarios, standings
 
 TITLE = "What unlearning costs, and whether the clients were forgotten"
 CAPTION = (
     "A bar is what a method costs: the client steps of all requests until the target accuracy, calibration included, "
     "relative to training again from scratch (100%). A bar above 160% is cut off there and has two white strokes. "
-    "Colour and sign say whether the clients were forgotten, judged by accuracy on their data: within 0.03 of "
-    "scratch's (forgotten), up to 0.1 above it (in part), further above it (not forgotten), or more than 0.03 below "
-    "it. Below a panel: the floor of that gap, the mean absolute one of scratch, run again with other cohorts and "
-    "batches, if it was. Grey: accuracy cannot tell, as it is within 0.1 of scratch's even for the model before any "
-    "request. Means over the seeds in which the method and scratch reached the target after every request; a method "
-    "without a bar did so, within the maximum rounds, in fewer than half of the seeds. What accuracy cannot show: a "
-    "model with scratch's accuracy may still carry traces of the clients, so that this is no proof of forgetting (see "
-    "figure `watermark` and the tables `verification` and `certificates`). The training that DP-FedAvg needs for "
-    "itself is not counted. At most 14 methods are drawn; scenarios with marked data, or "
-    "with less than half of the methods, have figures of their own."
+    "Colour, pattern and sign say whether the clients were forgotten. With a star: by the twin test of many models "
+    "(table `forgetting`). Without: by accuracy on their data, within 0.03 of scratch's (forgotten), up to 0.1 above "
+    "it (in part), further above it (not forgotten), or more than 0.03 below it; it cannot tell where it was not "
+    "measured, or is within 0.1 of scratch's even for the model before any request. Accuracy is no proof: a model with "
+    "scratch's accuracy may still carry traces of the clients. Below a panel: the floor of that gap, the mean absolute "
+    "one of scratch, run again with other cohorts and batches, if it was. Right of a panel: what is left of the "
+    "certificate, where one is promised. `kept`: for all clients of a request together, in every seed and request; "
+    "`exact`: the same with epsilon 0; `one client`: for each client alone; `broken`: not even that; `not counted`: "
+    "this run did not. Means over the seeds in which the method and scratch reached the target after every request; a "
+    "method without a bar did so, within the maximum rounds, in fewer than half of the seeds. The training that "
+    "DP-FedAvg needs for itself is not counted. One panel a dataset, and one for each federation with a twin test; at "
+    "most 14 methods: the report has the others."
 )
 MAX_METHODS = 14
 CUT = 1.6  # of scratch's client steps: longer bars end here
-CLOSE, FAR = 0.03, 0.1  # of accuracy on the forgotten clients, from scratch's
-_ORIGINAL = "original"  # the model before any request: it has no cost, and has forgotten nothing
+_WIDTH = 8.8  # inches: on a page of 840 dots type keeps its size
+_NARROW = 3.55  # inches: a phone
+_TYPE = 8  # points
+_RIGHT, _RIGHT_NARROW = 2.75, 3.25  # where certificates stand, in units of scratch's client steps
 _GREY = "#5f6b76"
 _PLAIN = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}  # behind words, which cross the line of scratch
+_BADGES: dict[str, dict[str, Any]] = {  # a certificate, in grey levels alone: filled where it survives
+    EXACT: {"color": "white", "facecolor": "#1c2430", "edgecolor": "#1c2430"},
+    KEPT: {"color": "white", "facecolor": "#1c2430", "edgecolor": "#1c2430"},
+    FOR_ONE: {"color": "#1c2430", "facecolor": "#cfd6dd", "edgecolor": "#1c2430"},
+    BROKEN: {"color": "#1c2430", "facecolor": "white", "edgecolor": "#1c2430", "linestyle": "--"},
+    UNCOUNTED: {"color": _GREY, "facecolor": "white", "edgecolor": "none"},
+}
 
 
-class Grade(NamedTuple):
-    """How well the clients were forgotten, by accuracy: a colour (Okabe and Ito's) and a sign for one who sees none."""
-
-    words: str
-    colour: str
-    sign: str
-
-
-FORGOTTEN = Grade("forgotten", "#009E73", "✓")
-IN_PART = Grade("in part", "#E69F00", "~")
-NOT_FORGOTTEN = Grade("not forgotten", "#D55E00", "✗")
-BELOW = Grade("less accurate than scratch", "#CC79A7", "↓")
-UNKNOWN = Grade("accuracy cannot tell", "#999999", "?")
-_GRADES = (FORGOTTEN, IN_PART, NOT_FORGOTTEN, BELOW, UNKNOWN)
+def drawn_scenarios(plan: ReportPlan, rows: list[Standing]) -> list[str]:
+    """The first scenario of each dataset, and those with a twin test; where something has a cost."""
+    tested = {row.scenario for row in rows if row.by == TWINS}
+    wanted = {*main_scenarios(plan, _with_costs(plan, rows)), *tested}
+    return [name for name in plan.unmarked if name in wanted][:MAX_PANELS]
 
 
-def grade(gap: float, original: float = math.inf) -> Grade:
-    """The grade of an accuracy on the forgotten clients that differs from scratch's by `gap`.
-
-    `original` is the gap of the model before any request. Where even that one is not graded as not forgotten, no
-    method can be.
-    """
-    if original <= FAR:
-        return UNKNOWN
-    if gap < -CLOSE:
-        return BELOW
-    return FORGOTTEN if gap <= CLOSE else IN_PART if gap <= FAR else NOT_FORGOTTEN
+def _with_costs(plan: ReportPlan, rows: list[Standing]) -> list[str]:
+    there = {row.scenario for row in rows if row.has_cost}
+    return [name for name in plan.unmarked if name in there]
 
 
-def drawn_variants(plan: ReportPlan) -> list[str]:
-    """The variants that figures show, and every variant of SIFU: how it counts decides what it costs."""
-    wanted = [name for name in plan.labels if name in plan.shown or plan.methods[name] == "sifu"]
-    return [name for name in wanted if plan.methods[name] != _ORIGINAL]
-
-
-def drawn_scenarios(plan: ReportPlan) -> list[str]:
-    """Scenarios without marks, with at least half of the methods: those of controls have figures of their own."""
-    drawn = set(drawn_variants(plan))
-    most = max((len(drawn & set(names)) for names in plan.variants.values()), default=0)
-    plain = [name for name in plan.titles if plan.marks[name] == "plain"]
-    return [name for name in plain if len(drawn & set(plan.variants.get(name, drawn))) >= most / 2]
+def drawn_variants(plan: ReportPlan, rows: list[Standing]) -> list[str]:
+    """The variants that figures show, and those of SIFU that recover: how it counts decides what it costs."""
+    ran, recovered = {row.variant for row in rows}, {row.variant for row in rows if row.has_cost}
+    shown = [name for name in plan.labels if name in plan.shown and plan.methods[name] != ORIGINAL]
+    more = [name for name in plan.labels if plan.methods[name] == "sifu" and name in recovered]
+    chosen = list(dict.fromkeys([name for name in [*shown, *more] if name in ran]))[:MAX_METHODS]
+    return [name for name in plan.labels if name in chosen]
 
 
 def draw(source: Results) -> Figure:
-    plan, totals = source.plan, request_totals(source.cells, source.metrics)
-    names = [name for name in drawn_scenarios(plan) if name in set(totals["scenario"])]
-    run = set(totals.loc[totals["scenario"].isin(names), "variant"])
-    shown = [name for name in drawn_variants(plan) if name in run][:MAX_METHODS]
-    columns = min(len(names), 5) or 1
-    board = Board.of(names, 1, width=max(2.35, 7.2 / columns), height=max(1.4, 0.65 + 0.25 * len(shown)))
-    board.figure.set_figheight(board.figure.get_figheight() + 0.5)  # inches: title and key
-    for name in board.names:
-        axis, rows = board.at(0, name), totals[totals["scenario"] == name].set_index("variant")
-        finish(axis, empty=not len(rows))
-        if len(rows):
-            _panel(axis, rows, shown)
-            first = board.names.index(name) % board.axes.shape[1] == 0
-            axis.set_yticks(range(len(shown)), [plan.labels[variant] if first else "" for variant in shown])
-        board.dress(source, 0, name, x=_floor(rows), y="")
-    _key(board.figure)
+    """The picture as wide as a page."""
+    board, rows = _drawn(source, 3, _WIDTH)
+    board.figure.suptitle(TITLE, x=0.01, ha="left", fontsize=11, fontweight="bold")
+    _key(board.figure, rows, columns=len(GRADES))
     return board.figure
 
 
-def _panel(axis: Axes, rows: pd.DataFrame, shown: list[str]) -> None:
-    found = rows.to_dict("index")
-    original = found[_ORIGINAL]["gap_of_all"] if _ORIGINAL in found else math.inf
+def draw_narrow(source: Results) -> Figure:
+    """The same for a phone: a panel below the other."""
+    board, rows = _drawn(source, 1, _NARROW)
+    _key(board.figure, rows, columns=2)
+    return board.figure
+
+
+def _drawn(source: Results, columns: int, width: float) -> tuple[Board, list[Standing]]:
+    """The panels, and the rows that they show."""
+    plan, rows = source.plan, standings(source)
+    names = drawn_scenarios(plan, rows)
+    rows = [row for row in rows if row.scenario in names]
+    shown = drawn_variants(plan, rows)
+    board = Board.of(names, 1, columns=columns, width=1.0, height=max(1.4, 0.55 + 0.215 * len(shown)))
+    board.figure.set_size_inches(width, board.figure.get_figheight() + 0.75)  # more: title and key
+    for name in board.names:
+        axis, found = board.at(0, name), {row.variant: row for row in rows if row.scenario == name}
+        finish(axis, empty=not found)
+        if found:
+            _panel(axis, found, shown, right=_RIGHT if columns > 1 else _RIGHT_NARROW)
+            first = board.names.index(name) % board.axes.shape[1] == 0
+            axis.set_yticks(range(len(shown)), [plan.labels[variant] if first else "" for variant in shown])
+            _emphasise(axis, plan, shown)
+        title = fill(plan.titles.get(name, ""), 30 if columns > 1 else 26)
+        axis.set_title(title, fontsize=10, loc="left", fontweight="bold")
+        axis.set_xlabel(_floor(found), fontsize=_TYPE)
+    return board, rows
+
+
+def _panel(axis: Axes, found: dict[str, Standing], shown: list[str], *, right: float) -> None:
+    """Bars, and at `right` the certificates."""
     axis.axvline(1, color="#90a4ae", linewidth=1, zorder=0)
     for place, variant in enumerate(shown):
-        words = _words(found[variant]) if variant in found else "not run"
-        if words:
-            axis.text(0.03, place, words, va="center", fontsize=8, color=_GREY, style="italic", bbox=_PLAIN)
+        row = found.get(variant)
+        if row is None or not row.has_cost:
+            words = row.words if row else "not run"
+            axis.text(0.03, place, words, va="center", fontsize=_TYPE, color=_GREY, style="italic", bbox=_PLAIN)
         else:
-            _bar(axis, place, found[variant]["cost"], grade(found[variant]["gap"], original))
-    axis.set(xlim=(0, 2.15), ylim=(len(shown) - 0.4, -0.6))
-    axis.set_xticks([0, 0.5, 1, 1.5], ["0", "50%", "100%", "150%"], fontsize=8)
-    axis.tick_params(axis="y", length=0)
+            _bar(axis, place, row)
+        if row and row.certificate:
+            _badge(axis, right, place, row.certificate.worth)
+    if any(row.certificate for row in found.values()):
+        below = axis.get_xaxis_transform()  # in line with the numbers of the axis
+        axis.text(right, -0.03, "certificate", ha="right", va="top", fontsize=_TYPE, transform=below)
+    axis.set(xlim=(0, right + 0.02), ylim=(len(shown) - 0.4, -0.6))
+    axis.set_xticks([0, 0.5, 1, 1.5], ["0", "50%", "100%", "150%"], fontsize=_TYPE)
+    axis.tick_params(axis="y", length=0, labelsize=9)
     axis.spines["left"].set_visible(False)
+    axis.spines["bottom"].set_bounds(0, 1.6)
 
 
-def _floor(rows: pd.DataFrame) -> str:
-    """The floor of the gap of accuracy, where scratch was run again."""
-    known = rows["floor"].dropna()
-    return f"floor of the gap: {known.iloc[0]:.3f}" if len(known) else ""
-
-
-def _words(row: dict[Hashable, Any]) -> str:
-    """What is written in place of a bar; empty where there is one."""
-    if row["refused"]:
-        return "refuses this scenario"
-    if 2 * row["recovered"] < row["seeds"]:
-        return f"recovers in {row['recovered']} of {row['seeds']} seeds" if row["recovered"] else "never recovers"
-    return "" if pd.notna(row["cost"]) and pd.notna(row["gap"]) else "nothing to compare with"
-
-
-def _bar(axis: Axes, place: int, cost: float, given: Grade) -> None:
-    """A bar with its length and its sign; two white strokes where it is cut off."""
-    length = min(cost, CUT)
-    axis.barh(place, length, height=0.66, color=given.colour, zorder=2, label=f"{given.sign} {given.words}")
-    if cost > CUT:
+def _bar(axis: Axes, place: int, row: Standing) -> None:
+    """A bar with its length, its sign, and a star where many models were compared; two strokes where it is cut off."""
+    length, given = min(row.cost, CUT), row.grade
+    pattern: dict[str, Any] = {"hatch": given.pattern, "edgecolor": "white", "linewidth": 0}
+    axis.barh(place, length, height=0.7, color=given.colour, zorder=2, **pattern)
+    if row.cost > CUT:
         for x in (CUT - 0.16, CUT - 0.08):
-            axis.plot([x, x + 0.05], [place + 0.4, place - 0.4], color="white", linewidth=1.5, zorder=3)
-    axis.text(length + 0.04, place, f"{cost:.0%} {given.sign}", va="center", fontsize=8, zorder=3, bbox=_PLAIN)
+            axis.plot([x, x + 0.05], [place + 0.4, place - 0.4], color="white", linewidth=2, zorder=3)
+    words = f"{row.cost:.0%} {given.sign}{'*' if row.by == TWINS else ''}"
+    axis.text(length + 0.05, place, words, va="center", fontsize=_TYPE, zorder=3, bbox=_PLAIN)
 
 
-def _key(figure: Figure) -> None:
-    """The title above all panels; below them what bars are, and the colours that were used."""
-    figure.suptitle(TITLE, x=0.01, ha="left", fontsize=11, fontweight="bold")
-    used = {label for axis in figure.axes for label in axis.get_legend_handles_labels()[1]}
-    labels = {f"{entry.sign} {entry.words}": entry.colour for entry in _GRADES}
-    handles = [Patch(color=colour, label=label) for label, colour in labels.items() if label in used]
-    words = "bars: client steps of all requests, relative to training again from scratch (100%)"
-    place: dict[str, Any] = {"loc": "outside lower center", "ncols": len(_GRADES), "frameon": False}
-    figure.legend(handles=handles, title=words, title_fontsize=9, fontsize=9, **place)
+def _badge(axis: Axes, right: float, place: int, worth: str) -> None:
+    """What is left of a certificate, in a box at the right of the panel."""
+    box = dict(_BADGES[worth])
+    axis.text(
+        *(right, place, worth),
+        ha="right",
+        va="center",
+        fontsize=_TYPE - 0.4,
+        color=box.pop("color"),
+        bbox={"boxstyle": "round,pad=0.18", "linewidth": 0.8} | box,
+        zorder=4,
+    )
+
+
+def _emphasise(axis: Axes, plan: ReportPlan, shown: list[str]) -> None:
+    for label, variant in zip(axis.get_yticklabels(), shown, strict=True):
+        label.set_fontweight("bold" if plan.methods[variant] == "sifu" else "normal")
+
+
+def _floor(found: dict[str, Standing]) -> str:
+    """The floor of the gap of accuracy, where scratch was run again and bars are graded by accuracy."""
+    known = [row.floor for row in found.values() if row.by == ACCURACY and row.floor == row.floor]
+    return f"floor of the gap: {known[0]:.3f}" if known else ""
+
+
+def _key(figure: Figure, rows: list[Standing], *, columns: int) -> None:
+    """Below all panels what bars are, and the grades that were given."""
+    used = {row.grade for row in rows if row.has_cost}
+    handles = [
+        Patch(facecolor=one.colour, hatch=one.pattern, edgecolor="white", linewidth=0, label=f"{one.sign} {one.words}")
+        for one in GRADES
+        if one in used
+    ]
+    star = "     * judged by the twin test" if any(row.by == TWINS for row in rows) else ""
+    words = f"bars: client steps of all requests, relative to training again from scratch (100%){star}"
+    place: dict[str, Any] = {"loc": "outside lower center", "ncols": columns, "frameon": False}
+    letters = round(figure.get_figwidth() * 15)  # of a line
+    figure.legend(handles=handles, title=fill(words, letters), title_fontsize=_TYPE + 0.5, fontsize=9, **place)

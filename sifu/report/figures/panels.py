@@ -7,9 +7,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sifu.report.figures.board import Board
-from sifu.report.figures.style import legend, lines, whole_range
+from sifu.report.figures.style import legend, lines, scale
 from sifu.report.floor import floors
 from sifu.report.results import Results
+from sifu.report.standings import datasets_first
 
 _FLOOR = "band: gap of scratch, run again"
 Row = tuple[str, str, str]  # quantity, subset, title of the axis
@@ -18,9 +19,11 @@ Row = tuple[str, str, str]  # quantity, subset, title of the axis
 def panels(source: Results, rows: tuple[Row, ...], part: pd.DataFrame, x: str, x_title: str, kinds: set[str]) -> Figure:
     """`part` of the statistics; scenarios of the given `kinds` (plain, watermark, backdoor)."""
     plan = source.plan
-    scenarios = [name for name in plan.titles if plan.marks[name] in kinds and name in set(part["scenario"])]
-    board = Board.of(scenarios, len(rows))
+    drawable = part[part["variant"].isin(plan.shown) & part["quantity"].isin([quantity for quantity, *_ in rows])]
+    scenarios = [name for name in plan.titles if plan.marks[name] in kinds and name in set(drawable["scenario"])]
+    board = Board.of(datasets_first(plan, scenarios), len(rows))
     for i, (quantity, subset, title) in enumerate(rows):
+        filled: list[Axes] = []
         chosen = part[(part["quantity"] == quantity) & (part["subset"] == subset)]
         for name in board.names:
             axis, own = board.at(i, name), chosen[chosen["scenario"] == name]
@@ -31,8 +34,9 @@ def panels(source: Results, rows: tuple[Row, ...], part: pd.DataFrame, x: str, x
             if places:
                 axis.set_xticks(sorted(places))
             if len(own):
-                whole_range(axis, rounds=quantity == "rounds")
+                filled.append(axis)
             board.dress(source, i, name, x=x_title, y=title)
+        scale(filled, rounds=quantity == "rounds")
     legend(board.figure)
     return board.figure
 

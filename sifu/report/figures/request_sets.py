@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sifu.report.figures.board import Board
-from sifu.report.figures.style import legend, lines, whole_range
+from sifu.report.figures.style import legend, lines, scale
 from sifu.report.results import Results
 from sifu.report.statistics import intervals, lost
 
@@ -22,15 +23,17 @@ _ROWS = (("rounds", "aggregation rounds"), ("forget_accuracy", "accuracy on the 
 
 def draw(source: Results) -> Figure:
     rows = source.request_sets
-    board = Board.of([name for name in source.plan.titles if name in set(rows["scenario"])], 2, most=3, width=4.2)
+    board = Board.of([name for name in source.plan.titles if name in set(rows["scenario"])], 2)
     for i, (column, title) in enumerate(_ROWS):
+        filled: list[Axes] = []
         for name in board.names:
             axis, own = board.at(i, name), rows[rows["scenario"] == name]
             part = intervals(own, ["variant", "set"], column)
             lines(axis, source, part, "set", lost(own, ["variant", "set"]) if column == "rounds" else None)
             if len(part):
                 axis.set_xticks(sorted(part["set"].unique()))
-                whole_range(axis, rounds=column == "rounds")
+                filled.append(axis)
             board.dress(source, i, name, x="set (class, where clients hold one)", y=title)
+        scale(filled, rounds=column == "rounds")
     legend(board.figure)
     return board.figure

@@ -14,7 +14,8 @@ CAPTION = (
     "Mean over seeds and its 95% bootstrap interval; lower is better, but forgetting is perfect at scratch's accuracy, "
     "not at 0. A hollow mark: some seeds had not reached the target when they were stopped; they count with the rounds "
     "they had, and would take more. Seeds that diverged have no rounds; a cross stands where all of them did (paper, "
-    "Figure 4)."
+    "Figure 4). At most 12 panels,"
+    " a scenario a dataset first: the tables have the rest."
 )
 ROWS: tuple[Row, ...] = (("rounds", "", "aggregation rounds"), ("accuracy", "forgotten", "accuracy on the forgotten"))
 

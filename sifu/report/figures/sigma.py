@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sifu.report.figures.board import Board
-from sifu.report.figures.style import crosses, finish, hollow, legend, log_ticks, style, whole_range
+from sifu.report.figures.style import crosses, finish, hollow, legend, log_ticks, share_axis, style
 from sifu.report.results import Results
 from sifu.report.statistics import intervals, lost, to_target
 
@@ -22,7 +22,7 @@ CAPTION = (
     "the rounds they had. Seeds that diverged have no rounds; a cross stands where all of them did. Mean over seeds "
     "and its 95% bootstrap interval (paper, Figure 5)."
 )
-_COLOURS = ("black", "#D55E00", "#0072B2", "#009E73")  # a line a swept variant; Okabe and Ito's
+_COLOURS = ("#0072B2", "#00415F", "#56B4E9", "#7F7F7F")  # a line a swept variant: shades of SIFU's
 _ROWS = (("rounds", "aggregation rounds"), ("forget_accuracy", "accuracy on the forgotten"))
 _LIMITS = {"rounds": ("rounds", ""), "forget_accuracy": ("accuracy", "forgotten")}
 
@@ -65,7 +65,7 @@ def _panel(axis: Axes, rows: pd.DataFrame, column: str, label: str, colour: str)
         axis.set_yscale("log")
         log_ticks(axis, "y")
     else:
-        whole_range(axis, rounds=False)
+        share_axis(axis)
 
 
 def _limits(axis: Axes, source: Results, scenario: str, column: str) -> None:

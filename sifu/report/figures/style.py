@@ -11,6 +11,7 @@ import matplotlib
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
@@ -25,6 +26,17 @@ _LEGEND_LINE = 26  # letters of a line in a legend
 _WIDE = 30  # times the fewest rounds: more have a logarithmic axis
 _SHORT = "hollow: target not met on every seed"
 _LOST = "cross: every seed diverged"
+_OWN = {  # Okabe and Ito's where they last; SIFU's blue has no neighbour
+    "sifu": "#0072B2",
+    "scratch": "#000000",
+    "fine_tuning": "#009E73",
+    "fed_eraser": "#E69F00",
+    "last": "#D55E00",
+    "fed_accum": "#CC79A7",
+    "dp_fedavg": "#8C6D31",
+}
+_OTHERS = ("#7F7F7F", "#882255", "#999933", "#AA4499", "#661100", "#DDCC77", "#117733", "#BBBBBB")
+_SHADES = {"released": ("white", 0.4), "strict": ("black", 0.45)}  # by the last word of a variant's name
 _LINES = {"released": "--", "strict": ":"}  # by the last word of a variant's name; another word: "-."
 
 
@@ -34,13 +46,26 @@ def colours() -> list[tuple[float, float, float]]:
 
 
 def style(source: Results, variant: str) -> dict[str, Any]:
-    """Colour and marker of the variant's method, line of the variant, its label."""
+    """Colour and marker of the variant's method, shade and line of the variant, its label."""
     method = source.plan.methods[variant].removesuffix("_released")  # the same method, as another code runs it
     others = [name for name in source.plan.methods.values() if name not in METHODS.own]
     place = list(dict.fromkeys([*METHODS.own, *others])).index(method)
-    line = "-" if variant == method else _LINES.get(variant.rsplit("_", 1)[-1], "-.")
+    kind = "" if variant == method else variant.rsplit("_", 1)[-1]
+    line = _LINES.get(kind, "-.") if kind else "-"
     shape = {"marker": _MARKERS[place % len(_MARKERS)], "linestyle": line, "markersize": 5}
-    return {"color": colours()[place % 10], "label": source.plan.labels[variant]} | shape
+    return {"color": _shade(method_colour(method, place), kind), "label": source.plan.labels[variant]} | shape
+
+
+def method_colour(method: str, place: int) -> str:
+    """The colour of a method, `place` in the catalog: a few have their own, which no other method gets."""
+    return _OWN.get(method) or _OTHERS[place % len(_OTHERS)]
+
+
+def _shade(colour: str, kind: str) -> tuple[float, float, float]:
+    """A variant's shade: towards white as released, towards black if strict."""
+    to, share = _SHADES.get(kind, ("white", 0.0))
+    red, green, blue = ((1 - share) * a + share * b for a, b in zip(to_rgb(colour), to_rgb(to), strict=True))
+    return red, green, blue
 
 
 def grid(rows: int, columns: int, *, width: float = 3.2, height: float = 2.5) -> tuple[Figure, Any]:
@@ -111,19 +136,35 @@ def log_ticks(axis: Axes, which: str) -> None:
     ticks.set_minor_formatter(NullFormatter())
 
 
-def whole_range(axis: Axes, *, rounds: bool) -> None:
-    """Rounds from 0 on, on a logarithmic scale where one method that never arrives would press the others together;
-    shares not so close that noise seems a difference.
+def scale(axes: list[Axes], *, rounds: bool) -> None:
+    """The same kind of scale for a row of panels: of rounds, or of shares."""
+    if rounds:
+        _scale_rounds(axes)
+        return
+    for axis in axes:
+        share_axis(axis)
+
+
+def _scale_rounds(axes: list[Axes]) -> None:
+    """Rounds from 0 on; all on a logarithmic scale where in one panel a method that never arrives would press the
+    others together.
     """
-    low, high = axis.get_ylim()
-    data = axis.dataLim
-    if rounds and data.y0 > 0 and data.y1 > _WIDE * data.y0:
-        axis.set_yscale("log")
-        log_ticks(axis, "y")
-    elif rounds:
-        axis.set_ylim(min(low, 0.0), high)
-        axis.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, steps=[1, 2, 5, 10]))
-    elif high < 0.1:
+    wide = any(axis.dataLim.y0 > 0 and axis.dataLim.y1 > _WIDE * axis.dataLim.y0 for axis in axes)
+    for axis in axes:
+        low, high = axis.get_ylim()
+        if wide and axis.dataLim.y0 > 0:
+            axis.set_yscale("log")
+            log_ticks(axis, "y")
+        elif wide:  # with a zero
+            axis.set_yscale("symlog", linthresh=1.0)
+        else:
+            axis.set_ylim(min(low, 0.0), high)
+            axis.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, steps=[1, 2, 5, 10]))
+
+
+def share_axis(axis: Axes) -> None:
+    """Shares not so close that noise seems a difference."""
+    if axis.get_ylim()[1] < 0.1:
         axis.set_ylim(-0.005, 0.1)
 
 

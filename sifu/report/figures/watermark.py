@@ -14,7 +14,8 @@ CAPTION = (
     "As figure `requests`, for clients whose images carry a watermark (ten pixels at the maximum) or, beyond the "
     "paper, a trigger with a label of their own: aggregation rounds, and accuracy on the marked data of all clients "
     "forgotten so far. A hollow mark: some seeds did not reach the target; a cross: all of them diverged. Mean over "
-    "seeds and its 95% bootstrap interval (paper, Figure 3)."
+    "seeds and its 95% bootstrap interval (paper, Figure 3). At most 12 panels,"
+    " a scenario a dataset first: the tables have the rest."
 )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.text import Text
 from PIL import Image
 
 from sifu.catalog.methods import METHODS
@@ -15,8 +17,9 @@ from sifu.plan.report_plan import ReportPlan
 from sifu.report.figures import budgets, overview, requests, sigma
 from sifu.report.figures.alpha import _points
 from sifu.report.figures.board import Board
-from sifu.report.figures.style import colours, grid, legend, lines, log_ticks, whole_range
+from sifu.report.figures.style import colours, grid, legend, lines, log_ticks, method_colour, scale
 from sifu.report.frontier import frontier as frontier_table
+from sifu.report.grades import GRADES, by_twins, grade
 from sifu.report.image import DPI, write_figure
 from sifu.report.results import Results
 from sifu.report.statistics import intervals, long_form, lost
@@ -27,15 +30,15 @@ _KEYS = ["scenario", "variant", "stop", "request"]
 
 
 @pytest.mark.parametrize(
-    ("count", "shape"), [(0, (2, 1)), (1, (2, 1)), (5, (2, 5)), (6, (4, 3)), (10, (4, 5)), (13, (6, 5))]
+    ("count", "shape"), [(0, (2, 1)), (1, (2, 1)), (3, (2, 3)), (4, (4, 2)), (5, (4, 3)), (6, (4, 3)), (13, (4, 3))]
 )
 def test_a_line_that_is_full_starts_another(count: int, shape: tuple[int, int]) -> None:
-    """Two panels a scenario, at most five scenarios a line, lines of about the same length."""
+    """Two panels a scenario, at most three scenarios a line and twelve panels, lines of about the same length."""
     names = [f"s{i}" for i in range(count)]
     board = Board.of(names, 2)
     assert board.axes.shape == shape
     panels = {board.at(row, name) for name in board.names for row in range(2)}
-    assert len(panels) == 2 * max(1, count)
+    assert len(panels) == 2 * min(6, max(1, count))
     assert {axis for axis in board.axes.flat if axis.axison} == panels, "places that are left over are blank"
 
 
@@ -203,18 +206,20 @@ def test_a_dip_is_seen_next_to_rounds_that_were_stopped() -> None:
 def test_rounds_start_at_zero_and_equal_shares_look_equal() -> None:
     rounds, shares = axis_of(), axis_of()
     rounds.plot([1, 2], [40, 44])
-    whole_range(rounds, rounds=True)
+    scale([rounds], rounds=True)
     assert rounds.get_ylim()[0] == 0
     shares.plot([1, 2], [0.001, 0.0])
-    whole_range(shares, rounds=False)
+    scale([shares], rounds=False)
     assert shares.get_ylim()[1] == 0.1
 
 
 def test_who_never_arrives_does_not_press_the_others_together() -> None:
-    axis = axis_of()
+    axis, neighbour = axis_of(), axis_of()
     axis.errorbar([1, 2], [50, 10_000], [[0, 0], [5, 0]])
-    whole_range(axis, rounds=True)
+    neighbour.plot([1, 2], [40, 44])
+    scale([axis, neighbour], rounds=True)
     assert axis.get_yscale() == "log"
+    assert neighbour.get_yscale() == "log", "a row of panels has one kind of scale"
     low, high = axis.get_ylim()
     assert 10 < low < 50
     assert high > 10_000
@@ -243,15 +248,21 @@ def answers(**variants: list[tuple[float, float, str]]) -> tuple[pd.DataFrame, p
             for request in (1, 2):
                 key = {"scenario": "s", "variant": variant, "stop": "target", "seed": seed, "request": request}
                 ended = status if request == 2 or status == "refused" else "done"
-                cells.append(key | {"client_steps": steps / 2, "spare_steps": None, "status": ended})
+                promise = dict.fromkeys(("claimed_epsilon", "claimed_delta"))
+                cells.append(key | {"client_steps": steps / 2, "spare_steps": None, "status": ended} | promise)
                 metrics.append(key | {"metric": "accuracy", "subset": "forgotten", "value": accuracy})
     return pd.DataFrame(cells), pd.DataFrame(metrics)
 
 
-def overview_of(labels: dict[str, str], **variants: list[tuple[float, float, str]]) -> list[str]:
-    """The words next to the bars, and in place of them, from top to bottom."""
+def overview_of(
+    labels: dict[str, str], twins: Sequence[tuple[object, ...]] = (), **variants: list[tuple[float, float, str]]
+) -> list[str]:
+    """The words next to the bars, and in place of them, from top to bottom; `twins`: rows of the twin test."""
     source = plain_results(labels)
     source.__dict__["cells"], source.__dict__["metrics"] = answers(**variants)
+    source.__dict__["forgetting"] = pd.DataFrame(
+        twins, columns=["scenario", "variant", "forgotten", "client", "twins_auc"]
+    )
     (axis,) = overview.draw(source).axes
     return [text.get_text() for text in axis.texts]
 
@@ -301,9 +312,10 @@ def test_spare_clients_of_the_training_are_paid_alike_everywhere() -> None:
     ],
 )
 def test_forgetting_is_graded_by_the_gap_to_scratch(gap: float, words: str) -> None:
-    assert overview.grade(gap).words == words
-    assert overview.grade(gap, original=0.5).words == words
-    assert overview.grade(gap, original=0.1).words == "accuracy cannot tell"
+    assert grade(gap).words == words
+    assert grade(gap, original=0.5).words == words
+    assert grade(gap, original=0.1).words == "cannot tell"
+    assert grade(float("nan")).words == "cannot tell"
 
 
 def test_the_overview_says_what_each_bar_is() -> None:
@@ -327,6 +339,7 @@ def test_a_long_bar_is_cut_off_and_marked() -> None:
     labels = {"scratch": "Scratch", "last": "Last"}
     source = plain_results(labels)
     source.__dict__["cells"], source.__dict__["metrics"] = answers(scratch=SCRATCH, last=[(300.0, 0.2, "done")] * 2)
+    source.__dict__["forgetting"] = pd.DataFrame(columns=["scenario", "variant", "forgotten", "client", "twins_auc"])
     (axis,) = overview.draw(source).axes
     widths = sorted(bar.get_width() for bars in axis.containers for bar in bars)  # type: ignore[attr-defined]
     assert widths == [1.0, overview.CUT]
@@ -344,3 +357,47 @@ def test_the_overview_has_at_most_14_methods() -> None:
     labels = {"scratch": "Scratch"} | {f"v{number}": f"V{number}" for number in range(20)}
     found = overview_of(labels, **dict.fromkeys(labels, SCRATCH))
     assert len(found) == overview.MAX_METHODS == 14
+
+
+def test_the_twin_test_decides_where_it_was_made() -> None:
+    """By accuracy SIFU forgot, by twins it did not: one request that is remembered is enough."""
+    tests = [("s", "sifu", "yes", -1, 0.5), ("s", "sifu", "no", -1, 0.9), ("s", "sifu", "yes", 3, 0.5)]
+    half = [(50.0, 0.2, "done"), (100.0, 0.2, "done")]
+    labels = {"scratch": "Scratch", "sifu": "SIFU"}
+    assert overview_of(labels, scratch=SCRATCH, sifu=half) == ["100% ✓", "50% ✓"]
+    assert overview_of(labels, tests, scratch=SCRATCH, sifu=half) == ["100% ✓", "50% ✗*"]
+    assert [by_twins(found).words for found in (["yes"], ["yes", "cannot tell"], ["nothing to forget"])] == [
+        "forgotten",
+        "cannot tell",
+        "cannot tell",
+    ]
+
+
+def test_a_certificate_has_a_word_at_its_bar() -> None:
+    """Noise of 1 hides Psi of 0.1 and not 10: kept, broken; without a count nobody knows."""
+    labels = {name: name for name in ("scratch", "sifu", "last", "fed_eraser")}
+    source = plain_results(labels)
+    cells, source.__dict__["metrics"] = answers(**dict.fromkeys(labels, SCRATCH))
+    psi = cells["variant"].map({"sifu": 0.1, "last": 10.0})
+    counts = dict.fromkeys(("single_psi", "strict_psi", "everyone_psi"), psi)
+    promised = cells["variant"].isin(["sifu", "last"]).map({True: 1.0, False: None})
+    claim = {"claimed_epsilon": promised, "claimed_delta": promised * 0.01, "sigma": 1.0, "covers": 1}
+    source.__dict__["cells"] = cells.assign(**counts, **claim)
+    source.__dict__["forgetting"] = pd.DataFrame(columns=["scenario", "variant", "forgotten", "client", "twins_auc"])
+    (axis,) = overview.draw(source).axes
+    words = [text.get_text() for text in axis.texts]
+    assert words == ["100% ✓", "100% ✓", "kept", "100% ✓", "broken", "100% ✓", "certificate"]
+
+
+def test_type_and_colours_can_be_read() -> None:
+    """On a page of 840 dots, 8.75 inches, nothing is below 7 points; no colour of a grade or of SIFU is used twice."""
+    source = plain_results({"scratch": "Scratch"})
+    source.__dict__["cells"], source.__dict__["metrics"] = answers(scratch=SCRATCH)
+    source.__dict__["forgetting"] = pd.DataFrame(columns=["scenario", "variant", "forgotten", "client", "twins_auc"])
+    figure = overview.draw(source)
+    texts = [text for text in figure.findobj(Text) if text.get_text()]
+    shown = min(1.0, 840 / 96 / figure.get_figwidth())
+    assert min(text.get_fontsize() for text in texts) * shown >= 7
+    assert len({one.colour for one in GRADES}) == len({one.sign for one in GRADES}) == len(GRADES)
+    others = [method_colour(name, place) for place, name in enumerate(METHODS.own) if name != "sifu"]
+    assert method_colour("sifu", 0) not in others

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from sifu.plan.report_plan import ReportPlan
-from sifu.report.page import html_table
+from sifu.report.html import html_table
 from sifu.report.plain_text import csv_text, for_figures, markdown_text
 from sifu.report.tables import latex, markdown
 

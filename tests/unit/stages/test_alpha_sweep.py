@@ -12,9 +12,10 @@ import pytest
 from sifu.cli.main import main
 from sifu.config.changed_scenario import changed_scenario
 from sifu.plan.load import load_scenario
-from sifu.plan.report_plan import Job, ReportPlan
+from sifu.plan.report_plan import ReportPlan
 from sifu.report.bounds import bounds_that_hold, rules_that_differ, share_held
-from sifu.report.figures.alpha import layout
+from sifu.report.figures import alpha as alpha_figure
+from sifu.report.results import Results
 from sifu.stages.alpha import run_alpha
 from sifu.stages.alpha_sweep import run_alpha_sweep
 from sifu.stages.block import Block
@@ -100,31 +101,27 @@ def test_rules_are_shown_where_they_differ() -> None:
     assert share_held(rows, "strict") == 1.0
 
 
-def plan(titles: str, sweeps: list[list[str]]) -> ReportPlan:
-    labels = dict.fromkeys(titles.split(), "")
-    changes = {change: change for _, change, _ in sweeps}
-    jobs = {"alpha_sweep": [Job(scenario, block, change) for scenario, change, block in sweeps]}
-    return ReportPlan("", labels, jobs=jobs, changes=changes)
-
-
-def test_panels_of_the_figure() -> None:
-    """A row for a scenario of the sweep: medians, its own settings, each change; others share rows as wide."""
-    swept = [["a", "x", "s0"], ["a", "x", "s1"], ["a", "y", "s0"]]
-    measured = {("a", "x"), ("a", "y"), *((name, "") for name in "abcd")}
-    assert layout(plan("a b c d", swept), measured) == [
-        [("a", None), ("a", ""), ("a", "x"), ("a", "y")],
-        [("b", None), ("b", ""), ("c", None), ("c", "")],
-        [("d", None), ("d", ""), None, None],
+def test_the_figure_has_a_map_a_rule_and_one_example() -> None:
+    """Two scenarios, of which one has a change: half of the points of b hold as published; (b, x) is empty."""
+    columns = [
+        "scenario",
+        "change",
+        "request",
+        "alpha",
+        "psi_published",
+        "psi_released",
+        "psi_strict",
+        "psi_empty_seats",
     ]
-    assert layout(plan("b", []), {("b", "")}) == [[("b", None), ("b", "")]]
-    assert layout(plan("", []), set()) == [[None]]
-
-
-def test_what_was_not_measured_has_no_panel() -> None:
-    """Of a the change x alone, of b itself alone, which then shares its row with d; nothing of c."""
-    swept = [["a", "x", "s0"], ["a", "y", "s0"], ["b", "x", "s0"]]
-    assert layout(plan("a b c d", swept), {("a", "x"), ("b", ""), ("d", "")}) == [
-        [("a", "x"), None, None, None],
-        [("b", None), ("b", ""), ("d", None), ("d", "")],
+    rows = [("a", "", 0, 1.0, 2.0), ("a", "x", 0, 1.0, 0.5), ("b", "", 0, 1.0, 2.0), ("b", "", 0, 2.0, 1.0)]
+    source = Results(ReportPlan("", {"a": "A", "b": "B"}, changes={"x": "X"}))
+    source.__dict__["alpha"] = pd.DataFrame([[*row[:4], *[row[4]] * 4] for row in rows], columns=columns)
+    axes = alpha_figure.draw(source).axes
+    assert [axis.get_title().partition(":")[0] for axis in axes] == [
+        "Psi, published",
+        "Psi, strict",
+        "Psi, empty seats",
+        "example",
     ]
-    assert layout(plan("a", swept), set()) == [[None]]
+    assert [text.get_text() for text in axes[0].texts] == ["100%", "0%", "50%"]
+    assert "A, its own settings" in axes[3].get_title()

@@ -22,12 +22,13 @@ from sifu.federation.first_training import train_from
 from sifu.federation.shared_data import SharedEngine
 from sifu.plan.load import load_scenario
 from sifu.plan.variants import build_method
+from sifu.report.power import power_table
 from sifu.stages.block import Block
 from sifu.stages.forgetting import run_forgetting
 from sifu.stages.oracle_worlds import Worlds
 from sifu.stages.oracles import Asked, Oracles
 from sifu.store.margins import MarginFiles
-from sifu.store.oracle_schemas import DISTANCES, FORGETTING, MARGINS, OTHER_DRAWS, POINTS
+from sifu.store.oracle_schemas import DISTANCES, FORGETTING, MARGINS, OTHER_DRAWS, POINTS, POWER
 from sifu.store.parquet import read_stamp, read_table, write_table
 from sifu.store.provenance import provenance
 from sifu.unlearning.lineage import Lineage
@@ -170,10 +171,28 @@ def test_the_two_questions_are_answered(made: Made) -> None:
         assert abs(rows.loc[name, "twins_auc"] - 0.5) < 3 * null
     assert abs(rows.loc["scratch", "retrain_auc"] - 0.5) < 3 * rows.loc["scratch", "retrain_null"]
     assert rows.loc["original", "share"] == 0
+    games = rows.loc["original", ["ruli_privacy", "ruli_efficacy"]]  # nothing was unlearned: both games are the same
+    assert games.nunique() == 1
+    assert games.iloc[0] > 0.5 + 3 * rows.loc["original", "ruli_null"] / np.sqrt(2)  # the mean of two folds
+    assert abs(rows.loc["scratch", "ruli_privacy"] - 0.5) < 3 * rows.loc["scratch", "ruli_null"]
     distances = read_table(made.file("forgetting", "s000-011", "distances"), DISTANCES)
     klom = distances[(distances["metric"] == "klom") & (distances["variant"] == "scratch")]
     assert (klom["null_mean"] > 1).all()  # few models: KLOM measures their number, and says so
     assert not klom["enough"].any()
+
+
+def test_power_is_measured_with_the_oracles_of_both_worlds(made: Made) -> None:
+    """24 oracles: two sets of ten. The formula for an AUC of ten and ten says 1.56; draws of 24 differ from it."""
+    rows = read_table(made.file("forgetting", "s000-011", "power"), POWER)
+    assert set(rows["metric"]) == {"auc", "u_lira", "klom", "gaussian_kl", "twins"}  # no slow one with few models
+    assert set(rows["models"]) == {10}
+    assert set(rows["oracles"]) == {24}
+    effect = rows[rows["request"] == 1].set_index("metric")["effect"]
+    assert effect["auc"] == pytest.approx(1.56, rel=0.5)
+    shown = power_table(rows)
+    assert list(shown.columns[:3]) == ["scenario", "request", "models a world"]
+    assert shown["AUC"].iloc[0] == f"{effect['auc']:.2f}"
+    assert power_table(rows.iloc[:0]).empty
 
 
 def test_a_method_that_diverges_leaves_the_others_their_rows(made: Made, tmp_path: Path) -> None:

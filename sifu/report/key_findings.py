@@ -1,0 +1,113 @@
+"""Four findings of a run: what forgets cheaply, what SIFU costs, what does not forget, which certificates survive."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sifu.plan.report_plan import ReportPlan
+from sifu.report.grades import FORGOTTEN, IN_PART, NOT_FORGOTTEN
+from sifu.report.standings import BROKEN, EXACT, FOR_ONE, KEPT, UNCOUNTED, Standing
+
+_TRAIN_AGAIN = ("scratch", "scratch_again", "blurred_scratch")  # methods: what others are compared with
+
+
+class Finding(NamedTuple):
+    """A head of a few words, and the sentences with the numbers."""
+
+    head: str
+    text: str
+
+
+def key_findings(plan: ReportPlan, rows: list[Standing]) -> list[Finding]:
+    """At most four, each from the rows of the scenarios that the picture shows."""
+    rows = [row for row in rows if plan.methods[row.variant] not in _TRAIN_AGAIN]
+    found = [_cheapest(plan, rows), _sifu(plan, rows), _remembered(plan, rows), _certificates(plan, rows)]
+    return [finding for finding in found if finding]
+
+
+def _cheapest(plan: ReportPlan, rows: list[Standing]) -> Finding | None:
+    """On each dataset the cheapest method whose clients were forgotten."""
+    words = []
+    for scenario in dict.fromkeys(row.scenario for row in rows):
+        own = [row for row in rows if row.scenario == scenario and row.has_cost]
+        forgot = sorted((row for row in own if row.grade is FORGOTTEN), key=lambda row: row.cost)
+        told = any(row.grade in (FORGOTTEN, IN_PART, NOT_FORGOTTEN) for row in own)
+        best = f"{plan.labels[forgot[0].variant]}, {forgot[0].cost:.0%}" if forgot else "none"
+        words += [f"{plan.titles[scenario]}: {best}"] if told else []
+    if not words:
+        return None
+    cheap = any(row.has_cost and row.grade is FORGOTTEN and row.cost < 1 for row in rows)
+    head = "Forgetting need not cost a training." if cheap else "No method forgets for less than a training."
+    text = "Cheapest method with forgotten clients, in client steps relative to training again from scratch"
+    return Finding(head, f"{text}: {'; '.join(words)}.")
+
+
+def _sifu(plan: ReportPlan, rows: list[Standing]) -> Finding | None:
+    """What each variant of SIFU costs, and on how many datasets its clients were forgotten."""
+    words, cheaper = [], []
+    for variant in [name for name, method in plan.methods.items() if method == "sifu"]:
+        own = [row for row in rows if row.variant == variant and row.has_cost]
+        if own:
+            cheaper.append(all(row.cost < 1 for row in own))
+            words.append(f"{plan.labels[variant]} {_costs(own)} ({_forgot(own)})")
+    if not words:
+        return None
+    head = "SIFU costs less than a training" + ("." if all(cheaper) else ", but not by every count.")
+    return Finding(
+        head if any(cheaper) else "SIFU does not always cost less than a training.",
+        f"Of scratch's client steps: {'; '.join(words)}.",
+    )
+
+
+def _costs(rows: list[Standing]) -> str:
+    low, high = f"{min(row.cost for row in rows):.0%}", f"{max(row.cost for row in rows):.0%}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _forgot(rows: list[Standing]) -> str:
+    """On how many of the scenarios that can tell the clients were forgotten."""
+    told = [row for row in rows if row.grade in (FORGOTTEN, IN_PART, NOT_FORGOTTEN)]
+    if not told:
+        return "whether it forgets cannot be told"
+    return f"forgotten in {sum(row.grade is FORGOTTEN for row in told)} of {len(told)} panels"
+
+
+def _remembered(plan: ReportPlan, rows: list[Standing]) -> Finding | None:
+    """The methods whose clients were not forgotten, and where."""
+    words = _by_method(plan, rows, [row.has_cost and row.grade is NOT_FORGOTTEN for row in rows])
+    if not words:
+        return None
+    return Finding("Some methods do not forget.", f"Clients were not forgotten by {words}.")
+
+
+def _certificates(plan: ReportPlan, rows: list[Standing]) -> Finding | None:
+    """Which promises survive, for whom, and which do not."""
+    worth = {
+        "Kept for all clients of a request": (EXACT, KEPT),
+        "Only for each client alone": (FOR_ONE,),
+        "Broken": (BROKEN,),
+        "Not counted": (UNCOUNTED,),
+    }
+    parts = []
+    for title, kinds in worth.items():
+        words = _by_method(plan, rows, [_worth(row) in kinds for row in rows])
+        parts += [f"{title}: {words}."] if words else []
+    broken = any(_worth(row) == BROKEN for row in rows)
+    head = "Some certificates do not survive." if broken else "No certificate was found broken."
+    return Finding(head, " ".join(parts)) if parts else None
+
+
+def _worth(row: Standing) -> str:
+    """What is left of a row's certificate; nothing where none is promised."""
+    return row.certificate.worth if row.certificate else ""
+
+
+def _by_method(plan: ReportPlan, rows: list[Standing], wanted: list[bool]) -> str:
+    """Labels of the methods with wanted rows, each with the names of its scenarios where these are not all."""
+    words = []
+    for variant, label in plan.labels.items():
+        own = [(row, yes) for row, yes in zip(rows, wanted, strict=True) if row.variant == variant]
+        found = [plan.titles[row.scenario] for row, yes in own if yes]
+        if found:
+            words.append(label if len(found) == len(own) else f"{label} ({', '.join(found)})")
+    return "; ".join(words)

@@ -1,0 +1,155 @@
+"""The leaderboard of the report: a tab a scenario, a row a method, the command behind each row on a click."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from html import escape
+
+from sifu.errors import ConfigError
+from sifu.plan.method_check import method_class
+from sifu.plan.report_plan import ReportPlan
+from sifu.report.grades import FORGOTTEN, TWINS
+from sifu.report.standings import EXACT, KEPT, Standing
+from sifu.report.statistics import REFERENCE
+from sifu.store.paths import stage_folder
+
+RowCommand = Callable[[str, str], str]  # of a scenario and a variant: what runs them again
+AGAIN = "results/again"  # where a row is run again
+NOTE = (
+    "One row a method, over all requests and seeds. Click a title to sort, a method for the command that repeats its "
+    "row. Cost: client steps of all requests, relative to training again from scratch. Forgetting: by the twin test of "
+    "many models where it was made (*), else by accuracy on the forgotten clients minus scratch's. Bold: the cheapest "
+    "method that forgot, the best accuracy, the certificates that survive. Others are compared with scratch."
+)
+_SUBSETS = {"test": "accuracy, test data", "retain": "accuracy, remaining clients"}
+
+
+def leaderboard(plan: ReportPlan, rows: list[Standing], again: RowCommand) -> str:
+    """Tabs and tables; the first tab is open."""
+    if not rows:
+        return "<p>Nothing has been unlearned yet.</p>"
+    scenarios = [name for name in plan.titles if any(row.scenario == name for row in rows)]
+    tabs = "".join(
+        f'<button type="button" role="tab" aria-selected="{"false" if place else "true"}" aria-controls="board-{place}"'
+        f' id="tab-{place}">{escape(plan.titles[name])}</button>'
+        for place, name in enumerate(scenarios)
+    )
+    parts = [f'<p class="note">{escape(NOTE)}</p><div class="tabs" role="tablist">{tabs}</div>']
+    for place, name in enumerate(scenarios):
+        own = [row for row in rows if row.scenario == name]
+        hidden = " hidden" if place else ""
+        panel = f'<div role="tabpanel" id="board-{place}" aria-labelledby="tab-{place}"{hidden}>'
+        parts.append(f"{panel}{_table(plan, own, again)}</div>")
+    return "".join(parts)
+
+
+def _table(plan: ReportPlan, rows: list[Standing], again: RowCommand) -> str:
+    subset = next((row.subset for row in rows if row.subset), "retain")
+    titles = ["method", "cost", "forgetting", _SUBSETS[subset], "certificate claimed", "what is left of it", "needs"]
+    head = "".join(f'<th scope="col">{escape(title)}' for title in titles)
+    cheapest, best = _best(rows)
+    body = "".join(_row(plan, row, again, cheapest=row is cheapest, best=row is best) for row in rows)
+    return f'<div class="scroll"><table class="sortable board"><thead><tr>{head}<tbody>{body}</table></div>'
+
+
+def _best(rows: list[Standing]) -> tuple[Standing | None, Standing | None]:
+    """The cheapest row that forgot, and the most accurate one that recovered; scratch is not in the race."""
+    racing = [row for row in rows if row.has_cost and row.variant != REFERENCE]
+    forgot = [row for row in racing if row.grade is FORGOTTEN]
+    accurate = [row for row in racing if row.utility == row.utility]  # not nan
+    return (
+        min(forgot, key=lambda row: row.cost, default=None),
+        max(accurate, key=lambda row: row.utility, default=None),
+    )
+
+
+def _row(plan: ReportPlan, row: Standing, again: RowCommand, *, cheapest: bool, best: bool) -> str:
+    label = escape(plan.labels[row.variant])
+    command = escape(again(row.scenario, row.variant))
+    cells = [
+        f'<td data-sort="{label}"><details class="again"><summary>{label}</summary><code>{command}</code></details>',
+        _cost(row, bold=cheapest),
+        _forgetting(row),
+        _utility(row, bold=best),
+        *_certificate(row),
+        f'<td class="needs">{escape(needs(plan.methods[row.variant]))}',
+    ]
+    return f"<tr>{''.join(cells)}"
+
+
+def _cost(row: Standing, *, bold: bool) -> str:
+    if not row.has_cost:
+        return f'<td data-sort="inf" class="soft">{escape(row.words)}'
+    text = f"<b>{row.cost:.0%}</b>" if bold else f"{row.cost:.0%}"
+    seeds = "" if row.compared == row.seeds else f" <small>{row.compared} of {row.seeds} seeds</small>"
+    bar = f'<span class="bar" style="--part:{min(row.cost, 2) / 2:.3f}"></span>'
+    return f'<td data-sort="{row.cost:.4f}">{bar}{text}{seeds}'
+
+
+def _forgetting(row: Standing) -> str:
+    kind = row.grade.words.replace(" ", "-")
+    star = "*" if row.by == TWINS else ""
+    gap = "" if row.gap != row.gap else f" <small>{row.gap:+.3f}</small>"
+    words = f"{row.grade.sign} {row.grade.words}{star}"
+    return f'<td class="{kind}" data-sort="{row.grade.words} {row.gap:+.4f}">{escape(words)}{gap}'
+
+
+def _utility(row: Standing, *, bold: bool) -> str:
+    if row.utility != row.utility:
+        return '<td data-sort="" class="soft">-'
+    text = f"<b>{row.utility:.3f}</b>" if bold else f"{row.utility:.3f}"
+    gap = (
+        ""
+        if row.variant == REFERENCE or row.utility_gap != row.utility_gap
+        else f" <small>{row.utility_gap:+.3f}</small>"
+    )
+    return f'<td data-sort="{row.utility:.5f}">{text}{gap}'
+
+
+def _certificate(row: Standing) -> tuple[str, str]:
+    """What is promised, and what is left of it."""
+    promise = row.certificate
+    if promise is None:
+        return '<td data-sort="" class="soft">none', '<td data-sort="" class="soft">-'
+    claim = f"epsilon {promise.epsilon:g}, delta {promise.delta:g}" if promise.epsilon else "exact"
+    kind = promise.worth.replace(" ", "-")
+    worth = f"<b>{promise.worth}</b>" if promise.worth in (EXACT, KEPT) else promise.worth
+    return f'<td data-sort="{promise.epsilon:g}">{claim}', f'<td><span class="badge {kind}">{worth}</span>'
+
+
+def needs(method: str) -> str:
+    """What a method needs beyond FedAvg, in a few words."""
+    try:
+        assumed = method_class(method).assumptions
+    except ConfigError:
+        return "-"
+    words = [
+        *(["its own training"] if not assumed.fedavg else []),
+        *(["data at the server"] if assumed.server_data else []),
+        *(["forgotten clients' data"] if assumed.forgotten_data else []),
+        *([f"kept: {assumed.stores}"] if assumed.stores != "nothing" else []),
+    ]
+    return "; ".join(words) or "nothing"
+
+
+def with_targets(command: str, targets: Iterable[str]) -> str:
+    """A command of Snakemake that makes some files; its config comes last, as it takes all that follows."""
+    start, option, config = command.partition(" --configfile ")
+    return f"{start} {' '.join(targets)}{option}{config}"
+
+
+def row_command(plan: ReportPlan, command: str) -> RowCommand:
+    """What runs a row again, into a folder of its own, and compares a cell of it."""
+
+    def again(scenario: str, variant: str) -> str:
+        if not command.startswith("snakemake "):
+            return command
+        files = [
+            str(stage_folder(AGAIN, "unlearn", scenario, block, variant) / "cells.parquet") for block in plan.blocks
+        ]
+        run = f".venv/bin/{with_targets(command, files)} --config results={AGAIN}"
+        seed = int(plan.blocks[0].removeprefix("s").partition("-")[0]) if plan.blocks else 0
+        cell = f"--scenario {scenario} --variant {variant} --seed {seed} --results {AGAIN} --against {plan.results}"
+        return f"{run}\n.venv/bin/python -m sifu cell {cell}"
+
+    return again

@@ -1,0 +1,144 @@
+"""Where each method stands: cost, forgetting, utility and certificate over all requests, a row a scenario and method.
+
+The picture, the findings and the leaderboard are made of the same rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from sifu.plan.report_plan import ReportPlan
+from sifu.report.frontier import frontier
+from sifu.report.grades import ACCURACY, TWINS, Grade, grade, twin_grades
+from sifu.report.results import Results
+from sifu.report.statistics import REFERENCE
+from sifu.report.totals import request_totals
+
+ORIGINAL = "original"  # the model before any request: it has no cost, and has forgotten nothing
+EXACT, KEPT, FOR_ONE, BROKEN, UNCOUNTED = "exact", "kept", "one client", "broken", "not counted"
+_PROMISES = {"request": KEPT, "client": FOR_ONE, "none": BROKEN, "unknown": UNCOUNTED}
+_UTILITY = ("test", "retain")  # subsets of the accuracy, the first that was measured
+
+
+class Certificate(NamedTuple):
+    """What a method promises, and whether that survives in every seed and request."""
+
+    epsilon: float
+    delta: float
+    worth: str  # exact | kept (for all clients of a request) | one client (each alone) | broken | not counted
+
+
+class Standing(NamedTuple):
+    """One method in one scenario. Numbers are means over seeds; nan where there is none."""
+
+    scenario: str
+    variant: str
+    seeds: int
+    compared: int  # seeds in which the method and scratch reached the target after every request
+    words: str  # why there is no cost; empty where there is one
+    cost: float  # client steps of all requests over scratch's
+    gap: float  # accuracy on the forgotten clients minus scratch's
+    floor: float  # of the gap: that of scratch, run again
+    grade: Grade
+    by: str  # twins | accuracy
+    utility: float  # accuracy on test data, or on the remaining clients'
+    utility_gap: float  # the same minus scratch's
+    subset: str  # test | retain
+    certificate: Certificate | None  # None: nothing is promised
+
+    @property
+    def has_cost(self) -> bool:
+        return not self.words
+
+
+def main_scenarios(plan: ReportPlan, names: list[str] | None = None) -> list[str]:
+    """Of some scenarios (all without marks) the first on each dataset: others vary what was shown already."""
+    chosen = list(plan.unmarked) if names is None else names
+    first: dict[str, str] = {}
+    for name in chosen:
+        first.setdefault(plan.datasets.get(name, name), name)
+    return list(first.values())
+
+
+def datasets_first(plan: ReportPlan, names: list[str]) -> list[str]:
+    """Some scenarios, in the order in which a figure with little room takes them: a scenario a dataset first."""
+    main = main_scenarios(plan, names)
+    return [*main, *(name for name in names if name not in main)]
+
+
+def standings(source: Results) -> list[Standing]:
+    """Every method that was run in every scenario, in the order of the plan; not the model before any request."""
+    plan, totals = source.plan, request_totals(source.cells, source.metrics).to_dict("records")
+    found = {(row["scenario"], row["variant"]): row for row in totals}
+    twins, promises, useful = twin_grades(source.forgetting), _certificates(source), _utility(source.metrics)
+    rows = []
+    for scenario in plan.titles:
+        original = found.get((scenario, ORIGINAL), {}).get("gap_of_all", math.inf)
+        for variant in plan.labels:
+            key = (scenario, variant)
+            if key in found and plan.methods[variant] != ORIGINAL:
+                judged = twins.get(key, grade(found[key]["gap"], original))
+                by = TWINS if key in twins else ACCURACY
+                rows.append(_standing(found[key], judged, by, useful, promises.get(key)))
+    return rows
+
+
+def _standing(
+    row: dict[Hashable, Any], judged: Grade, by: str, useful: dict[Hashable, Any], promise: Certificate | None
+) -> Standing:
+    scenario, variant = row["scenario"], row["variant"]
+    own, scratch = (useful.get((scenario, name), (math.nan, "")) for name in (variant, REFERENCE))
+    return Standing(
+        scenario,
+        variant,
+        seeds=row["seeds"],
+        compared=row["compared"],
+        words=_words(row),
+        cost=float(row["cost"]),
+        gap=float(row["gap"]),
+        floor=float(row["floor"]),
+        grade=judged,
+        by=by,
+        utility=own[0],
+        utility_gap=own[0] - scratch[0],
+        subset=own[1],
+        certificate=promise,
+    )
+
+
+def _words(row: dict[Hashable, Any]) -> str:
+    """What is written in place of a cost; empty where there is one."""
+    if row["refused"]:
+        return "refuses this scenario"
+    if 2 * row["recovered"] < row["seeds"]:
+        return f"recovers in {row['recovered']} of {row['seeds']} seeds" if row["recovered"] else "never recovers"
+    return "" if pd.notna(row["cost"]) else "nothing to compare with"
+
+
+def _utility(metrics: pd.DataFrame) -> dict[Hashable, Any]:
+    """By scenario and variant, accuracy where it should stay, and on which subset: mean over requests and seeds."""
+    rows = metrics[(metrics["stop"] == "target") & (metrics["metric"] == "accuracy")]
+    found: dict[Hashable, Any] = {}
+    for subset in _UTILITY:
+        means = rows[rows["subset"] == subset].groupby(["scenario", "variant"])["value"].mean()
+        for key, value in means.items():
+            found.setdefault(key, (float(value), subset))
+    return found
+
+
+def _certificates(source: Results) -> dict[tuple[str, str], Certificate]:
+    """What is promised with the methods' own noise."""
+    no_sweep = pd.DataFrame(columns=["scenario", "variant", "sigma"])
+    table = frontier(source.cells, no_sweep)
+    return {(row["scenario"], row["variant"]): _worth(row) for row in table.to_dict("records")}
+
+
+def _worth(row: dict[Hashable, Any]) -> Certificate:
+    exact = row["claimed_epsilon"] == 0 and (row["promise"] == "request" or row["variant"] == REFERENCE)
+    return Certificate(
+        float(row["claimed_epsilon"]), float(row["claimed_delta"]), EXACT if exact else _PROMISES[row["promise"]]
+    )
