@@ -6,6 +6,8 @@ As a library: `training = sifu.train(images, labels)`, `answer = training.forget
 import importlib
 from typing import TYPE_CHECKING
 
+from sifu.version import __version__
+
 if TYPE_CHECKING:
     from sifu.errors import SifuError
     from sifu.library.answer import Answer
@@ -13,8 +15,6 @@ if TYPE_CHECKING:
     from sifu.library.training import Training
 
 __all__ = ["RULES_VERSION", "Answer", "SifuError", "Training", "__version__", "train"]
-
-__version__ = "0.1.0"
 
 RULES_VERSION = "0.3"
 """Results made under the same major.minor are comparable; stamped in every table."""

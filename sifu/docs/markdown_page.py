@@ -17,13 +17,15 @@ _PAGE = Template("""\
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<meta http-equiv="Content-Security-Policy"
+  content="default-src 'none'; style-src 'unsafe-inline'; img-src 'self' file: data:">
 <title>$title</title>
 <style>
 :root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; overflow-wrap: anywhere; }
 table { border-collapse: collapse; display: block; overflow-x: auto; overflow-wrap: normal; font-size: 0.9em; }
 td, th { border: 1px solid #8888; padding: 0.25rem 0.5rem; text-align: left; vertical-align: top; }
+img { max-width: 100%; height: auto; }
 pre { overflow-x: auto; background: #8882; padding: 0.75rem; }
 blockquote { border-left: 4px solid #8888; margin: 0; padding-left: 1rem; }
 </style>

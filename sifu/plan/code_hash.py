@@ -20,6 +20,7 @@ _LEFT_OUT = {
     "sifu.plan.freshness",
     "sifu.plan.stage_spec",
     "sifu.stages.call",
+    "sifu.version",
     "sifu.catalog.entry_points",
     "sifu.catalog.figures",
     "sifu.catalog.methods",

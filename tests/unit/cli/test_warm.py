@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from sifu import __version__
 from sifu.cli import warm
 from tests.conftest import REPO
 
@@ -64,7 +65,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
 def test_output_folder_and_exit_code_are_those_of_the_command(serve: Callable[..., Server], tmp_path: Path) -> None:
     server = serve()
     out, err = (client := server.client("--version")).communicate()
-    assert (client.returncode, out.strip(), err) == (0, "0.1.0", "")
+    assert (client.returncode, out.strip(), err) == (0, __version__, "")
     out, err = (client := server.client("nothing")).communicate()
     assert (client.returncode, out) == (2, "")
     assert "nothing" in err

@@ -168,3 +168,8 @@ def test_a_compiled_module_counts_by_its_bytes(tmp_path: Path) -> None:
     before = outside_hash(tmp_path)
     compiled.write_bytes(b"two")
     assert outside_hash(tmp_path) != before
+
+
+def test_a_release_makes_no_result_stale() -> None:
+    assert "sifu.version" not in used_modules("sifu.stages.train", "sifu.stages.report")
+    assert "sifu" in used_modules("sifu.stages.train"), "the rules' version counts"
