@@ -32,7 +32,12 @@ MAKE_AGAIN = "delete it, and the next run makes it again"
 
 @contextmanager
 def atomic(path: Path) -> Iterator[Path]:
-    """A temporary file to write to; it is renamed to `path` only if no error occurs."""
+    """A temporary file to write to; it is renamed to `path` only if no error occurs.
+
+    A device, a pipe or a folder of that name is refused: renaming would replace it, even /dev/null for root.
+    """
+    if path.exists() and not path.is_file():
+        raise StoreError(f"{path} is not a file: give the name of one")
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{_HOST}.{os.getpid()}.tmp")
     _remove_leftovers(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -64,6 +65,17 @@ def test_what_is_refused_leaves_no_file(tmp_path: Path, frame: pd.DataFrame, mes
     with pytest.raises(StoreError, match=message):
         store.write_table(tmp_path / "t.parquet", PARTITION, frame, STAMP)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pipe_or_a_folder_is_not_replaced(tmp_path: Path) -> None:
+    """For root a rename would put a plain file in the place of /dev/null; a pipe stands for it here."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    for name in ("pipe", "folder"):
+        with pytest.raises(StoreError, match="is not a file"):
+            store.write_text(tmp_path / name, "text")
+    assert (tmp_path / "pipe").is_fifo()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "pipe"]
 
 
 def test_an_interrupted_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
