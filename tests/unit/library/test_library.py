@@ -148,6 +148,8 @@ def test_models_and_methods_of_another_package(tmp_path: Path, monkeypatch: pyte
 # kinds of method: with a certificate, a replay, a training of its own, the server's images, the clients to forget
 KINDS = ("scratch", "sifu", "fed_accum", "dp_fedavg", "sharded", "fats", "subtract_and_distil", "gradient_ascent")
 
+MODELS = {"bfu": {"model": "variational"}, "forget_svgd": {"model": "particles"}}  # of their own
+
 
 @pytest.mark.parametrize(
     "method",
@@ -159,7 +161,7 @@ KINDS = ("scratch", "sifu", "fed_accum", "dp_fedavg", "sharded", "fats", "subtra
 )
 def test_every_method_of_the_catalog(method: str) -> None:
     images, labels = features()
-    training = trained(server=(images[3], labels[3]))
+    training = trained(server=(images[3], labels[3]), **MODELS.get(method, {}))
     few = {"shards": 2} if method == "sharded" else {}  # there are not many clients
     answer = training.forget([1], method, **few)
     assert answer.forget([0]).number == 2
