@@ -39,7 +39,7 @@ def test_another_run_is_noticed(reader: Reader) -> None:
     """A number of another seed under the same name."""
     command = STEPS[3].body.splitlines()[1].replace("mnist_embedded", "smoke").replace("--seed 2", "--seed 1")
     reader.run("mv results/one/unlearn/smoke/sifu/s002-002 results/one/unlearn/smoke/sifu/s001-001")
-    with pytest.raises(AssertionError, match="has no row with seed 1; it has 2"):
+    with pytest.raises(AssertionError, match="holds rows of seed 2, its path says 1 to 1"):
         reader.run(command)
 
 
