@@ -101,8 +101,8 @@ test-protections: $(VENV)/.ok  ## whether each test of a fault fails without the
 test-load: $(VENV)/.ok  ## plans of 5,000 and 50,000 cells
 	$(BIN)/python -m pytest -q -s -m load
 
-test-flower: $(VENV)-flower/.ok  ## unlearning in Flower: parity, faults, simulation, five real SuperNodes; below five minutes
-	timeout --foreground -s INT -k 60 1200 $(VENV)-flower/bin/python -m pytest -q -W ignore::DeprecationWarning -m flower tests/flower
+test-flower: $(VENV)-flower/.ok  ## unlearning in Flower: parity, faults, simulation, ten real SuperNodes; below five minutes
+	timeout --foreground -s INT -k 60 1200 $(VENV)-flower/bin/python -m pytest -q -n 2 --dist loadfile -W ignore::DeprecationWarning -m flower tests/flower
 
 audit-dependencies: $(VENV)/.ok  ## known vulnerabilities of the versions in constraints.txt; needs pip-audit and a network
 	@$(BIN)/python -c "import pip_audit" 2> /dev/null || { echo "pip-audit is missing: install it into $(VENV) first"; exit 1; }
