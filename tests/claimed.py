@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from sifu import RULES_VERSION
 from sifu.certificate.gaussian import largest_ratio
 from sifu.replication.claims.catalog import CLAIMS
 from sifu.replication.claims.claim import Claim
@@ -285,7 +286,8 @@ def _write(path: Path, table: Table, rows: pd.DataFrame) -> None:
 
 def write_manifest(folder: Path, **entries: Any) -> None:
     """Write the smallest manifest."""
-    (folder / "manifest.json").write_text(json.dumps(entries))
+    smallest = {"rules_version": RULES_VERSION, "seeds": [], "scenarios": {}, "variants": {}, "blocks": []}
+    (folder / "manifest.json").write_text(json.dumps(smallest | entries))
 
 
 def write_training(folder: Path, dataset: str, source: str, images: dict[str, int]) -> None:

@@ -47,11 +47,12 @@ class _StrictLoader(SafeLoader):
             line = key.start_mark.line + 1
             if not isinstance(key, yaml.ScalarNode):
                 raise _Refused(f"line {line}: a key must be a name, not a list or a mapping")
-            value = key.value if key.tag == _MERGE else self.construct_object(key)  # 1 and 1.0 are the same key
-            if value in lines:
-                name, first = _cut(key.value), lines[value]
+            value = key.value if key.tag == _MERGE else self.construct_object(key)
+            same = {value, key.value}  # 1 and 1.0 are the same key, and 1 and '1' look alike
+            for known in same & lines.keys():
+                name, first = _cut(key.value), lines[known]
                 raise _Refused(f"the key {name} is given twice, in lines {first} and {line}: keep one of them")
-            lines[value] = line
+            lines |= dict.fromkeys(same, line)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

@@ -21,7 +21,7 @@ def test_default_config(checkout: Checkout, tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     plan = parse_plan(result.stdout + result.stderr)
     blocks = {"partition": 4, "train": 4, "unlearn": 31, "verify": 4, "alpha": 4, "sweep": 1, "request_sets": 1}
-    assert plan == ONCE | {"train_variant": 2, "alpha_sweep": 2, "oracles": 1, "forgetting": 1} | blocks
+    assert plan == ONCE | {"train_variant": 2, "alpha_sweep": 1, "oracles": 1, "forgetting": 1} | blocks
     assert sum(plan.values()) <= 70
     assert "--results 'my results'" in result.stdout + result.stderr
 

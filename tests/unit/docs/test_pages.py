@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from sifu import __version__
+from sifu import RULES_VERSION, __version__
 from sifu.docs.generated_parts import filled
 from sifu.docs.pages import by_hand, pages
 from sifu.docs.settings import config_page
@@ -51,7 +51,8 @@ def test_parts_follow_the_replication(tmp_path: Path) -> None:
     """Another run, other sentences: 3 seeds, 80%, the row of its last request, the tenth."""
     folder = tmp_path / REPLICATION
     (folder / "report" / "tables").mkdir(parents=True)
-    manifest = {"seeds": [0, 1, 2], "scenarios": described(REPO / CONFIG)["scenarios"]}
+    manifest = {"seeds": [0, 1, 2], "scenarios": described(REPO / CONFIG)["scenarios"], "variants": {}, "blocks": []}
+    manifest["rules_version"] = RULES_VERSION
     manifest["scenarios"]["mnist"]["stop"]["accuracy"] = 0.8
     (folder / "manifest.json").write_text(json.dumps(manifest))
     (folder / "report" / "tables" / "headline.csv").write_text(
