@@ -27,6 +27,7 @@ from sifu.replication.claims.stored_tables import DATASETS as DATASETS_OF_CLAIMS
 from sifu.replication.claims.stored_tables import read_tables
 from sifu.replication.manifest import CARRIED
 from sifu.replication.published import CONFIG, NOT_RUN, REPLICATION, described, read_manifest
+from sifu.report.image import webp
 from sifu.report.tables import hyper_parameters
 from sifu.store.experiment_schemas import SCENARIO_SEARCH
 from sifu.store.parquet import read_table, write_table
@@ -311,7 +312,7 @@ def test_a_seed_alone_has_no_interval() -> None:
 def test_the_report_is_that_of_todays_figures_and_settings() -> None:
     report, words = REPO / REPLICATION / "report", "stale: run make report CONFIG=config/paper.yaml"
     page = (report / "report.html").read_text()
-    old = [p.name for p in report.glob("figures/*.png") if base64.b64encode(p.read_bytes()).decode() not in page]
+    old = [p.name for p in report.glob("figures/*.png") if base64.b64encode(webp(p.read_bytes())).decode() not in page]
     assert old == [], f"report.html is {words}"
     scenarios = read_manifest(REPO / REPLICATION)["scenarios"]
     today = hyper_parameters({name: scenario["label"] for name, scenario in scenarios.items()}, scenarios)
