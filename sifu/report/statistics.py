@@ -31,6 +31,7 @@ _NUMBERS = (
     "group_epsilon",
 )
 _RESAMPLES, _AT_ONCE = 10_000, 64  # of a sample; samples at a time: memory
+_DRAWS = 2**22  # of seeds, at a time: memory
 _FEW = 32  # seeds
 WITH_STUDENT = 10  # seeds: up to here Student's interval stands next to the bootstrap's
 REFERENCE = "scratch"
@@ -175,12 +176,19 @@ def _resampled_mean(size: int) -> Callable[[NDArray[np.float64]], NDArray[np.flo
     """The means of all resamples of samples [n, size]: [n, resamples]. With many seeds from how often each is drawn,
     as the draws themselves would fill the memory.
     """
-    draws = np.random.default_rng(0).integers(size, size=(_RESAMPLES, size))
+    generator = np.random.default_rng(0)
     if size <= _FEW:
+        draws = generator.integers(size, size=(_RESAMPLES, size))
         return lambda samples: samples[:, draws].mean(2)
-    places = draws + size * np.arange(_RESAMPLES)[:, None]
-    shares = np.bincount(places.ravel(), minlength=_RESAMPLES * size).reshape(_RESAMPLES, size).T / size
-    return lambda samples: samples @ shares
+    some = max(1, _DRAWS // size)  # resamples at a time
+    counts = [_counts(generator, min(some, _RESAMPLES - first), size) for first in range(0, _RESAMPLES, some)]
+    return lambda samples: np.concatenate([samples @ (part.T.astype(float) / size) for part in counts], axis=1)
+
+
+def _counts(generator: np.random.Generator, resamples: int, size: int) -> NDArray[np.uint8]:
+    """How often each seed is in each of the next resamples, [resamples, size]: about once, never hundreds of times."""
+    places = generator.integers(size, size=(resamples, size)) + size * np.arange(resamples)[:, None]
+    return np.bincount(places.ravel(), minlength=resamples * size).reshape(resamples, size).astype(np.uint8)
 
 
 def intervals(rows: pd.DataFrame, by: list[str], column: str) -> pd.DataFrame:

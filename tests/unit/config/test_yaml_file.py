@@ -27,7 +27,10 @@ BAD = {
     "billions of values": (laughs("[x]", "a{n}: &a{n} [{before}]"), "more than 100000 values, aliases written out"),
     "billions of merges": (laughs("{x: 1}", "a{n}: &a{n} {{<<: [{before}]}}"), "more than 100000 values"),
     "keys that are lists": ("? [1, 2]\n: 3", "a key must be a name"),
-    "long lists as keys": (f"b: &b [{'1,' * 3000}]\nm:\n" + "  ? *b\n  : 1\n" * 20_000, "more than 100000 values"),
+    "20,000 long keys": (
+        f"b: &b [{'1,' * 3000}]\nm:\n" + "".join(f"  ? [*b, {n}]\n  : 1\n" for n in range(20_000)),
+        "more than 100000 values",  # comparing them took 72 seconds
+    ),
     "large": ("a: 1\n" + "#" * 2**20, "more than 1048576 bytes"),
     "many": (f"a: [{'1,' * 200_000}]", "more than 100000 values"),
     "a long text": (f"a: {'x' * 2000}", "a text of more than 1000 characters"),
@@ -69,7 +72,7 @@ def test_a_bad_file_is_one_sentence(tmp_path: Path, name: str) -> None:
 
 
 def test_many_keys_are_read_in_a_moment(tmp_path: Path) -> None:
-    """20,000 keys took 72 seconds."""
+    """A config may have 20,000 of them."""
     path = tmp_path / "config.yaml"
     path.write_text("".join(f"key_{n}: {n}\n" for n in range(20_000)))
     begin = time.process_time()

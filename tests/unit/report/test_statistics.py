@@ -1,0 +1,25 @@
+"""Intervals over many seeds: in parts, so that they fit into memory, and the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sifu.report import statistics
+from tests.memory import bounded_memory
+
+
+def test_resamples_in_parts_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    samples = list(np.random.default_rng(1).normal(size=(70, 50)))  # more than are taken at once
+    whole = statistics.bootstrap_intervals(samples)
+    monkeypatch.setattr(statistics, "_DRAWS", 7000)  # 140 resamples of 50 seeds
+    np.testing.assert_allclose(statistics.bootstrap_intervals(samples), whole, rtol=1e-12)
+
+
+def test_ten_thousand_seeds_fit_into_memory() -> None:
+    """The draws alone are 800 MB, and a share of every seed in every resample as much again."""
+    sample = np.random.default_rng(1).normal(size=10_000)
+    with bounded_memory(400):
+        ((low, high),) = statistics.bootstrap_intervals([sample])
+    error = sample.std(ddof=1) / 100
+    assert [low, high] == pytest.approx([sample.mean() - 1.96 * error, sample.mean() + 1.96 * error], abs=0.05 * error)
