@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import pickletools
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -39,6 +40,15 @@ class _Array:
 
 def read_batch(data: bytes) -> dict[Any, Any]:
     """The mapping in a batch file: texts, whole numbers, lists, and one array of bytes [N, 3072]."""
+    with warnings.catch_warnings():  # of pickletools, on odd texts: a file of images has none
+        warnings.simplefilter("error")
+        batch = _read(data)
+    if not isinstance(batch, dict):
+        raise DataError("it holds no mapping")
+    return {key: value.pixels if isinstance(value, _Array) else value for key, value in batch.items()}
+
+
+def _read(data: bytes) -> Any:
     reader = _Reader()
     try:
         for count, (opcode, argument, _) in enumerate(pickletools.genops(data)):
@@ -48,11 +58,9 @@ def read_batch(data: bytes) -> dict[Any, Any]:
                 raise DataError(f"it has more than {_MAX_OPCODES} opcodes")
             reader.step(opcode.name, argument)
         (batch,) = reader.stack
-    except (IndexError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+    except (IndexError, KeyError, TypeError, ValueError, OverflowError, RecursionError, Warning) as error:
         raise DataError(f"it is damaged ({' '.join(str(error).split())[:100]})") from None
-    if not isinstance(batch, dict):
-        raise DataError("it holds no mapping")
-    return {key: value.pixels if isinstance(value, _Array) else value for key, value in batch.items()}
+    return batch
 
 
 class _Reader:

@@ -107,7 +107,7 @@ def test_running_again_does_nothing(done: Checkout) -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new", "plan"),
     [
-        ("sifu/federation/engine.py", "", "\nEDITED = True\n", SMOKE | {"figure": 9}),
+        ("sifu/federation/engine.py", "", "\nEDITED = True\n", SMOKE | {"figure": 10}),
         pytest.param("config/scenarios.yaml", "label: Smoke\n", "label: Smoke again\n", ONCE, marks=pytest.mark.long),
     ],
     ids=["code", "setting"],

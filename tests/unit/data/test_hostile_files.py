@@ -161,6 +161,7 @@ def evil_dtype(state: bytes) -> bytes:
         (pickle.dumps({"data": Path("x")}), r"it names pathlib"),
         (b"\x80\x02}(U\x04data" + b"(" * 100_000 + b"." * 2, None),
         (b"", "damaged"),
+        (b"\x80\x02cnumpy\\u\ndtype\n.", "damaged"),  # a warning of pickletools
         (b"\x80\x04)\x94" + b"".join(b"h%ch%c\x86\x94" % (n, n) for n in range(60)) + b"\x93.", "is no text"),
         (b"\x80\x04)" + b"\x85" * 200_000 + b")\x93.", "is no text"),
         (b"\x80\x04" + b"}" * (2**20 + 1) + b".", "more than 1048576 opcodes"),
