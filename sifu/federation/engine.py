@@ -21,6 +21,7 @@ from sifu.federation.recorder import CohortRecorder, Recorder
 from sifu.federation.replay_check import NOT_THE_SAME, ReplayCheck
 from sifu.federation.rounds import Round, Rounds
 from sifu.federation.segment import Segment
+from sifu.federation.shared_rounds import SharedRounds
 from sifu.federation.stop import Stop
 from sifu.federation.training import Progress, Training
 from sifu.hardware.upload import upload
@@ -40,6 +41,7 @@ class Engine(Rounds):
     """Trainings, which are rounds until a stop rule is met, and the replay of their rounds."""
 
     checkpoints: Checkpoints | None = None  # where running trainings are saved; None: nowhere
+    shared: SharedRounds | None = None  # trains rounds once that trainings with other stop rules have, too
     history: bool = True  # False: of trainings only the cohorts are kept, so that they cannot be replayed
 
     def run(
@@ -68,10 +70,16 @@ class Engine(Rounds):
             snapshot_every = snapshot_interval(start, int(stop.max_rounds.max()), snapshot_every)
         recorded = Recorder if self.history else CohortRecorder
         recorder = recorded(self.model, start, self.places, snapshot_every)
-        training = Training(self, start, available, keys, stop, recorder, progress, rows, self.checkpoints, idle)
+        shared = self.shared if self.history else None
+        watch = None if shared is None else shared.after_round
+        training = Training(self, start, available, keys, stop, recorder, progress, rows, self.checkpoints, idle, watch)
         if self.checkpoints is not None:
             self.checkpoints.resume(training)
+        if shared is not None:
+            shared.begin(training)
         segment = training.finish()
+        if shared is not None:
+            shared.end(training, segment)
         if self.optimiser is None and idle is None:
             return segment
         return replace(segment, optimiser=self.optimiser, idle=None if idle is None else idle.cpu())

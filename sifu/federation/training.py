@@ -65,11 +65,12 @@ class Training:
         rows: Tensor | None = None,
         checkpoints: Checkpoints | None = None,
         idle: Tensor | None = None,
+        after_round: Callable[[Training], None] | None = None,
     ) -> None:
         self.sampled = available if idle is None else available & ~idle  # [S, C]
         self.engine, self.start, self.available, self.keys = engine, start, available, keys
         self.stop, self.recorder, self.progress, self.evaluator = stop, recorder, progress, engine.evaluator
-        self.checkpoints = checkpoints
+        self.checkpoints, self.after_round = checkpoints, after_round
         self.weights = start.clone()
         num_seeds, device = len(start), start.device
         self.active = start.isfinite().all(1)
@@ -105,6 +106,8 @@ class Training:
                 self.step()
             self.count += 1
             self.recorder.keep(self.count, self.weights)
+            if self.after_round is not None:
+                self.after_round(self)
             if self.checkpoints is not None:
                 self.checkpoints.after_round(self)
         if self.checkpoints is not None:

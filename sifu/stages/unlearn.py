@@ -17,6 +17,7 @@ from sifu.core.types import Status
 from sifu.errors import MethodRefused
 from sifu.federation.progress import show_progress
 from sifu.federation.segment import Work
+from sifu.federation.shared_rounds import SharedRounds
 from sifu.stages.block import Block, read_lineage
 from sifu.stages.call import StageCall
 from sifu.stages.rows import ORIGINAL, Cell, cell_rows, curve_rows, frame
@@ -47,18 +48,21 @@ def run_unlearn(block: Block, variant: str, method: Method, folder: Path, *, his
     `training` holds the cells of the training that budgets are shares of: the same for all variants, also for one with
     a `history` of its own.
     """
-    engine = block.engine()
+    engine = replace(block.engine(), shared=SharedRounds())
     if method.oracle:
         engine = replace(engine, test_data=block.test_set())
     trained = read_lineage(block, engine, history)
     counted = read_table(training, CELLS).set_index("seed")["client_steps"]
     steps = torch.tensor([int(counted[seed]) for seed in block.seeds])
+    found: dict[float | None, list[Rows]] = {}
+    for share in (None, *sorted(block.scenario.budgets, reverse=True)):  # the longer one first: its rounds are shared
+        cell = Cell(block.name, variant, stop_name(share), block.seeds, 0)
+        rule = target_rule(block.scenario) if share is None else budget_rule(block.scenario, share, steps)
+        found[share] = _sequence(method, trained, block.scenario, rule, cell)
     cells, curves = [], []
     weights: dict[str, Tensor] = {ORIGINAL: trained.current.cpu()}
     for share in (None, *block.scenario.budgets):
-        cell = Cell(block.name, variant, stop_name(share), block.seeds, 0)
-        rule = target_rule(block.scenario) if share is None else budget_rule(block.scenario, share, steps)
-        for rows, evaluations, named in _sequence(method, trained, block.scenario, rule, cell):
+        for rows, evaluations, named in found[share]:
             cells.append(rows)
             curves.append(evaluations)
             weights |= named
