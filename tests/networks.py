@@ -13,6 +13,8 @@ from sifu.catalog.models import MODELS
 # another size of a network that is tested anyway: in `make test-all` alone
 _OTHER_SIZES = (
     "cnn28_wide",
+    "cnn64",
+    "cnn_fashionmnist",
     "cnn28_pooled",
     "cnn64_narrow",
     "cnn64_wide",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -36,6 +37,7 @@ def epsilon_at(delta: float, ratio: Tensor) -> Tensor:
     return torch.where(at_most.isinf(), torch.inf, torch.where(delta_at(0.0, ratio) <= delta, 0.0, epsilon))
 
 
+@cache
 def largest_ratio(epsilon: float, delta: float, mechanism: str) -> float:
     """The largest Psi / sigma that is (epsilon, delta)-safe, by the `classical` formula or exactly (`analytic`)."""
     classical = epsilon / math.sqrt(2 * math.log(1.25 / delta))  # equation 9 of the paper

@@ -16,10 +16,11 @@ _COLOURS = 256  # of a PNG: with a palette it has a quarter of the size, and loo
 
 def write_figure(path: Path, figure: Figure) -> None:
     """A figure as `path`.pdf and `path`.png, without the time of its making."""
-    with atomic(path.with_suffix(".pdf")) as temporary:
-        figure.savefig(temporary, format="pdf", dpi=DPI, metadata={"CreationDate": None})
     with atomic(path.with_suffix(".png")) as temporary:
         Path(temporary).write_bytes(png(figure))
+    figure.set_layout_engine("none")  # all is in its place, and finding it takes as long as drawing
+    with atomic(path.with_suffix(".pdf")) as temporary:
+        figure.savefig(temporary, format="pdf", dpi=DPI, metadata={"CreationDate": None})
 
 
 def png(figure: Figure) -> bytes:

@@ -100,7 +100,7 @@ def _with_scratch(cells: pd.DataFrame, column: str) -> pd.DataFrame:
 def over_seeds(numbers: pd.DataFrame) -> pd.DataFrame:
     """One row a cell, quantity and subset: mean, standard deviation and intervals over its seeds."""
     by = [*_CELL, "quantity", "subset"]
-    groups = {key: group["value"].to_numpy(float) for key, group in numbers.groupby(by)}
+    groups = {key: group.to_numpy(float) for key, group in numbers.groupby(by)["value"]}
     rows = []
     for (key, values), ends in zip(groups.items(), bootstrap_intervals(groups.values()), strict=True):
         deviation = values.std(ddof=1) if len(values) > 1 else None

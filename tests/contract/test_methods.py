@@ -57,7 +57,14 @@ def test_contract_with_all_rounds(name: str, check: Callable[[Method], None]) ->
     check(build_method(name, {}, SCENARIO.certificate))
 
 
-@pytest.mark.parametrize("check", [checks.check_seed_by_seed, checks.check_padded_client, checks.check_promise])
+@pytest.mark.parametrize(
+    "check",
+    [
+        pytest.param(checks.check_seed_by_seed, marks=pytest.mark.long),
+        pytest.param(checks.check_padded_client, marks=pytest.mark.long),
+        checks.check_promise,
+    ],
+)
 @pytest.mark.parametrize(
     "changes", [{"preset": "released"}, {"preset": "strict"}, pytest.param({"sets": "exact"}, marks=pytest.mark.long)]
 )
@@ -66,6 +73,7 @@ def test_contract_under_every_rule(name: str, changes: dict[str, str], check: Ca
     check(build_method(name, {}, replace(SCENARIO.certificate, **changes)))  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize(
     ("name", "settings"),
@@ -77,15 +85,15 @@ def test_contract_under_every_rule(name: str, changes: dict[str, str], check: Ca
         ("dp_fedavg", {"mode": "accounted"}),
         ("scratch_again", {"start": "new"}),
         ("sifu", {"noise": "end"}),
-        pytest.param("puf", {"updates": "regular", "factor": 20.0}, marks=pytest.mark.long),
+        ("puf", {"updates": "regular", "factor": 20.0}),
         ("puf", {"updates": "stored"}),
-        pytest.param("gradient_ascent", {"stop": "distance"}, marks=pytest.mark.long),
-        pytest.param("rapid_retraining", {"curvature": "hutchinson"}, marks=pytest.mark.long),
-        pytest.param("rapid_retraining", {"curvature": "none", "lr": 0.02}, marks=pytest.mark.long),
-        pytest.param("subtract_and_distil", {"rule": "average"}, marks=pytest.mark.long),
-        pytest.param("conda", {"origin": "round"}, marks=pytest.mark.long),
+        ("gradient_ascent", {"stop": "distance"}),
+        ("rapid_retraining", {"curvature": "hutchinson"}),
+        ("rapid_retraining", {"curvature": "none", "lr": 0.02}),
+        ("subtract_and_distil", {"rule": "average"}),
+        ("conda", {"origin": "round"}),
         ("conda", {"as_released": True}),
-        pytest.param("fed_quit", {"as_released": True}, marks=pytest.mark.long),
+        ("fed_quit", {"as_released": True}),
     ],
     ids=str,
 )

@@ -58,7 +58,7 @@ class Reader:
     @staticmethod
     def at(root: Path) -> Reader:
         for part in PARTS:
-            shutil.copytree(REPO / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(REPO / part, root / part)
         for file in FILES:
             shutil.copy(REPO / file, root)
         (root / ".venv").symlink_to(sys.prefix)

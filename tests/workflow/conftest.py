@@ -71,7 +71,7 @@ def copied(root: Path) -> Checkout:
     for part in PARTS:
         source = REPO / part
         if source.is_dir():
-            shutil.copytree(source, root / part, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(source, root / part)  # with what Python has compiled: every job would do that again
         else:
             shutil.copy(source, root / part)
     return Checkout(root)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from sifu.errors import StoreError
 from sifu.report.privacy_points import at_claim, promised_psi, psi_over_sigma
 from sifu.report.statistics import FINISHED, paid_steps
+from sifu.store import parquet as store
 from sifu.store.experiment_schemas import NULL_SPACE, REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP
-from sifu.store.parquet import read_table
 from sifu.store.report_schemas import BOUNDS
 from sifu.store.schemas import CELLS, METRICS, VERIFICATION
 from sifu.store.table import Table
@@ -153,26 +152,36 @@ def total_rounds(rows: pd.DataFrame) -> pd.Series:
 
 def read_tables(folder: Path) -> StoredTables:
     """The tables of a results folder that claims need; what was not run has no rows."""
-    bounds = _read(folder, "report/tables/bounds.parquet", BOUNDS)
-    return StoredTables(
-        cells=_read(folder, "unlearn/*/*/*/cells.parquet", CELLS),
-        metrics=_read(folder, "verify/*/*/metrics.parquet", METRICS),
-        checks=_read(folder, "verify/*/*/verification.parquet", VERIFICATION),
-        sweep=_read(folder, "sweep/*/*/*/sweep.parquet", SWEEP),
-        trials=_read(folder, "search/*/*/*/search.parquet", SEARCH),
-        scenario_trials=_read(folder, "scenario_search/*/*/*/scenario_search.parquet", SCENARIO_SEARCH),
-        bounds=bounds[bounds["request"] == 0],
-        sets=_read(folder, "request_sets/*/*/request_sets.parquet", REQUEST_SETS),
-        null_space=_read(folder, "null_space/null_space.parquet", NULL_SPACE),
+    return _read_all(folder, tuple(path for pattern in _FILES for path in _stamped(folder, pattern)))
+
+
+def _stamped(folder: Path, pattern: str) -> list[tuple[str, int, int]]:
+    """Files, and when they were last changed."""
+    return [(str(path), path.stat().st_ctime_ns, path.stat().st_size) for path in sorted(folder.glob(pattern))]
+
+
+_FILES = {
+    "report/tables/bounds.parquet": BOUNDS,
+    "unlearn/*/*/*/cells.parquet": CELLS,
+    "verify/*/*/metrics.parquet": METRICS,
+    "verify/*/*/verification.parquet": VERIFICATION,
+    "sweep/*/*/*/sweep.parquet": SWEEP,
+    "search/*/*/*/search.parquet": SEARCH,
+    "scenario_search/*/*/*/scenario_search.parquet": SCENARIO_SEARCH,
+    "request_sets/*/*/request_sets.parquet": REQUEST_SETS,
+    "null_space/null_space.parquet": NULL_SPACE,
+}
+
+
+@lru_cache(maxsize=1)  # every page quotes the same run, of a thousand files
+def _read_all(folder: Path, state: tuple[tuple[str, int, int], ...]) -> StoredTables:
+    """The tables of the files in `state`; they are read again when one of them changes."""
+    bounds, cells, metrics, checks, sweep, trials, scenario_trials, sets, null_space = (
+        _read(folder, pattern, table) for pattern, table in _FILES.items()
     )
+    of_clients = bounds[bounds["request"] == 0]
+    return StoredTables(cells, metrics, checks, sweep, trials, scenario_trials, of_clients, sets, null_space)
 
 
 def _read(folder: Path, pattern: str, table: Table) -> pd.DataFrame:
-    frames = [read_table(path, table) for path in sorted(folder.glob(pattern))]
-    frames = [frame for frame in frames if len(frame)]
-    if not frames:
-        return table.schema.empty_table().to_pandas()
-    rows = pd.concat(frames, ignore_index=True)
-    if rows.duplicated(list(table.key)).any():
-        raise StoreError(f"{folder}/{pattern}: a row stands in two files; keep one block of each seed")
-    return rows
+    return store.read_tables(sorted(folder.glob(pattern)), table)

@@ -75,7 +75,11 @@ def same(first: Segment, second: Segment) -> bool:
 
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("stop", STOPS)
-@pytest.mark.parametrize("change", [{}, {"sampling": "poisson"}], ids=["fixed", "poisson"])
+@pytest.mark.parametrize(
+    "change",
+    [{}, pytest.param({"sampling": "poisson"}, marks=pytest.mark.long)],
+    ids=["fixed", "poisson"],
+)
 def test_the_same_bits_wherever_it_is_interrupted(tmp_path: Path, stop: str, change: dict[str, object]) -> None:
     plain = tiny_engine(**change)
     complete = train(plain, STOPS[stop])

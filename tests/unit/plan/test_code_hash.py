@@ -51,7 +51,7 @@ def hashes(root: Path) -> tuple[str, str]:
 
 @pytest.fixture
 def copied(tmp_path: Path) -> Path:
-    shutil.copytree(REPO / "sifu", tmp_path / "sifu", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(REPO / "sifu", tmp_path / "sifu")
     return tmp_path
 
 

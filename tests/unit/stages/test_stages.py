@@ -228,6 +228,7 @@ def test_the_report_shows_every_method_and_says_what_is_missing(results: Ran) ->
         assert (report / "figures" / f"{name}.md").read_text().startswith("**")
 
 
+@pytest.mark.long
 def test_the_report_is_made_the_same_again(results: Ran, tmp_path: Path) -> None:
     shutil.copytree(results.root / "report" / "figures", tmp_path / "figures")
     run_report(plan_of(results.root), tmp_path)
