@@ -63,7 +63,7 @@ def test_every_side_experiment_has_its_rows(results: Path) -> None:
     sets = read_table(results / "request_sets" / "smoke" / BLOCK / "request_sets.parquet", REQUEST_SETS)
     assert set(zip(sets["variant"], sets["set"], strict=True)) == {(v, n) for v in ("scratch", "sifu") for n in (0, 1)}
     audited = read_table(results / "audit" / "smoke" / BLOCK / "audit.parquet", AUDIT)
-    assert audited[["variant", "models", "clients"]].to_numpy().tolist() == [["sifu", 8, 2]]
+    assert audited[["variant", "models", "clients"]].to_numpy().tolist() == [["sifu", 20, 2]]
     forgotten = read_table(results / "forgetting" / "smoke" / "s000-009" / "forgetting.parquet", FORGETTING)
     assert set(forgotten["variant"]) == {"original", "scratch"}
     assert set(forgotten["models"]) == {10}  # of two blocks

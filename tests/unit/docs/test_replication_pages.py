@@ -272,7 +272,7 @@ def test_a_seed_in_two_blocks_is_refused(tmp_path: Path) -> None:
     source = folder / "unlearn" / "mnist" / "sifu"
     first = read_table(source / BLOCK / "cells.parquet", CELLS).query("seed < 2")
     write_table(source / "s000-001" / "cells.parquet", CELLS, first, provenance("unlearn", {}, "0", "cpu"))
-    with pytest.raises(StoreError, match="s000-00.*holds a row that is there twice"):
+    with pytest.raises(StoreError, match=r"s000-00.*holds a row that is there twice"):
         read_tables(folder)
 
 
