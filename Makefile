@@ -47,6 +47,7 @@ paper: $(VENV)/.ok  ## the paper's datasets and methods; datasets from SIFU_DATA
 	  echo "results/paper holds the published tables without their trainings; remove the folder to run all again"; exit 1; fi
 	$(MAKE) run CONFIG=config/paper.yaml
 	$(BIN)/python -m sifu manifest --config config/paper.yaml
+	$(BIN)/python -m sifu pack-results --config config/paper.yaml
 	$(MAKE) docs
 
 verify-paper: $(VENV)/.ok  ## run a few cells of results/paper again and compare; datasets from SIFU_DATA_ROOT

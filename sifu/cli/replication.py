@@ -10,9 +10,10 @@ from pathlib import Path
 from sifu.cli.commands import REPLICATION, Commands
 from sifu.config.fields import build
 from sifu.config.run import PRECISIONS, Run
+from sifu.config.scenario import Scenario
 from sifu.config.shipped import config_file
 from sifu.errors import ConfigError
-from sifu.plan.load import default_data_root, load_suite, read_yaml
+from sifu.plan.load import default_data_root, load_suite, read_named, read_yaml
 from sifu.store.paths import stage_folder
 
 _PAPER, _METHODS = config_file("paper.yaml"), config_file("methods.yaml")
@@ -21,6 +22,12 @@ _PAPER, _METHODS = config_file("paper.yaml"), config_file("methods.yaml")
 def add_replication(commands: Commands) -> None:
     text = "Write the manifest of a run into its results: settings, commits, devices and the time of every job."
     parser = commands.add(REPLICATION, "manifest", text, _manifest)
+    parser.add_argument("--config", type=Path, default=_PAPER, help="what was run (default: %(default)s)")
+    text = "Write the tables of a run as few files, one a table and dataset, which git keeps."
+    parser = commands.add(REPLICATION, "pack-results", text, _pack)
+    parser.add_argument("--config", type=Path, default=_PAPER, help="what was run (default: %(default)s)")
+    text = "Write a run's own files of the packed ones that git keeps. Reports, pages and checks do it for themselves."
+    parser = commands.add(REPLICATION, "unpack-results", text, _unpack)
     parser.add_argument("--config", type=Path, default=_PAPER, help="what was run (default: %(default)s)")
     text = "Print the tables that a config plans and that are not there, of the datasets that are."
     parser = commands.add(REPLICATION, "missing", text, _missing)
@@ -55,6 +62,21 @@ def _manifest(parsed: argparse.Namespace) -> None:
     from sifu.replication.manifest import write_manifest
 
     print(f"wrote {write_manifest(parsed.config)}")
+
+
+def _pack(parsed: argparse.Namespace) -> None:
+    from sifu.report.packed import pack
+
+    run = build(Run, read_yaml(parsed.config), "")
+    scenarios = read_named(Scenario, parsed.config.parent / "scenarios.yaml", "scenarios")
+    for path in pack(Path(run.results), {name: scenarios[name].dataset.name for name in run.scenarios}):
+        print(f"wrote {path}")
+
+
+def _unpack(parsed: argparse.Namespace) -> None:
+    from sifu.report.packed import unpack
+
+    unpack(Path(build(Run, read_yaml(parsed.config), "").results))
 
 
 def _missing(parsed: argparse.Namespace) -> None:

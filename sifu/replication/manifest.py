@@ -15,6 +15,7 @@ from sifu.errors import ConfigError, StoreError
 from sifu.plan.load import read_yaml
 from sifu.plan.stage_spec import STAGES
 from sifu.replication.published import described
+from sifu.report.packed import unpack
 from sifu.store.bounded import open_parquet
 from sifu.store.parquet import read_stamp, readable, write_text
 from sifu.store.paths import manifest_file
@@ -28,6 +29,7 @@ CARRIED = "carried_from_rules"  # of tables that were made under older rules, an
 def write_manifest(config: Path) -> Path:
     """Write manifest.json into the results folder of a config; from then on that run counts as published."""
     folder = Path(build(Run, read_yaml(config), "").results)
+    unpack(folder)
     blocks = _blocks(folder)
     if not any(block["stage"] == "unlearn" for block in blocks):
         raise StoreError(f"nothing has been unlearned under {folder}: run make CONFIG={config} first")

@@ -14,6 +14,7 @@ from sifu.plan.report_plan import Job, ReportPlan
 from sifu.plan.stage_spec import STAGES
 from sifu.report import statistics
 from sifu.report.data_used import DataUsed, data_used
+from sifu.report.packed import unpack
 from sifu.store.parquet import read_stamp, read_tables
 from sifu.store.paths import stage_folder
 
@@ -24,6 +25,9 @@ class Results:
 
     plan: ReportPlan
     missing: list[str] = field(default_factory=list)  # planned files that were asked for and do not exist (yet)
+
+    def __post_init__(self) -> None:
+        unpack(self.root)
 
     @property
     def root(self) -> Path:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from sifu.report.packed import unpack
 from sifu.report.privacy_points import at_claim, promised_psi, psi_over_sigma
 from sifu.report.statistics import FINISHED, paid_steps
 from sifu.store import parquet as store
@@ -152,6 +153,7 @@ def total_rounds(rows: pd.DataFrame) -> pd.Series:
 
 def read_tables(folder: Path) -> StoredTables:
     """The tables of a results folder that claims need; what was not run has no rows."""
+    unpack(folder)
     return _read_all(folder, tuple(path for pattern in _FILES for path in _stamped(folder, pattern)))
 
 

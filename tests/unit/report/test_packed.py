@@ -1,0 +1,107 @@
+"""A run as few files: the same rows and stamps come back, a run's own new files are kept, odd places are refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from sifu.errors import StoreError
+from sifu.replication.claims.stored_tables import read_tables
+from sifu.report.packed import FOLDER, pack, unpack
+from tests.claimed import BLOCK, PLAIN, World
+
+DATASETS = {"mnist": "mnist", "fashionmnist": "fashionmnist"}
+SIFU = Path("unlearn", "mnist", "sifu", BLOCK, "cells.parquet")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    folder = World(("mnist", "fashionmnist"), marks=PLAIN).write(tmp_path)
+    (folder / SIFU.parent / "time.json").write_text('{"began": 5.0, "seconds": 2.0}\n')
+    return folder
+
+
+def only_packed(run: Path) -> Path:
+    """What a clone has."""
+    for path in run.iterdir():
+        if path.name not in (FOLDER, "report", "null_space"):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    return run
+
+
+def test_the_same_rows_with_the_same_stamps(run: Path, tmp_path: Path) -> None:
+    whole = shutil.copytree(run, tmp_path / "whole")
+    files = pack(run, DATASETS)
+    assert {file.relative_to(run).parts[:2] for file in files} == {(FOLDER, name) for name in DATASETS}
+    unpack(only_packed(run))
+    for path in sorted(whole.rglob("s*/*.parquet")):
+        own = run / path.relative_to(whole)
+        assert pq.read_table(own).equals(pq.read_table(path), check_metadata=True)
+    assert json.loads((run / SIFU.parent / "time.json").read_text()) == {"began": 5.0, "seconds": 2.0}
+
+
+def test_readers_unpack_for_themselves(run: Path) -> None:
+    whole = read_tables(run).cells
+    pack(run, DATASETS)
+    assert read_tables(only_packed(run)).cells.equals(whole)
+
+
+def test_new_files_of_a_run_are_kept_and_packed(run: Path, tmp_path: Path) -> None:
+    """Another machine publishes FashionMNIST again, without SIFU; here scratch of MNIST was run since."""
+    old = shutil.copytree(run, tmp_path / "other")
+    pack(run, DATASETS)
+    scratch = run / "unlearn" / "mnist" / "scratch" / BLOCK / "cells.parquet"
+    later = (run / ".unpacked.json").stat().st_mtime_ns + 10**9
+    os.utime(scratch, ns=(later, later))
+    mine = scratch.read_bytes()
+    shutil.rmtree(old / "unlearn" / "fashionmnist" / "sifu")
+    pack(old, DATASETS)
+    shutil.copytree(old / FOLDER, run / FOLDER, dirs_exist_ok=True)
+    unpack(run)
+    assert scratch.read_bytes() == mine
+    assert scratch.stat().st_mtime_ns == later
+    assert not (run / "unlearn" / "fashionmnist" / "sifu" / BLOCK / "cells.parquet").exists()
+    assert (run / SIFU).exists()
+
+
+def test_packing_again_changes_no_byte(run: Path) -> None:
+    before = {file: file.read_bytes() for file in pack(run, DATASETS)}
+    assert {file: file.read_bytes() for file in pack(only_packed(run), DATASETS)} == before
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "../../evil/mnist/s000-002/cells.parquet",
+        "/tmp/mnist/sifu/s000-002/cells.parquet",
+        "unlearn/mnist/cells.parquet",
+    ],
+)
+def test_a_place_outside_is_refused(run: Path, place: str) -> None:
+    pack(run, DATASETS)
+    packed = only_packed(run) / FOLDER / "mnist" / "unlearn.cells.parquet"
+    rows = pq.read_table(packed)
+    parts = json.loads(rows.schema.metadata[b"sifu.parts"])
+    parts[0]["path"] = place
+    pq.write_table(rows.replace_schema_metadata({b"sifu.parts": json.dumps(parts).encode()}), packed)
+    with pytest.raises(StoreError, match="which is no place of a table"):
+        unpack(run)
+
+
+@pytest.mark.parametrize("parts", [b"[", b"[{}]", b'{"a": 1}', b"[]"])
+def test_a_foreign_file_is_one_sentence(run: Path, parts: bytes) -> None:
+    pack(run, DATASETS)
+    packed = only_packed(run) / FOLDER / "mnist" / "unlearn.cells.parquet"
+    pq.write_table(pq.read_table(packed).replace_schema_metadata({b"sifu.parts": parts}), packed)
+    with pytest.raises(StoreError, match="is not a packed table"):
+        unpack(run)
+
+
+def test_a_scenario_that_is_not_planned_is_refused(run: Path) -> None:
+    with pytest.raises(StoreError, match="of a scenario that the config does not plan"):
+        pack(run, {"mnist": "mnist"})
