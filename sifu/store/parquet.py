@@ -42,6 +42,7 @@ def atomic(path: Path) -> Iterator[Path]:
     temporary = path.with_name(f".{path.name}.{_HOST}.{os.getpid()}.tmp")
     _remove_leftovers(path)
     try:
+        temporary.unlink(missing_ok=True)  # it could be a link to somewhere else
         temporary.touch()  # gives it the user's default permissions, which some writers do not set
         mode = temporary.stat().st_mode
         yield temporary
