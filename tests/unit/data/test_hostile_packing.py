@@ -101,3 +101,14 @@ def test_rows_of_an_interlaced_image() -> None:
         image = bytearray(grey_png(8, 8, kind=2, data=zlib.compress(bytes(count))))
         image[28] = 1  # interlaced
         assert has_all_rows(bytes(image)) == whole
+
+
+@pytest.mark.parametrize("name", ["../../mine.jpg", "/mine.jpg"])
+def test_a_list_names_no_image_of_another_folder(tmp_path: Path, name: str) -> None:
+    """A dataset of somebody else would be made of the user's own pictures."""
+    write_celeba(tmp_path)
+    for path in (tmp_path / "celeba").glob("*.txt"):
+        path.write_text(path.read_text().replace("000001.jpg", name))
+    (tmp_path / "celeba").rename(tmp_path / "celeba_subset")
+    with pytest.raises(DataError, match="names an image in another folder"):
+        read("celeba", tmp_path, "subset")
