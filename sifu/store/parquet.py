@@ -20,6 +20,7 @@ from sifu import RULES_VERSION
 from sifu.errors import StoreError
 from sifu.store.bounded import open_parquet
 from sifu.store.place import refuse_misplaced
+from sifu.store.possible import refuse_impossible
 from sifu.store.provenance import Provenance
 from sifu.store.table import Table
 
@@ -142,6 +143,7 @@ def _checked(path: Path, table: Table) -> pa.Table:
         for name in texts:
             _refuse_long(path, name, rows.column(name))
         refuse_misplaced(path, table, rows)
+        refuse_impossible(path, table, rows)
         return rows.cast(table.schema).replace_schema_metadata()
 
 

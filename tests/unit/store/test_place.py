@@ -89,6 +89,23 @@ def test_scratch_in_the_folder_of_sifu_is_not_counted(tmp_path: Path) -> None:
         _ = Results(ReportPlan(str(tmp_path), jobs={"unlearn": jobs})).cells
 
 
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("client_steps", -1), ("rounds", -5), ("comm_floats", 2**62), ("request", -1), ("value", None)],
+)
+def test_impossible_numbers_are_refused(tmp_path: Path, column: str, value: int | None) -> None:
+    """A cost below nothing, one whose sum wraps around, and no number at all, which the writer refuses."""
+    table = METRICS if column == "value" else CELLS
+    path = put(tmp_path, "x", cells(), table)
+    rows = pq.read_table(path)
+    place, field = rows.schema.get_field_index(column), rows.schema.field(column)
+    bad = pa.array([float("nan") if value is None else value] * len(rows), field.type)
+    bad = pa.concat_arrays([bad[:1], rows.column(column).combine_chunks()[1:]])
+    pq.write_table(rows.set_column(place, field, bad), path)
+    with pytest.raises(StoreError, match=rf"x/{table.name}\.parquet: column {column} has"):
+        read_table(path, table)
+
+
 def twice(path: Path) -> None:
     """The rows of a file two times, which the writer refuses to write."""
     rows = pq.read_table(path)
