@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import yaml
-
+from sifu.config.yaml_file import read_value
 from sifu.errors import ConfigError
 
 
@@ -23,6 +22,6 @@ def key_values(texts: Iterable[str]) -> dict[str, Any]:
 
 def _read(text: str, value: str) -> Any:
     try:
-        return yaml.safe_load(value)
-    except (yaml.YAMLError, ValueError, LookupError, RecursionError):
+        return read_value(value)
+    except ValueError:
         raise ConfigError("--set", text, "KEY=VALUE with a value of YAML, such as num_seeds=10") from None

@@ -49,6 +49,11 @@ def file_name() -> Allowed:
     return Allowed(text, lambda v: isinstance(v, str) and re.fullmatch(r"[a-z][a-z0-9_]{0,99}", v) is not None)
 
 
+def shown_name() -> Allowed:
+    """A name that people read."""
+    return Allowed("a text with something to see", lambda v: isinstance(v, str) and looks_like(v) != "")
+
+
 def inner_folder() -> Allowed:
     """A path inside the current folder that has no special meaning to shells or wildcards, and is not the suite's."""
     text = "a folder inside this one, of letters, digits, spaces and _ - . /, without .., and none of the suite's own"
@@ -82,6 +87,17 @@ ORDINARY = Allowed(
     f"numbers of at most {_LARGEST:g} in size, and texts of one line of at most {_LONGEST} visible characters",
     _is_ordinary,
 )
+
+
+_BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\ufe00-\ufe0f]")  # letters and signs without a picture
+
+
+def looks_like(text: str) -> str:
+    """The same for texts that nobody can tell apart: by spaces, wide letters, marks alone, letters without a picture.
+
+    Letters of two alphabets that look alike stay different.
+    """
+    return " ".join(_BLANK.sub("", unicodedata.normalize("NFKC", text)).split())
 
 
 def is_plain_text(text: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from sifu.config.federation import Federation
-from sifu.config.fields import build, file_name, refuse_unknown, setting, settings, to_plain
+from sifu.config.fields import build, file_name, refuse_unknown, setting, settings, shown_name, to_plain
 from sifu.config.scenario import Scenario
 from sifu.errors import ConfigError
 
@@ -17,7 +17,7 @@ class Change:
     """The scenario's federation with some keys changed."""
 
     name: str = setting("folder of its results", file_name())
-    label: str = setting("name in figures and tables")
+    label: str = setting("name in figures and tables", shown_name())
     change: dict[str, Any] = setting(
         "keys of the scenario's `federation` (except privacy and shards), with other values"
     )

@@ -30,6 +30,7 @@ from sifu.config.allowed import from_to as from_to
 from sifu.config.allowed import inner_folder as inner_folder
 from sifu.config.allowed import inside as inside
 from sifu.config.allowed import one_of as one_of
+from sifu.config.allowed import shown_name as shown_name
 from sifu.errors import ConfigError, SifuError, did_you_mean
 
 T = TypeVar("T")

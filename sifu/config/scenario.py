@@ -6,7 +6,7 @@ from sifu.catalog.datasets import DATASETS, SOURCES
 from sifu.catalog.models import MODELS
 from sifu.config.certificate import Certificate
 from sifu.config.federation import Federation, Target
-from sifu.config.fields import at_least, between, one_of, setting, settings
+from sifu.config.fields import at_least, between, one_of, setting, settings, shown_name
 from sifu.config.known import known
 from sifu.config.partition import Backdoor, Natural, OneClass, Partition, Watermark
 from sifu.config.requests import ClassRequests, GroupRequests, ListedRequests, RandomRequests, Requests
@@ -43,7 +43,7 @@ class Dataset:
 class Scenario:
     """One federation and the requests that it receives."""
 
-    label: str = setting("name in figures and tables")
+    label: str = setting("name in figures and tables", shown_name())
     dataset: Dataset = setting("which images")
     partition: Partition = setting("which client holds which examples")
     model: str = setting("which model", known(MODELS))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sifu.catalog.methods import METHODS
-from sifu.config.fields import setting, settings
+from sifu.config.fields import setting, settings, shown_name
 from sifu.config.known import known
 from sifu.config.search import Search
 
@@ -14,7 +14,7 @@ from sifu.config.search import Search
 class Variant:
     """A method with its settings."""
 
-    label: str = setting("name in figures and tables")
+    label: str = setting("name in figures and tables", shown_name())
     method: str = setting("which method (`python -m sifu methods`)", known(METHODS))
     settings: dict[str, Any] | None = setting("the method's own hyper-parameters", default=None)
     certificate: dict[str, Any] | None = setting(

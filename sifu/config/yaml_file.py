@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,15 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return data
 
 
+def read_value(text: str) -> Any:
+    """A value of YAML, read as strictly as a file; ValueError where it is none, or none that a config may have."""
+    try:
+        _refuse_bombs(text)
+        return yaml.load(text, _StrictLoader)
+    except (yaml.YAMLError, OverflowError, _Refused) as error:
+        raise ValueError(" ".join(str(error).split())[:300]) from None
+
+
 def _text(path: Path) -> str:
     if path.is_fifo():
         raise OSError("it is a pipe, which may never end; name a file")
@@ -125,9 +135,12 @@ def _refuse_odd(event: yaml.Event, line: int) -> None:
         raise _Refused(f"line {line}: a text of more than {_MAX_TEXT} characters")
     if isinstance(event, yaml.ScalarEvent) and event.implicit[0] and _resolved(text) == _DATE:
         raise _Refused(f"line {line}: {text} is a date; put it in quotes if it is a name")
+    if isinstance(event, yaml.ScalarEvent) and event.implicit[0] and _OTHER_BASE.fullmatch(text):
+        raise _Refused(f"line {line}: {text} is another number in YAML, to base 8 or 60; write it as a decimal")
 
 
 _DATE = "tag:yaml.org,2002:timestamp"
+_OTHER_BASE = re.compile(r"[-+]?(0[0-7_]*[1-7][0-7_]*|[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?)")  # 010 is 8, 1:30 is 90
 _RESOLVER = yaml.resolver.Resolver()
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sifu.data.dataset import Images, Pixels, Split
 from sifu.data.decode import read_image
 from sifu.data.vision import torchvision, without_checksums
-from sifu.errors import DataError
+from sifu.errors import DataError, cut
 
 _SIDE = 64
 
@@ -50,6 +50,9 @@ def _split(data: Any, root: Path) -> Split:
         raise DataError(f"{folder}/list_attr_celeba.txt has no attribute Smiling")
     labels = data.attr[:, data.attr_names.index("Smiling")].numpy().astype(np.int64)
     images, names = folder / "img_align_celeba", data.filename
+    outside = next((name for name in names if "/" in name), None)
+    if outside is not None:
+        raise DataError(f"{folder}/list_attr_celeba.txt names an image in another folder: {cut(repr(outside), 120)}")
     return Split(labels, lambda rows: _decode(images, names, rows), data.identity[:, 0].numpy().astype(np.int64))
 
 

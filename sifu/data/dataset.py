@@ -15,6 +15,7 @@ from sifu.catalog.datasets import DATASETS, resolve_source
 from sifu.catalog.lookup import resolve
 from sifu.config.scenario import Dataset
 from sifu.errors import DataError
+from sifu.store.lock import open_lock
 
 Labels = NDArray[np.int64]
 Pixels = NDArray[np.uint8]
@@ -58,7 +59,7 @@ def load_images(dataset: Dataset, root: Path, *, download: bool = False) -> Imag
 def _download_lock(root: Path) -> Iterator[None]:
     """Only one job downloads at a time; the next one finds its files."""
     root.mkdir(parents=True, exist_ok=True)
-    with (root / ".download.lock").open("w") as lock:
+    with open_lock(root / ".download.lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sifu.data.dataset import Pixels
+from sifu.data.png import has_all_rows
 from sifu.errors import DataError
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ def decode_image(data: bytes, shape: tuple[int, int, int], where: str, *, resize
             _refuse_bytes(data, where, _MAX_BYTES if resize else _HEADER + 8 * math.prod(shape))
             with Image.open(io.BytesIO(data), formats=_FORMATS) as file:
                 _refuse_header(file, data, shape, where, resize)
+                if file.format == "PNG" and not has_all_rows(data):
+                    raise DataError(f"{where} does not decode as an image: rows are missing at its end")
                 image = file.convert("L" if shape[0] == 1 else "RGB")
             if resize:
                 image = image.resize((shape[2], shape[1]), Image.Resampling.BILINEAR)

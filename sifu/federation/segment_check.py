@@ -82,3 +82,5 @@ def _check_numbers(path: Path, header: dict[str, Any], tensors: dict[str, Tensor
         part = tensors[name] if name not in _SCALARS else tensors[name][going]
         if not bool(part.isfinite().all()):
             raise StoreError(f"{path} is damaged: {name} has a number that is not finite")
+        if name in _SCALARS and bool((part < 0).any()):  # Psi adds them up: it would promise too much
+            raise StoreError(f"{path} is damaged: {name} is a length, and has a number below 0")

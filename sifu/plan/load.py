@@ -16,6 +16,7 @@ from typing import Any
 from sifu.catalog.datasets import resolve_source
 from sifu.catalog.methods import METHODS
 from sifu.catalog.unlisted import missing_line
+from sifu.config.allowed import looks_like
 from sifu.config.changed_scenario import changed_scenario, tried_scenario
 from sifu.config.fields import build, file_name
 from sifu.config.run import AlphaSweep, Run
@@ -69,7 +70,7 @@ def load_suite(
     _refuse_shown(run)
     _refuse_scenario_searches(run, scenarios, variants)
     _refuse_searched_as(chosen, scenarios, picked)
-    labels = [variant.label for variant in picked.values()]
+    labels = [looks_like(variant.label) for variant in picked.values()]
     if len(set(labels)) < len(labels):
         raise ConfigError("variants", list(run.variants), "variants with different labels")
     for scenario in chosen.values():

@@ -10,7 +10,8 @@ import pandas as pd
 
 from sifu.plan.report_plan import ReportPlan
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # what a spreadsheet takes for the start of a formula
+_SIGNS = ("=", "+", "-", "@")  # of a formula; some spreadsheets take the wide ones of East Asia as well
+_FORMULA = (*_SIGNS, "\uff1d", "\uff0b", "\uff0d", "\uff20", "\t", "\r", "\n")
 _VALUE = r"(?:\d+(?:\.\d+)?(?:e[-+]?\d+)?|inf|nan)"
 _NUMBER = re.compile(rf"[-+]?(?:{_VALUE}(?:[ \[\],;]+(?:t )?[-+]?|$))*(?:{_VALUE}\]?)?")  # -0.3 [-0.4, -0.2; t -1, 1]
 _MARKS = re.compile(r"[\\*`|]|~~|<(?=[A-Za-z/!?])|&(?=#?\w+;)|(?<=\])\(|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
@@ -20,7 +21,8 @@ _ENTITIES = {"<": "&lt;", "&": "&amp;", "~~": r"\~\~"}
 def csv_text(table: pd.DataFrame) -> str:
     """A table as CSV; a text that a spreadsheet would compute has an apostrophe in front. Numbers stay as they are."""
     texts = {name: column.map(_csv_cell) for name, column in table.items() if not _is_numeric(column)}
-    return table.assign(**{str(name): column for name, column in texts.items()}).to_csv(index=False)
+    cells = table.assign(**{str(name): column for name, column in texts.items()})
+    return cells.rename(columns=_csv_cell).to_csv(index=False)
 
 
 def _is_numeric(column: pd.Series) -> bool:

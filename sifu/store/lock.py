@@ -7,6 +7,7 @@ write into the folder.
 from __future__ import annotations
 
 import fcntl
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -26,11 +27,16 @@ def locked(folder: Path) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         try:
-            _lock(stack.enter_context((folder / LOCK).open("ab+")), folder)
+            _lock(stack.enter_context(open_lock(folder / LOCK)), folder)
         except OSError as error:
             note = "a job of a killed run that still works there is not waited for"
             print(f"{folder} cannot be locked ({error.strerror}): {note}", file=sys.stderr, flush=True)
         yield  # closing the file, or the end of the process, releases the lock
+
+
+def open_lock(path: Path) -> IO[bytes]:
+    """A file to lock; one that is a link is not followed, which may lead to any file of the user."""
+    return open(path, "ab+", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o666))
 
 
 def _lock(file: IO[bytes], folder: Path) -> None:

@@ -20,6 +20,7 @@ from sifu import RULES_VERSION
 from sifu.errors import StoreError
 from sifu.store.bounded import open_parquet
 from sifu.store.place import refuse_misplaced
+from sifu.store.possible import refuse_impossible
 from sifu.store.provenance import Provenance
 from sifu.store.table import Table
 
@@ -42,6 +43,7 @@ def atomic(path: Path) -> Iterator[Path]:
     temporary = path.with_name(f".{path.name}.{_HOST}.{os.getpid()}.tmp")
     _remove_leftovers(path)
     try:
+        temporary.unlink(missing_ok=True)  # it could be a link to somewhere else
         temporary.touch()  # gives it the user's default permissions, which some writers do not set
         mode = temporary.stat().st_mode
         yield temporary
@@ -141,6 +143,7 @@ def _checked(path: Path, table: Table) -> pa.Table:
         for name in texts:
             _refuse_long(path, name, rows.column(name))
         refuse_misplaced(path, table, rows)
+        refuse_impossible(path, table, rows)
         return rows.cast(table.schema).replace_schema_metadata()
 
 

@@ -16,6 +16,7 @@ from sifu.errors import StoreError
 from sifu.store.parquet import MAKE_AGAIN, atomic, check_rules
 from sifu.store.provenance import Provenance
 
+_MAX_HEADER = 2**24  # bytes; it is read as JSON twice, and takes up to thirty times as much memory
 _MAX_TENSORS = 2**15  # reading takes a time for each, however small; two a request and stop rule are needed
 
 
@@ -56,6 +57,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     if not path.is_file():  # a pipe would wait for ever
         raise StoreError(f"{path} is not a readable safetensors file: it is not a file at all")
     try:
+        _refuse_long(path)
         with safe_open(path, "pt") as file:
             header = json.loads(file.metadata()["sifu"])
             names = file.keys()
@@ -70,3 +72,11 @@ def read_tensors(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         raise StoreError(f"{path} is damaged, its checksum differs; {MAKE_AGAIN}")
     check_rules(path, str(header.get("rules_version", "none"))[:40])
     return header, tensors
+
+
+def _refuse_long(path: Path) -> None:
+    """A file begins with the length of its header."""
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+    if length > _MAX_HEADER:
+        raise ValueError(f"its header has {length} bytes, expected at most {_MAX_HEADER}")

@@ -68,6 +68,8 @@ def unpack(path: Path, folder: Path) -> dict[str, int]:
                 sizes[entry.filename] = _write(archive, entry, folder / entry.filename, left)
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
         raise StoreError(f"{path} is no readable zip file: {cut(' '.join(str(error).split()), 200)}") from None
+    except OSError as error:  # of a place before the file's beginning, or of a full disk
+        raise StoreError(f"{path} cannot be unpacked: {error.strerror}") from None
     if MANIFEST not in sizes:
         raise StoreError(f"{path} has no {MANIFEST}: make it with `python -m sifu submit`")
     return sizes

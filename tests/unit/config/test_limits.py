@@ -143,6 +143,20 @@ def test_texts_are_one_visible_line(text: str) -> None:
             make()
 
 
+@pytest.mark.parametrize("text", ["", " ", "\u00a0", "\u3164", "\u2800", "\ufe0f"], ids=ascii)
+def test_a_label_has_something_to_see(text: str) -> None:
+    with pytest.raises(ConfigError, match="a text with something to see"):
+        build(Variant, {"label": text, "method": "scratch"}, "x")
+
+
+@pytest.mark.parametrize("text", ["Scratch ", "Scratch\ufe0f", "\uff33cratch", "Scratch\u3164"], ids=ascii)
+def test_labels_that_look_alike_are_refused(tmp_path: Path, text: str) -> None:
+    both = {"scratch": {"label": "Scratch", "method": "scratch"}, "other": {"label": text, "method": "scratch"}}
+    (tmp_path / "variants.yaml").write_text(yaml.safe_dump(both))
+    with pytest.raises(ConfigError, match="variants with different labels"):
+        load_suite(PLAIN | {"variants": list(both)}, tmp_path, {})
+
+
 def test_a_name_fits_into_a_folder(tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_text(yaml.safe_dump({"a" * 300: {}}))
     with pytest.raises(ConfigError, match="names of lower case letters"):
@@ -174,6 +188,7 @@ def test_error_messages_are_short() -> None:
 
 
 def test_values_of_the_command_line() -> None:
-    for value in ("[" * 3000, "1" * 5000, "2001-13-45", "!!int ''", "!!bool x"):
+    assert key_values(["a=0", "b=0.5", "c=[x, 00]", "d='010'"]) == {"a": 0, "b": 0.5, "c": ["x", 0], "d": "010"}
+    for value in ("[" * 3000, "1" * 5000, "2001-13-45", "!!int ''", "!!bool x", "010", "1:30", "{a: 1, a: 2}"):
         with pytest.raises(SifuError, match="--set"):
             key_values([f"num_seeds={value}"])

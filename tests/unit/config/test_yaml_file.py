@@ -55,6 +55,7 @@ BAD = {
     "twice": ("a: 1\nb: 2\na: 3", "the key a is given twice, in lines 1 and 3"),
     "twice as a number": ("a: {1: x, 1.0: y}", "the key 1.0 is given twice"),
     "twice in two ways": ("a: {0: x, 00: y}", "the key 00 is given twice"),
+    **{f"the number {text}": (f"a: {text}", "is another number in YAML") for text in ("010", "-0_7", "1:30", "9:59.5")},
     "no text": ("a: \0", "is not valid YAML"),
 }
 

@@ -138,6 +138,14 @@ def test_a_jpeg_of_many_scans_is_refused() -> None:
         decode_image(two[:scan] + two[scan : scan + 10] * 1000 + two[scan:], (1, 64, 64), "x", resize=True)
 
 
+def pointers() -> bytes:
+    """Labels whose dtype is an object with the flags of plain bytes: they were taken for places in memory."""
+    batch = python2_pickle(np.full((1, 64), 65, np.uint8), []).replace(b"U\x02u1", b"U\x02O8")
+    batch = batch.replace(b"J\x40\0\0\0t", b"J\x08\0\0\0t").replace(b"J" + b"\xff" * 4, b"J\x08\0\0\0")
+    array = batch[batch.index(b"cnumpy.core") : batch.index(b"U\x06labels")]
+    return python2_pickle(np.zeros((1, 3072), np.uint8), []).replace(b"](eu.", array + b"u.")
+
+
 def evil_dtype(state: bytes) -> bytes:
     """A batch whose dtype gets a state of its own: NumPy trusted it."""
     batch = python2_pickle(np.zeros((1, 3072), np.uint8), [0])
@@ -150,6 +158,7 @@ def evil_dtype(state: bytes) -> bytes:
     ("data", "message"),
     [
         (evil_dtype(b"(K\x03U\x01|NNNJ\xff\xff\xff\x7fJ\x01\x00\x00\x00K\x3f"), None),  # sizes and flags: not looked at
+        (pointers(), "else than arrays of bytes"),  # ended the process
         (pickle.dumps({"data": np.zeros((2, 3072), object), "labels": [0, 1]}), "else than arrays of bytes"),
         (pickle.dumps({"data": np.zeros((2, 3072)), "labels": [0, 1]}), "else than arrays of bytes"),
         (pickle.dumps({"data": np.zeros((2, 3072), "V8"), "labels": [0, 1]}), "else than arrays of bytes"),

@@ -6,17 +6,21 @@ import gzip
 import os
 import struct
 import time
+import zlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
 from sifu.data.batch_file import read_batch
 from sifu.data.decode import decode_image
 from sifu.data.idx import read_idx
+from sifu.data.png import has_all_rows
 from sifu.errors import DataError
 from tests.memory import bounded_memory
 from tests.trees import read, write_celeba
+from tests.unit.data.test_hostile_files import grey_png
 
 ONE = gzip.compress(bytes([0, 0, 8, 1, 0, 0, 0, 1, 5]), mtime=0)  # an IDX file of one byte, packed
 
@@ -72,4 +76,39 @@ def test_a_list_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     path.unlink()
     os.mkfifo(path)
     with pytest.raises(DataError, match=r"list_attr_celeba\.txt is not a file"):
+        read("celeba", tmp_path, "subset")
+
+
+@pytest.mark.parametrize("rows", [0, 16, 31])
+def test_missing_rows_are_not_black(rows: int) -> None:
+    """The packed pixels of a PNG end properly, but too early: Pillow filled up with zeros."""
+    row = b"\0" + bytes([255] * 32)
+    with pytest.raises(DataError, match="rows are missing at its end"):
+        decode_image(grey_png(32, 32, data=zlib.compress(row * rows)), (1, 32, 32), "x")
+    assert decode_image(grey_png(32, 32, data=zlib.compress(row * 32)), (1, 32, 32), "x").min() == 255
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA"])
+def test_images_of_any_size_have_all_their_rows(mode: str, tmp_path: Path) -> None:
+    for size in ((1, 1), (7, 3), (8, 8), (33, 9)):
+        Image.fromarray(np.zeros((*size, 3), np.uint8)).convert(mode).save(tmp_path / "x.png")
+        assert has_all_rows((tmp_path / "x.png").read_bytes())
+
+
+def test_rows_of_an_interlaced_image() -> None:
+    """8 x 8 colours in seven passes of 1x1, 1x1, 2x1, 2x2, 4x2, 4x4 and 8x4, a byte more a row: 207."""
+    for count, whole in ((207, True), (206, False)):
+        image = bytearray(grey_png(8, 8, kind=2, data=zlib.compress(bytes(count))))
+        image[28] = 1  # interlaced
+        assert has_all_rows(bytes(image)) == whole
+
+
+@pytest.mark.parametrize("name", ["../../mine.jpg", "/mine.jpg"])
+def test_a_list_names_no_image_of_another_folder(tmp_path: Path, name: str) -> None:
+    """A dataset of somebody else would be made of the user's own pictures."""
+    write_celeba(tmp_path)
+    for path in (tmp_path / "celeba").glob("*.txt"):
+        path.write_text(path.read_text().replace("000001.jpg", name))
+    (tmp_path / "celeba").rename(tmp_path / "celeba_subset")
+    with pytest.raises(DataError, match="names an image in another folder"):
         read("celeba", tmp_path, "subset")

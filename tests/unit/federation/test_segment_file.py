@@ -20,6 +20,7 @@ from sifu.federation.stop import Stop
 from sifu.store.provenance import provenance
 from sifu.store.tensors import read_tensors, write_tensors
 from tests.conftest import tiny_engine
+from tests.memory import bounded_memory
 
 Change = Callable[[dict[str, Any], dict[str, Tensor]], object]
 
@@ -42,6 +43,10 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "another type": (lambda h, t: t.update(available=t["available"].float()), "damaged: available is torch.float32"),
     "not finite": (lambda h, t: t["final"].fill_(torch.nan), "damaged: final has a number that is not finite"),
     "no finite norm": (lambda h, t: t["trace.distance"].fill_(torch.inf), "trace.distance has a number that is not"),
+    "a negative norm": (
+        lambda h, t: t["trace.update_norm"].fill_(-1.0),
+        "trace.update_norm is a length, and has a num",
+    ),
     "too many rounds": (lambda h, t: t["rounds"].fill_(99), r"damaged: it has 5 rounds, and says \[99, 99\]"),
     "negative rounds": (lambda h, t: t["rounds"].fill_(-1), r"and says \[-1, -1\]"),
     "a stranger": (lambda h, t: t["trace.cohort"].fill_(4), "names a client that is none of 4"),
@@ -87,6 +92,14 @@ def test_tensors_are_counted_before_they_are_read(tmp_path: Path) -> None:
     text = json.dumps({"__metadata__": {"sifu": "{}"}} | {f"t{n}": place for n in range(40_000)}).encode()
     path.write_bytes(struct.pack("<Q", len(text)) + text)
     with pytest.raises(StoreError, match="it has 40000 tensors, expected at most 32768"):
+        read_segment(path)
+
+
+def test_a_long_header_is_not_read(tmp_path: Path) -> None:
+    """45 MB of empty mappings took a gigabyte."""
+    path, text = tmp_path / "x.safetensors", b'{"__metadata__":{"sifu":"[' + b"{}," * 6_000_000 + b'{}]"}}'
+    path.write_bytes(struct.pack("<Q", len(text)) + text)
+    with bounded_memory(50), pytest.raises(StoreError, match=r"its header has \d+ bytes, expected at most 16777216"):
         read_segment(path)
 
 

@@ -23,7 +23,17 @@ NUMBERS = [
     ">= 50",
     "2 of 3",
 ]
-FORMULAS = ["=1+1", "+A1", "-SIFU", "@SUM(A1)", "-1+cmd|'/C calc'!A0", "-2*A1", '=HYPERLINK("http://x")']
+FORMULAS = [
+    "=1+1",
+    "+A1",
+    "-SIFU",
+    "@SUM(A1)",
+    "-1+cmd|'/C calc'!A0",
+    "-2*A1",
+    '=HYPERLINK("http://x")',
+    "\uff1d1+1",
+    "\t=1",
+]
 
 
 def csv_cells(values: list[str]) -> list[str]:
@@ -34,6 +44,7 @@ def csv_cells(values: list[str]) -> list[str]:
 
 def test_no_cell_of_a_csv_is_a_formula() -> None:
     assert csv_cells(FORMULAS) == [f"'{text}" for text in FORMULAS]
+    assert csv_text(pd.DataFrame({"=1+1": [2]})) == "'=1+1\n2\n", "nor is the name of a column"
 
 
 def test_numbers_of_a_csv_stay_as_they_are() -> None:

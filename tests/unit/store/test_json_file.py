@@ -14,8 +14,21 @@ from sifu.stages.audit_counts import Count, StoredCounts
 from sifu.store.json_file import read_json
 from sifu.store.timing import JobTime, read_job_time
 from tests.conftest import one_sentence
+from tests.memory import bounded_memory
 
-BAD = ["", "[]", "3", "[" * 100_000, '{"a": ' * 100_000, "9" * 5000, '{"a": NaN}', '{"a": Infinity}', "\xff", "{"]
+BAD = [
+    "",
+    "[]",
+    "3",
+    "[" * 100_000,
+    '{"a": ' * 100_000,
+    "9" * 5000,
+    '{"a": NaN}',
+    '{"a": Infinity}',
+    '{"a": 1e999}',
+    "\xff",
+    "{",
+]
 
 
 @pytest.mark.parametrize("text", BAD, ids=lambda text: text[:12])
@@ -59,3 +72,10 @@ def test_counts_of_something_else_are_refused(tmp_path: Path, text: str) -> None
     path.write_text(text)
     with pytest.raises(StoreError, match="does not hold counts of an audit"):
         counts.get("batch", dict)
+
+
+def test_a_long_file_is_not_read(tmp_path: Path) -> None:
+    """Empty mappings take thirty times as much memory as they have letters."""
+    (tmp_path / "x.json").write_bytes(b'{"a": [' + b"{}," * 6_000_000 + b"{}]}")
+    with bounded_memory(50), pytest.raises(StoreError, match="it is no file of at most 16777216 bytes"):
+        read_json(tmp_path / "x.json")

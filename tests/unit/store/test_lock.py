@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from sifu.store.lock import locked
+from sifu.store.parquet import atomic, write_text
+from sifu.store.paths import LOCK
 from tests.conftest import REPO
 
 LOCKED = "cannot be locked"
@@ -90,3 +92,25 @@ def test_the_file_stays_empty_and_out_of_git(tmp_path: Path) -> None:
     command = ["git", "check-ignore", "-q", "results/paper/train/mnist/s000-009/.lock"]
     ignored = subprocess.run(command, cwd=REPO, check=False).returncode
     assert ignored in (0, 128), "git would keep it"  # 128: a copy without its history
+
+
+def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a folder of somebody else: it may lead to any file of the user."""
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / LOCK).symlink_to(tmp_path / "elsewhere")
+    with locked(tmp_path / "results"):
+        assert not (tmp_path / "elsewhere").exists()
+    assert LOCKED in capsys.readouterr().err
+
+
+def test_a_file_is_not_written_through_a_link(tmp_path: Path) -> None:
+    """Neither the file nor its temporary one, whose name can be guessed."""
+    (tmp_path / "mine").write_text("mine")
+    with atomic(tmp_path / "x.txt") as temporary:
+        name = temporary.name
+    (tmp_path / "x.txt").unlink()
+    for link in ("x.txt", name):
+        (tmp_path / link).symlink_to(tmp_path / "mine")
+    write_text(tmp_path / "x.txt", "new")
+    assert (tmp_path / "mine").read_text() == "mine"
+    assert (tmp_path / "x.txt").read_text() == "new"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,23 @@ def test_scratch_in_the_folder_of_sifu_is_not_counted(tmp_path: Path) -> None:
         _ = Results(ReportPlan(str(tmp_path), jobs={"unlearn": jobs})).cells
 
 
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("client_steps", -1), ("rounds", -5), ("comm_floats", 2**62), ("request", -1), ("value", None)],
+)
+def test_impossible_numbers_are_refused(tmp_path: Path, column: str, value: int | None) -> None:
+    """A cost below nothing, one whose sum wraps around, and no number at all, which the writer refuses."""
+    table = METRICS if column == "value" else CELLS
+    path = put(tmp_path, "x", cells(), table)
+    rows = pq.read_table(path)
+    place, field = rows.schema.get_field_index(column), rows.schema.field(column)
+    bad = pa.array([float("nan") if value is None else value] * len(rows), field.type)
+    bad = pa.concat_arrays([bad[:1], rows.column(column).combine_chunks()[1:]])
+    pq.write_table(rows.set_column(place, field, bad), path)
+    with pytest.raises(StoreError, match=rf"x/{table.name}\.parquet: column {column} has"):
+        read_table(path, table)
+
+
 def twice(path: Path) -> None:
     """The rows of a file two times, which the writer refuses to write."""
     rows = pq.read_table(path)
@@ -134,3 +152,13 @@ def test_a_stamp_that_lacks_something_is_refused(tmp_path: Path) -> None:
     pq.write_table(rows.replace_schema_metadata({"sifu.rules_version": "1"}), path)
     with pytest.raises(StoreError, match="does not say where it comes from: it has no code_hash"):
         read_stamp(path)
+
+
+def test_a_long_description_is_not_read(tmp_path: Path) -> None:
+    """Four times 400,000 columns of three bytes each in the description at the end: 5 MB took a gigabyte."""
+    columns = b"\x19\xfc\x80\xb5\x18" + b"\x26\x00\x00" * 400_000  # in Thrift's compact protocol
+    group = columns + b"\x16\x00\x16\x00\x00"  # no bytes, no rows
+    text = b"\x15\x02\x19\x1c\x48\x01r\x15\x00\x00\x16\x00\x19\x4c" + group * 4 + b"\x00"
+    (tmp_path / "x.parquet").write_bytes(b"PAR1" + text + struct.pack("<I", len(text)) + b"PAR1")
+    with bounded_memory(50), pytest.raises(StoreError, match=r"its description has \d+ of its \d+ bytes"):
+        read_stamp(tmp_path / "x.parquet")

@@ -97,6 +97,17 @@ def test_damaged_archives_are_one_sentence(tmp_path: Path, cut: int) -> None:
         unpack(tmp_path / "flipped.zip", tmp_path / f"out{cut}")
 
 
+@pytest.mark.parametrize("field", [12, 16], ids=["size", "place"])
+def test_a_directory_that_lies_nowhere_is_one_sentence(tmp_path: Path, field: int) -> None:
+    """Its size or place, in the last 22 bytes, leads to before the file's beginning."""
+    write_archive(tmp_path / "x.zip", {MANIFEST: b"{}"})
+    data = bytearray((tmp_path / "x.zip").read_bytes())
+    data[len(data) - 22 + field + 1] ^= 0x10
+    (tmp_path / "x.zip").write_bytes(data)
+    with pytest.raises(StoreError, match=r"x\.zip (cannot be unpacked|is no readable zip file)"):
+        unpack(tmp_path / "x.zip", tmp_path / "out")
+
+
 def test_a_long_list_of_files_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_archive(tmp_path / "plain.zip", {MANIFEST: b"{}"})
     monkeypatch.setattr(archive, "_LARGEST_DIRECTORY", 10)
