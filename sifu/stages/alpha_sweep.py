@@ -20,7 +20,7 @@ def command(call: StageCall) -> None:
     """`python -m sifu alpha_sweep`."""
     rounds = call.options.rounds
     refuse_below_one("--rounds", rounds)
-    entry = build(Change, {"name": call.options.name, "label": "", "change": call.json("change")}, "")
+    entry = build(Change, {"name": call.options.name, "label": call.options.name, "change": call.json("change")}, "")
     scenario = changed_scenario(call.scenario, entry.change, rounds, "--change")
     with call.at_work(replace(call.block, scenario=scenario), entry.name) as (block, folder):
         run_alpha_sweep(block, entry.name, folder)

@@ -44,7 +44,7 @@ PROTECTIONS = {
     ),
     "a job waits for one that still runs": TakenOut(
         "sifu/store/lock.py",
-        '_lock(stack.enter_context((folder / LOCK).open("ab+")), folder)',
+        "_lock(stack.enter_context(open_lock(folder / LOCK)), folder)",
         "pass",
         f"{WORKFLOW}::test_snakemake_killed_while_its_jobs_still_run",
     ),
