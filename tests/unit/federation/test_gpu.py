@@ -16,6 +16,7 @@ from sifu.core.keys import Keys
 from sifu.core.types import Clients
 from sifu.federation.engine import Engine
 from sifu.federation.segment import Segment
+from sifu.federation.shared_rounds import SharedRounds
 from sifu.federation.stop import Stop
 from sifu.hardware.workers import Workers
 from sifu.models.flat import FlatModel, build_model
@@ -59,6 +60,25 @@ def test_same_weights_as_the_cpu(name: str, changes: dict[str, object]) -> None:
     torch.testing.assert_close(gpu.final, cpu.final, rtol=1e-8, atol=1e-10)
     torch.testing.assert_close(gpu.trace.distance[0], cpu.trace.distance[0], rtol=1e-6, atol=1e-8)
     assert [entry[:2] for entry in gpu.evaluations] == [entry[:2] for entry in cpu.evaluations]
+
+
+@pytest.mark.parametrize("name", ["logistic", "cnn28", OWN])
+def test_shared_rounds_have_the_bits_of_a_training_alone(name: str) -> None:
+    """A budget of 45 rounds after a training of 50 goes on from the snapshot after 44, and is evaluated as alone."""
+    clients = tiny_clients("cnn28" if name == OWN else name)
+    engine, _ = train(name, clients, Stop(None, 0, torch.tensor([0, 0])), "cuda")
+    sharing, keys = replace(engine, shared=SharedRounds()), Keys.of(range(clients.num_seeds), "cuda")
+    everyone, start = torch.ones_like(engine.clients.size, dtype=torch.bool), engine.model.init(keys)
+
+    def run(one: Engine, *rounds: int) -> Segment:
+        return one.run(start, everyone, keys.fold("train"), Stop(None, 0, torch.tensor(rounds)), snapshot_every=2)
+
+    run(sharing, 50, 50)
+    shared, alone = run(sharing, 45, 47), run(engine, 45, 47)
+    assert torch.equal(shared.final, alone.final)
+    assert torch.equal(shared.snapshots, alone.snapshots)
+    assert shared.evaluations == alone.evaluations
+    assert all(map(torch.equal, vars(shared.trace).values(), vars(alone.trace).values()))
 
 
 @pytest.mark.parametrize("name", ["logistic", "cnn28"])
