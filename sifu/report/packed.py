@@ -24,6 +24,7 @@ from sifu.plan.stage_spec import STAGES
 from sifu.store.bounded import open_parquet
 from sifu.store.json_file import read_json
 from sifu.store.parquet import atomic, check_schema, readable, write_text
+from sifu.store.table import Table
 
 FOLDER = "packed"
 _PARTS = b"sifu.parts"  # of a packed file: path, rows and stamp of each block
@@ -119,15 +120,19 @@ def _packed_file(results: Path, path: Path, datasets: dict[str, str]) -> Path:
 
 
 def _write_packed(target: Path, results: Path, paths: list[Path]) -> None:
-    tables, parts = [], []
+    tables: list[pa.Table] = []
+    parts: list[Part] = []
     for path in paths:
         with readable(path):
             rows = open_parquet(path, checksums=True).read(use_threads=False)
         stamp = {key.decode(): value.decode() for key, value in (rows.schema.metadata or {}).items()}
         place = path.relative_to(results).as_posix()
-        parts.append({"path": place, "rows": rows.num_rows, "columns": rows.column_names, "stamp": stamp})
+        parts.append({"path": place, "rows": rows.num_rows, "stamp": stamp})
         tables.append(rows.replace_schema_metadata())
     whole = pa.concat_tables(tables, promote_options="default")
+    whole = whole.select([name for name in _table(target).schema.names if name in whole.column_names])
+    for part, rows in zip(parts, tables, strict=True):  # columns that are younger than the block
+        part["without"] = [name for name in whole.column_names if name not in rows.column_names]
     described = whole.replace_schema_metadata({_PARTS: json.dumps(parts).encode()})
     with atomic(target) as temporary:
         pq.write_table(described, temporary, compression="zstd", write_page_checksum=True)
@@ -135,16 +140,14 @@ def _write_packed(target: Path, results: Path, paths: list[Path]) -> None:
 
 def _tables_of(packed: Path, results: Path, since: int) -> list[str]:
     """Write the blocks of a packed file, but for those with a file that is newer than `since`. Their paths."""
-    stage, _, table = packed.stem.partition(".")
-    if f"{stage}/{table}" not in KEPT:
-        raise StoreError(f"{packed} is not a packed table")
+    schema, (stage, _, table) = _table(packed), packed.stem.partition(".")
     with readable(packed):
         whole = open_parquet(packed, checksums=True).read(use_threads=False)
-    parts, schema, first = _parts(packed, whole), resolve(STAGES[stage].tables[table]), 0
+    parts, first = _parts(packed, whole), 0
     if sum(part["rows"] for part in parts) != whole.num_rows:
         raise StoreError(f"{packed} is not a packed table: it has {whole.num_rows} rows, its parts have others")
     for part in parts:
-        rows = whole.slice(first, part["rows"]).select(part["columns"]).replace_schema_metadata(part["stamp"])
+        rows = whole.slice(first, part["rows"]).drop_columns(part["without"]).replace_schema_metadata(part["stamp"])
         first += part["rows"]
         own = results / _safe(packed, part["path"], f"{table}.parquet", stage)
         check_schema(own, rows.schema, schema)
@@ -152,6 +155,15 @@ def _tables_of(packed: Path, results: Path, since: int) -> list[str]:
             with atomic(own) as temporary:
                 pq.write_table(rows, temporary, compression="zstd", write_page_checksum=True)
     return [part["path"] for part in parts]
+
+
+def _table(packed: Path) -> Table:
+    """The table that a packed file holds, by its name."""
+    stage, _, table = packed.stem.partition(".")
+    if f"{stage}/{table}" not in KEPT:
+        raise StoreError(f"{packed} is not a packed table")
+    found: Table = resolve(STAGES[stage].tables[table])
+    return found
 
 
 def _times_of(packed: Path, results: Path, since: int) -> list[str]:
@@ -178,7 +190,7 @@ def _parts(packed: Path, whole: pa.Table) -> list[Part]:
             isinstance(part["path"], str)
             and type(part["rows"]) is int
             and part["rows"] >= 0
-            and set(part["columns"]) <= set(whole.column_names)
+            and set(part["without"]) <= set(whole.column_names)
             and all(isinstance(word, str) for pair in part["stamp"].items() for word in pair)
             for part in parts
         )

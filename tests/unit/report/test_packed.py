@@ -13,6 +13,7 @@ import pytest
 from sifu.errors import StoreError
 from sifu.replication.claims.stored_tables import read_tables
 from sifu.report.packed import FOLDER, pack, unpack
+from sifu.store.schemas import CELLS
 from tests.claimed import BLOCK, PLAIN, World
 
 DATASETS = {"mnist": "mnist", "fashionmnist": "fashionmnist"}
@@ -43,6 +44,19 @@ def test_the_same_rows_with_the_same_stamps(run: Path, tmp_path: Path) -> None:
         own = run / path.relative_to(whole)
         assert pq.read_table(own).equals(pq.read_table(path), check_metadata=True)
     assert json.loads((run / SIFU.parent / "time.json").read_text()) == {"began": 5.0, "seconds": 2.0}
+
+
+def test_a_block_from_before_a_column_stays_without_it(run: Path) -> None:
+    """`later` columns of `cells`: the first block has none of them, the others do."""
+    first = sorted(run.glob("unlearn/mnist/*/*/cells.parquet"))[0]
+    later = [column.name for column in CELLS.columns if column.later]
+    rows = pq.read_table(first)
+    pq.write_table(rows.drop_columns([name for name in later if name in rows.column_names]), first)
+    before = {path: pq.read_table(path) for path in run.glob("unlearn/mnist/*/*/cells.parquet")}
+    assert len({len(table.column_names) for table in before.values()}) == 2
+    pack(run, DATASETS)
+    unpack(only_packed(run))
+    assert all(pq.read_table(path).equals(table, check_metadata=True) for path, table in before.items())
 
 
 def test_readers_unpack_for_themselves(run: Path) -> None:
