@@ -74,11 +74,22 @@ def _plan(parsed: argparse.Namespace) -> ReportPlan:
     from sifu.plan.report_plan import ReportPlan
 
     if parsed.plan is None:
-        return load_suite(read_yaml(parsed.config), parsed.config.parent, reports=True).report_plan()
+        raw = read_yaml(parsed.config)
+        _unpack(raw)
+        return load_suite(raw, parsed.config.parent, reports=True).report_plan()
     try:
         return ReportPlan.read(json.loads(parsed.plan.read_text()))
     except (ValueError, RecursionError):
         raise ConfigError("--plan", str(parsed.plan), "a file that holds JSON") from None
+
+
+def _unpack(raw: dict[str, Any]) -> None:
+    """A report is of the scenarios that have tables: those of a published run are packed in a clone."""
+    from sifu.report.packed import unpack
+
+    results = raw.get("results")
+    if isinstance(results, str) and "\0" not in results:  # anything else is refused when the plan is made
+        unpack(Path(results))
 
 
 def _report(parsed: argparse.Namespace) -> None:

@@ -13,6 +13,7 @@ from sifu.plan.report_plan import ReportPlan
 from sifu.plan.stage_spec import STAGES
 from sifu.replication.published import REPLICATION
 from sifu.report.packed import KEPT as PACKED
+from sifu.report.packed import unpack
 from sifu.stages.report import run_report
 from tests.conftest import REPO
 
@@ -21,6 +22,7 @@ LIMIT = 20 * 1024**2  # bytes of the replication that is kept in git
 
 def plan() -> ReportPlan:
     config = REPO / "config" / "paper.yaml"
+    unpack(REPO / REPLICATION)  # as `sifu report` does
     made = load_suite(read_yaml(config), config.parent, reports=True).report_plan()
     return replace(made, results=str(REPO / REPLICATION))
 
