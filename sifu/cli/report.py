@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sifu.cli.commands import EVERYDAY, REPORTS, Command, Commands
 from sifu.config.fields import build
