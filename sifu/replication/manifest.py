@@ -11,11 +11,11 @@ from sifu import RULES_VERSION
 from sifu.config.blocks import block_seeds
 from sifu.config.fields import build
 from sifu.config.run import Run
-from sifu.errors import ConfigError, StoreError
+from sifu.errors import StoreError
 from sifu.plan.load import read_yaml
 from sifu.plan.stage_spec import STAGES
 from sifu.replication.published import described
-from sifu.report.packed import unpack
+from sifu.report.packed import block_files, unpack
 from sifu.store.bounded import open_parquet
 from sifu.store.parquet import read_stamp, readable, write_text
 from sifu.store.paths import manifest_file
@@ -85,20 +85,8 @@ def _job_times(blocks: list[dict[str, Any]]) -> dict[str, list[JobTime]]:
 def _blocks(folder: Path) -> list[dict[str, Any]]:
     """One entry a job of the run, stage by stage: <stage>/<scenario>[/<variant>]/<block>."""
     stages = [spec for spec in STAGES.values() if spec.jobs != "once" and not spec.folder]
-    paths = [path for spec in stages for path in _tables(folder / spec.name, spec.outputs[0])]
+    paths = [path for spec in stages for path in block_files(folder, spec.name, spec.outputs[0])]
     return [block_entry(path, folder) for path in (*paths, *sorted(folder.glob(_OF_NO_SCENARIO)))]
-
-
-def _tables(folder: Path, file: str) -> list[Path]:
-    return sorted(path for path in folder.glob(f"**/{file}") if _is_block(path.parent.name))
-
-
-def _is_block(name: str) -> bool:
-    try:
-        block_seeds(name)
-    except ConfigError:
-        return False
-    return True
 
 
 def block_entry(path: Path, folder: Path) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def pack(results: Path, datasets: dict[str, str]) -> list[Path]:
     unpack(results)  # what was published before and is not here
     found: dict[Path, list[Path]] = {}
     for stage, table in _kept():
-        for path in _blocks(results, stage, f"{table}.parquet"):
+        for path in block_files(results, stage, f"{table}.parquet"):
             found.setdefault(_packed_file(results, path, datasets), []).append(path)
     for target, paths in found.items():
         _write_packed(target, results, paths)
@@ -100,7 +100,8 @@ KEPT = {
 }  # histories, weights, partitions, curves and margins are too large
 
 
-def _blocks(results: Path, stage: str, file: str) -> list[Path]:
+def block_files(results: Path, stage: str, file: str) -> list[Path]:
+    """The files of this name that the blocks of a stage have."""
     return sorted(path for path in (results / stage).glob(f"**/{file}") if _is_block(path.parent.name))
 
 
