@@ -40,8 +40,9 @@ raise SystemExit(main())
 
 def start(root: Path, log: Path, *command: str) -> subprocess.Popen[bytes]:
     line = [sys.executable, "-c", OFTEN, *command, *options(root), "--device", DEVICE, "--checkpoint-seconds", "0.02"]
+    paths = os.pathsep.join([str(REPO), *filter(None, [os.environ.get("PYTHONPATH")])])
     with log.open("w") as out:
-        return subprocess.Popen(line, env=os.environ | {"PYTHONPATH": str(REPO)}, stdout=out, stderr=out)
+        return subprocess.Popen(line, env=os.environ | {"PYTHONPATH": paths}, stdout=out, stderr=out)
 
 
 def resumed_after(log: Path) -> int | None:

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# Packs the tables that a run of run.sh has finished, without histories and weights, in parts of 15 MB at most.
+# Packs the tables that a run of run.sh has finished, without histories and weights, and what an unfinished audit has
+# counted, in parts of 15 MB at most.
 #   collect.sh FOLDER OUT         OUT/NAME.tgz.aa, .ab, ...; NAME is the last part of FOLDER
 #   cat OUT/NAME.tgz.* | tar xz --skip-old-files   puts what is new into a checkout
 set -euo pipefail
-test $# = 2 || { sed -n '2,4s/^# //p' "$0" >&2; exit 2; }
+test $# = 2 || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
 test -e "$1/.began" || { echo "error: $1 is no folder of run.sh" >&2; exit 2; }
 mkdir -p "$2"
 out=$(realpath "$2")/$(basename "$1").tgz
 rm -f "$out".*
 cd "$1"
-find results -type f -newer .began \( -name '*.parquet' -o -name time.json \) -not -name '.*' \
-  -not -name curves.parquet -not -name sensitivity.parquet -not -name examples.parquet -not -path '*/partition/*' -print0 |
+find results -type f -newer .began \
+  \( -name '*.parquet' -o -name time.json -o -path '*/audit/*/.unfinished/*.json' \) -not -name '.*' -not -name curves.parquet -not -name sensitivity.parquet -not -name examples.parquet -not -path '*/partition/*' -print0 |
   tar --null -T - -cz | split -b 15m - "$out."
 ls -l "$out".*

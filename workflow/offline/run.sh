@@ -34,9 +34,9 @@ if ! test -e "$folder/.began"; then
   mkdir -p "$folder/.site"
   if test -n "$pack"; then tar -xf "$pack" -C "$folder/.site"; fi
   (cd "$checkout" && PYTHONDONTWRITEBYTECODE=1 $python -m sifu unpack-results --config "$config")
-  # of the results only searches: everything else is made here, from its training on
+  # of the results only searches, and what unfinished audits have counted: everything else is made here, from its training on
   (shopt -s nullglob && cd "$checkout" && tar --exclude='*.pyc' -cf - Snakefile config profiles sifu \
-    workflow results/*/search) | tar -xf - -C "$folder"
+    workflow results/*/search results/*/audit/*/*/.unfinished) | tar -xf - -C "$folder"
   touch "$folder/.began"
 fi
 if test -n "$mps"; then
