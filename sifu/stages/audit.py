@@ -118,16 +118,21 @@ class AuditedGroup:
     def rows(self) -> Rows:
         claims, attacks = self._choose()
         counts = self._count(attacks, range(self.plan.models))
-        open_cases = {key: attacks[key] for key in attacks if self._goes_on(claims[key], counts[key])}
+        open_cases = {key: attacks[key] for key in attacks if self._goes_on(key, claims[key], counts[key])}
         if open_cases and self.plan.more_models:
             more = self._count(open_cases, range(self.plan.models, self.plan.more_models))
             counts |= {key: counts[key].joined(more[key]) for key in open_cases}
         truths = {key: truth for name in self.names for key, truth in self._truths(name, claims).items()}
         return [self._row(key, claims[key], attacks[key].statistic, counts[key], truths[key]) for key in attacks]
 
-    def _goes_on(self, claim: Claim, count: Count) -> bool:
-        """Whether the worlds were told apart without an error, but too few models were counted to refute the claim."""
+    def _goes_on(self, key: Key, claim: Claim, count: Count) -> bool:
+        """Whether the worlds were told apart without an error, but too few models were counted to refute the claim.
+
+        Where nothing is promised to all of the clients together, there is no claim that more models could refute.
+        """
         if claim.promise is None or count.hits < count.models or count.alarms:
+            return False
+        if self._covered(key, claim.promise, claim.num_forgotten) < claim.num_forgotten:
             return False
         return most_provable(count.models, claim.delta) <= claim.promise.epsilon
 

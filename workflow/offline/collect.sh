@@ -11,6 +11,7 @@ out=$(realpath "$2")/$(basename "$1").tgz
 rm -f "$out".*
 cd "$1"
 find results -type f -newer .began \
-  \( -name '*.parquet' -o -name time.json -o -path '*/audit/*/.unfinished/*.json' \) -not -name '.*' -not -name curves.parquet -not -name sensitivity.parquet -not -name examples.parquet -not -path '*/partition/*' -print0 |
+  \( -name '*.parquet' -o -name time.json -o -path '*/audit/*/.unfinished/*.json' \) -not -name '.*' \
+  -not -name curves.parquet -not -name sensitivity.parquet -not -name examples.parquet -not -path '*/partition/*' -print0 |
   tar --null -T - -cz | split -b 15m - "$out."
 ls -l "$out".*

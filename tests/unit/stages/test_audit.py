@@ -156,6 +156,16 @@ def test_more_models_are_counted_where_fewer_prove_too_little() -> None:
     assert (rows["honest"]["models"], rows["honest"]["verdict"]) == (40, "cannot tell")
 
 
+def test_no_more_models_are_counted_where_nothing_is_promised_to_all_together() -> None:
+    """A promise to the client of the last request alone says nothing of the worlds with and without both."""
+    claim = replace(BED.certificate, epsilon=3.0)
+    methods = {"almost_none": replace(planted(psi=1e-3), certificate=claim)}  # type: ignore[type-var]
+    plan = AuditPlan(methods, [Target.of(BED, 0, "request", [2])], models=40, more_models=120)
+    (row,) = bed_group(plan, StoredCounts(None)).rows()
+    assert (row["hits"], row["alarms"], row["clients"], row["covers"]) == (40, 0, 2, 1)
+    assert (row["models"], row["verdict"]) == (40, "cannot tell")
+
+
 def test_models_that_share_data_train_as_with_copies_of_it() -> None:
     clients, keys = tiny_clients(seeds=1), Keys.of([0, 1, 2])
     single = tiny_engine(clients=clients)
