@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -31,6 +32,13 @@ def script(
 def run(folder: Path, *arguments: str, **where: Any) -> subprocess.CompletedProcess[str]:
     usual = ["-w", str(folder / "copy"), "-d", str(folder), "-c", "config/smoke.yaml", "-j", "1"]
     return script("run.sh", *usual, *arguments, **where)
+
+
+def test_every_rule_but_searches_and_pages_may_run_where_searches_are_given() -> None:
+    rules = re.findall(r"^rule (\w+):", "".join(path.read_text() for path in (REPO / "workflow/rules").iterdir()), re.M)
+    listed = re.search(r"--allowed-rules ([\w\s]+)\)", (REPO / "workflow/offline/run.sh").read_text())
+    assert listed is not None
+    assert set(listed[1].split()) == set(rules) - {"search", "report", "figure", "page"}
 
 
 @pytest.mark.long

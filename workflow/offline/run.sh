@@ -52,7 +52,8 @@ if test $# = 0; then
   test -n "$missing" || { echo "nothing is missing of $config, of the datasets in $data"; exit 0; }
 fi
 if ! grep -q '/search/' <<< "$missing"; then # all have been made: as good as given, however new their partitions are
-  more+=(--allowed-rules partition scenario_search train train_variant unlearn verify sweep request_sets alpha alpha_sweep audit null_space)
+  more+=(--allowed-rules partition scenario_search train train_variant unlearn verify sweep request_sets alpha alpha_sweep
+    audit oracles forgetting null_space)
 fi
 cd "$folder"
 exec timeout -s INT -k 30 "$seconds" $python -m snakemake --scheduler greedy --workflow-profile profiles/gpu \
