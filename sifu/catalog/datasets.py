@@ -35,6 +35,7 @@ class DatasetSpec:
     groups: str | None = None  # what a natural client is: a writer, an identity
     whole: tuple[int, int] | None = None  # images of the whole dataset, to train and to test on; None: unknown
     released_scale: tuple[tuple[float, ...], tuple[float, ...]] | None = None  # mean and std in the paper's code
+    label: str | None = None  # what people call it; None: its name
 
 
 def _idx(folder: str) -> tuple[str, ...]:
@@ -64,6 +65,7 @@ def _celeba(loader: str, folder: str) -> Source:
 
 _OWN: dict[str, DatasetSpec] = {
     "mnist": DatasetSpec(
+        label="MNIST",
         shape=(1, 28, 28),
         num_classes=10,
         mean=(0.1307,),
@@ -77,6 +79,7 @@ _OWN: dict[str, DatasetSpec] = {
         released_scale=((0.1307,), (0.3081,)),
     ),
     "mnist_by_writer": DatasetSpec(
+        label="MNIST by writer",
         shape=(1, 28, 28),
         num_classes=10,
         mean=(0.1307,),
@@ -86,6 +89,7 @@ _OWN: dict[str, DatasetSpec] = {
         groups="writer",
     ),
     "fashionmnist": DatasetSpec(
+        label="FashionMNIST",
         shape=(1, 28, 28),
         num_classes=10,
         mean=(0.2860,),
@@ -98,6 +102,7 @@ _OWN: dict[str, DatasetSpec] = {
         released_scale=((0.5,), (0.5,)),
     ),
     "cifar10": DatasetSpec(
+        label="CIFAR-10",
         shape=(3, 32, 32),
         num_classes=10,
         mean=(0.4914, 0.4822, 0.4465),
@@ -110,6 +115,7 @@ _OWN: dict[str, DatasetSpec] = {
         released_scale=_CIFAR_SCALE,
     ),
     "cifar100": DatasetSpec(
+        label="CIFAR-100",
         shape=(3, 32, 32),
         num_classes=100,
         mean=(0.5071, 0.4866, 0.4409),
@@ -122,6 +128,7 @@ _OWN: dict[str, DatasetSpec] = {
         released_scale=_CIFAR_SCALE,
     ),
     "celeba": DatasetSpec(
+        label="CelebA",
         shape=(3, 64, 64),
         num_classes=2,
         mean=(0.5063, 0.4258, 0.3832),

@@ -34,5 +34,5 @@ def deviations_table(run: MeasuredRun) -> str:
 
 def in_short(run: MeasuredRun) -> str:
     """How many there are, and what data were used."""
-    parts = parts_in_words(run.data, run.titles) or "How much of each dataset was used is in its first rows."
+    parts = parts_in_words(run.data) or "How much of each dataset was used is in its first rows."
     return f"**{len(DEVIATIONS)} [deviations](deviations.md) from the paper remain, data first.** {parts}"

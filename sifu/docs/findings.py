@@ -34,8 +34,7 @@ def overview(root: Path, run: Published) -> str:
 
 def data(root: Path, run: Published) -> str:
     """That only a part of some datasets was used, and where all deviations are listed."""
-    titles = {name: one.label for name, one in _scenarios(root).items()}
-    parts = parts_in_words(trained_on(run.folder), titles)
+    parts = parts_in_words(trained_on(run.folder))
     table = "[every deviation from the paper](docs/replication/deviations.md)"
     return f"{_so_far(root, run)}{parts} One table has {table}.".strip()
 

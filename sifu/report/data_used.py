@@ -49,6 +49,11 @@ class DataUsed(NamedTuple):
     def _whole(self) -> tuple[int, int] | None:
         return DATASETS[self.dataset].whole if self.dataset in DATASETS else None
 
+    @property
+    def label(self) -> str:
+        """What people call the dataset."""
+        return (DATASETS[self.dataset].label if self.dataset in DATASETS else None) or self.dataset
+
     def words(self) -> str:
         """How many images there were, of how many, and where they came from."""
         if not self.images:
@@ -69,12 +74,12 @@ def data_used(paths: Iterable[Path]) -> dict[str, DataUsed]:
     return found
 
 
-def parts_in_words(used: Mapping[str, DataUsed], titles: Mapping[str, str]) -> str:
+def parts_in_words(used: Mapping[str, DataUsed]) -> str:
     """Sentences on the datasets of which a part was used; nothing where all were whole."""
     named: dict[str, list[str]] = {}
-    for name, data in used.items():
+    for data in used.values():
         if data.is_part:
-            named.setdefault(data.words(), []).append(titles.get(name, name))
+            named.setdefault(data.words(), []).append(data.label)
     if not named:
         return ""
     sentences = [f"{', '.join(names)}: {words}." for words, names in named.items()]

@@ -80,7 +80,7 @@ def _seeds(source: Results) -> str:
 
 def _data(source: Results, folder: Path) -> str:
     """That only a part of a dataset was used, and where all deviations from the paper are listed."""
-    parts = parts_in_words(source.data, source.plan.titles)
+    parts = parts_in_words(source.data)
     if not parts:
         return ""
     page = os.path.relpath(_DEVIATIONS, folder) if not folder.is_absolute() else ""

@@ -34,13 +34,13 @@ def test_words_on_parts(tmp_path: Path) -> None:
     write_training(tmp_path, "mnist", "torchvision", {"train": 60_000, "test": 10_000})
     write_training(tmp_path, "celeba", "subset", {"train": 4_560, "test": 0, "people": 152})
     used = data_used(sorted(tmp_path.glob(f"train/*/{BLOCK}/cells.parquet")))
-    assert parts_in_words(used, {"cifar10": "CIFAR-10"}).split(". ") == [
+    assert parts_in_words(used).split(". ") == [
         "Only a part of some datasets was used",
-        "celeba: 4,560 of 162,770 training and 0 of 19,962 test images; 152 people in the training images (source "
+        "CelebA: 4,560 of 162,770 training and 0 of 19,962 test images; 152 people in the training images (source "
         "subset)",
-        "CIFAR-10, cifar100: 15,000 of 50,000 training and 2,000 of 10,000 test images (source parquet).",
+        "CIFAR-10, CIFAR-100: 15,000 of 50,000 training and 2,000 of 10,000 test images (source parquet).",
     ]
-    assert parts_in_words({"mnist": used["mnist"]}, {}) == ""
+    assert parts_in_words({"mnist": used["mnist"]}) == ""
 
 
 @pytest.mark.parametrize("count", [math.inf, -1, 10**4000])
