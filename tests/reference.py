@@ -30,14 +30,18 @@ def sample_clients(key: Keys, number: int, available: list[int], count: int) -> 
 
 
 def client_batches(key: Keys, number: int, client: int, size: int, federation: Federation) -> Tensor:
-    """The examples of each of a client's steps: shuffled once per epoch, read batch by batch. [K, B]"""
+    """The examples of a client's steps: shuffled once per epoch and read batch by batch, or every time. [K, B]"""
     batch, steps = federation.batch_size, federation.local_steps
     if size <= batch:
         return torch.arange(size).expand(steps, size)
-    walk: list[int] = []
-    for epoch in range(math.ceil(steps * batch / size)):
-        draws = key.fold("batches", number, client, epoch, "draw").each(torch.arange(size)).state
-        walk += sorted(range(size), key=draws.tolist().__getitem__)
+
+    def shuffled(shuffle: int) -> list[int]:
+        draws = key.fold("batches", number, client, shuffle, "draw").each(torch.arange(size)).state
+        return sorted(range(size), key=draws.tolist().__getitem__)
+
+    if federation.batches == "fresh":
+        return torch.tensor([shuffled(step)[:batch] for step in range(steps)])
+    walk = [example for epoch in range(math.ceil(steps * batch / size)) for example in shuffled(epoch)]
     return torch.tensor(walk[: steps * batch]).view(steps, batch)
 
 

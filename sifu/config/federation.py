@@ -38,6 +38,12 @@ class Federation:
     )
     local_steps: int = setting("SGD steps of a sampled client in a round (K)", at_least(1))
     batch_size: int = setting("examples per step (B)", at_least(1))
+    batches: str = setting(
+        "`epochs`: a client shuffles its examples and takes batch after batch, until all had their turn; `fresh`: it "
+        "draws each batch from all of them, as in the paper's code",
+        one_of(("epochs", "fresh")),
+        default="epochs",
+    )
     client_lr: float = setting("step size of the clients (eta)", above(0, 1e38))  # as large as float32 holds
     momentum: float = setting(
         "momentum of the clients' SGD; it restarts at zero in each round", from_to(0, 0.999), default=0.9
@@ -93,6 +99,12 @@ class Target:
         "less often again",
         one_of(("close", "released")),
         default="close",
+    )
+    budget_ends: str = setting(
+        "when a recovery with a budget ends; `spent`: when the budget is spent; `target`: at the target accuracy as "
+        "well, as in the paper's code",
+        one_of(("spent", "target")),
+        default="spent",
     )
 
     def refuse(self) -> None:

@@ -40,15 +40,16 @@ class Search(_OwnSeeds):
     one is best. Client steps are also the unit that methods are judged by. Forgetting does not count: no method is
     tuned on the measure that it is judged by.
 
-    By default, a value has twice the rounds that the scenario's longest training with these seeds takes, at most the
-    scenario's maximum. So no value fails because it had fewer rounds than training again takes, and a value that never
-    reaches the target ends after a known time. The training is that of the search's seeds, never of reported ones.
+    By default, a value's recovery has twice the rounds that the scenario's longest training with these seeds takes, at
+    most the scenario's maximum. So no value fails because it had fewer rounds than training again takes, and a value
+    that never reaches the target ends after a known time. The training is that of the search's seeds, never of reported
+    ones. A training of a method's own has the scenario's maximum: with noise it may need many more rounds.
     """
 
     grid: dict[str, Any] = setting("settings of the method, each with a list of values; every combination is tried")
     rounds: int | None = setting(
-        "maximum rounds of a training or recovery; null: twice those of the scenario's longest training with these "
-        "seeds",
+        "maximum rounds of a training or recovery; null: of a training the scenario's maximum, of a recovery twice the "
+        "rounds of the scenario's longest training with these seeds",
         at_least(1),
         default=None,
     )
@@ -61,7 +62,7 @@ class Search(_OwnSeeds):
         refuse_grid(self.grid)
 
     def limit(self, longest: int) -> int:
-        """Maximum rounds of a value, where the scenario's longest training with these seeds took `longest`."""
+        """Maximum rounds of a recovery, where the scenario's longest training with these seeds took `longest`."""
         return _TRAININGS * longest if self.rounds is None else self.rounds
 
 

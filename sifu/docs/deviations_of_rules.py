@@ -47,20 +47,20 @@ RULES = (
     Deviation(
         "When accuracy is evaluated",
         "Code: every 20 rounds, and every 10, 5, 2 and 1 from 5, 2.5, 1 and 0.5 percentage points below the target on",
-        "The same; a recovery is evaluated at its start, too, so that it may be evaluated more often from there on.",
-        "May end up to 19 rounds earlier. Not measured.",
+        "The same; FedEraser's recovery, which the code does not count from zero, is evaluated at its start, too.",
+        "FedEraser may end up to 19 rounds earlier. Not measured.",
     ),
     Deviation(
         "End of SIFU's recovery",
-        "Code: with `compute_diff`, which its example script sets, SIFU ends at multiples of 100 rounds only.",
+        "Code: with `compute_diff` SIFU ends at multiples of 100 rounds only. Its script for Figure 2 sets that.",
         "As all methods do",
-        "The paper does not say which of its figures were made so. Not measured.",
+        "Figure 2's recoveries end by their time limits as well. Of other figures it is not known. Not measured.",
     ),
     Deviation(
         "Time limits",
-        "Shares of the training's time",
-        "Shares of the training's client steps",
-        "Does not depend on the machine.",
+        "Shares of the training's time; code: of its rounds, and one round more",
+        "Shares of the training's client steps. As in the code, a recovery that meets the target before ends there.",
+        "Does not depend on the machine. Calibration counts, and so do spare clients of a strict certificate.",
     ),
     Deviation("Maximum rounds", f"{_PAPERS_LIMIT:,}", _limits, "Rounds of runs that stop there are lower bounds."),
     Deviation(

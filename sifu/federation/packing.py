@@ -42,9 +42,11 @@ class _PendingTraining:
     finished: threading.Event = field(default_factory=threading.Event)
 
     @property
-    def kind(self) -> tuple[float | None, int, int, Optimiser | None, bool]:
+    def kind(self) -> tuple[float | None, int, bool, int, Optimiser | None, bool]:
         """Only trainings of the same kind fit into one batch."""
-        return self.stop.target, self.stop.min_rounds, self.snapshot_every, self.optimiser, self.idle is not None
+        stop = self.stop
+        rule = (stop.target, stop.min_rounds, stop.must_reach)
+        return *rule, self.snapshot_every, self.optimiser, self.idle is not None
 
 
 def run_together(

@@ -1,8 +1,9 @@
 """Rounds that trainings share: those from the same start, with the same clients and keys, differ in their stop alone.
 
 A budget ends a recovery after some rounds, the target accuracy after others. The rounds that both have are trained
-once: the later training goes on from a snapshot of the earlier one. Its evaluations are made of models that the earlier
-one kept for that, so that the segment has the bits of a training from the start.
+once: the later training goes on from a snapshot of the earlier one. With the same target it has the earlier one's
+evaluations; without a target its evaluations are made of models that the earlier one kept for that. So the segment has
+the bits of a training from the start.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from sifu.core.types import Status
 from sifu.federation.checkpoint import State
 from sifu.federation.recorder import to_host
 from sifu.federation.segment import Evaluation, Segment, Trace
+from sifu.federation.stop import Stop
 from sifu.federation.training import Training
 
 _EVERY = 20  # rounds between evaluations of a training without a target: Stop.next_evaluation
@@ -30,6 +32,7 @@ class _Earlier:
 
     models: list[Tensor] = field(default_factory=list)  # [S, P] each, on the host
     segment: Segment | None = None
+    stop: Stop | None = None
 
     @property
     def bytes(self) -> int:
@@ -44,7 +47,7 @@ class SharedRounds:
         self._now: _Earlier | None = None  # of the training under way; None: its first rounds are not known
 
     def begin(self, training: Training) -> None:
-        """Let a training go on from the rounds that an earlier one had, if its own stop is one of rounds alone."""
+        """Let a training go on from the rounds that an earlier one had, if it knows its own evaluations of them."""
         self._now = _Earlier() if training.count == 0 else None  # after a checkpoint, earlier models are missing
         earlier = self._ended.get(_identity(training))
         if earlier is None or training.count:
@@ -71,7 +74,7 @@ class SharedRounds:
             and int(known.segment.rounds.min()) >= int(segment.rounds.min())
         ):
             return
-        now.segment = segment
+        now.segment, now.stop = segment, training.stop
         self._ended[name] = now
         while sum(earlier.bytes for earlier in self._ended.values()) > _MAX_BYTES:
             del self._ended[next(iter(self._ended))]
@@ -88,10 +91,11 @@ def _identity(training: Training) -> bytes:
 def _shared_state(training: Training, earlier: _Earlier) -> State | None:
     """A training after the rounds that it shares with an earlier one, up to a snapshot; None: there are none."""
     stop, segment, every = training.stop, earlier.segment, training.recorder.snapshot_every
-    if segment is None or stop.target is not None or segment.snapshot_every != every:
+    if segment is None or segment.snapshot_every != every:
         return None
     count = int(stop.max_rounds.minimum(segment.rounds).min()) // every * every
-    evaluated = _evaluate(training, earlier, count) if count else None
+    evaluate = _evaluate if stop.target is None else _as_evaluated
+    evaluated = evaluate(training, earlier, count) if count else None
     if evaluated is None:
         return None
     evaluations, best, due = evaluated
@@ -126,7 +130,35 @@ def _recorded(training: Training, segment: Segment, count: int) -> dict[str, Ten
     return named
 
 
-def _evaluate(training: Training, earlier: _Earlier, count: int) -> tuple[list[Evaluation], Tensor, Tensor] | None:
+Evaluated = tuple[list[Evaluation], Tensor, Tensor]  # evaluations, the best accuracy [S], when a seed is due next [S]
+
+
+def _as_evaluated(training: Training, earlier: _Earlier, count: int) -> Evaluated | None:
+    """The evaluations before round `count` that an earlier training had; None where its target was another one."""
+    stop, other = training.stop, earlier.stop
+    if earlier.segment is None or other is None or not _same_target(stop, other):
+        return None
+    evaluations = [one for one in earlier.segment.evaluations if one.round < count]
+    best, due = torch.zeros_like(training.best), training.next_evaluation.clone()
+    for row, number, retain, _ in evaluations:
+        best[row] = max(float(best[row]), retain)
+        due[row] = stop.next_evaluation(torch.full_like(best, retain), best, number)[row]
+    return evaluations, best, due
+
+
+def _same_target(one: Stop, other: Stop) -> bool:
+    """Whether seeds that run under both rules are evaluated after the same rounds."""
+    targets = [(rule.target, rule.schedule) for rule in (one, other)]
+    return targets[0] == targets[1] and torch.equal(one.least, other.least) and _same_counts(one, other)
+
+
+def _same_counts(one: Stop, other: Stop) -> bool:
+    """Whether as many rounds are said to be done before."""
+    counts = [torch.zeros_like(rule.max_rounds) if rule.counted is None else rule.counted for rule in (one, other)]
+    return torch.equal(*counts)
+
+
+def _evaluate(training: Training, earlier: _Earlier, count: int) -> Evaluated | None:
     """The evaluations before round `count`, the best accuracy [S] of them, and when each seed is next due [S].
 
     None where the model of an evaluation was not kept.

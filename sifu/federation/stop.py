@@ -19,7 +19,10 @@ EVALUATION_INTERVALS = {
 
 @dataclass(frozen=True)
 class Stop:
-    """Stop at the target accuracy after `min_rounds`, at `max_rounds` in any case; without a target at `max_rounds`."""
+    """Stop at the target accuracy after `min_rounds`, at `max_rounds` in any case; without a target at `max_rounds`.
+
+    With a budget, `max_rounds` are as many as fit into it.
+    """
 
     target: float | None
     min_rounds: int
@@ -35,9 +38,21 @@ class Stop:
         return Stop(target.accuracy, target.min_rounds, rounds, schedule=target.schedule)
 
     @staticmethod
-    def at_budget(client_steps: Tensor, steps_a_round: Tensor) -> Stop:
-        """Stop after as many whole rounds as fit into `client_steps` [S], at `steps_a_round` [S] per round."""
-        return Stop(None, 0, client_steps.clamp(min=0) // steps_a_round, client_steps, steps_a_round)
+    def at_budget(client_steps: Tensor, steps_a_round: Tensor, target: Target | None = None) -> Stop:
+        """Stop after as many whole rounds as fit into `client_steps` [S], at `steps_a_round` [S] per round.
+
+        `target`: stop at its accuracy as well.
+        """
+        rounds = client_steps.clamp(min=0) // steps_a_round
+        if target is None:
+            return Stop(None, 0, rounds, client_steps, steps_a_round)
+        accuracy, least = target.accuracy, target.min_rounds
+        return Stop(accuracy, least, rounds, client_steps, steps_a_round, schedule=target.schedule)
+
+    @property
+    def must_reach(self) -> bool:
+        """Whether a seed that ends below the target has failed: with a budget, it has not."""
+        return self.target is not None and self.client_steps is None
 
     def counting(self, counted: Tensor) -> Stop:
         """The same rule where `counted` [S] rounds are said to be done: towards the minimum and the maximum.
@@ -45,7 +60,7 @@ class Stop:
         A budget of client steps is not touched: it knows what was spent.
         """
         if self.client_steps is not None:
-            return self
+            return self.crediting(counted)
         return replace(self, max_rounds=(self.max_rounds - counted).clamp(min=0), counted=counted)
 
     def crediting(self, done: Tensor) -> Stop:
@@ -53,12 +68,15 @@ class Stop:
         return replace(self, counted=done)
 
     def joined(self, others: Sequence[Stop]) -> Stop:
-        """One rule for the seeds of all `others`, which have this one's target and minimum."""
+        """One rule for the seeds of all `others`, which have this one's target and minimum, and a budget if it has."""
         rounds = torch.cat([one.max_rounds for one in others])
-        counted = torch.cat(
-            [torch.zeros_like(one.max_rounds) if one.counted is None else one.counted for one in others]
+        nothing = [torch.zeros_like(one.max_rounds) for one in others]
+        counted, steps, a_round = (
+            torch.cat([zero if part is None else part for part, zero in zip(parts, nothing, strict=True)])
+            for parts in zip(*((one.counted, one.client_steps, one.steps_a_round) for one in others), strict=True)
         )
-        return Stop(self.target, self.min_rounds, rounds, counted=counted, schedule=self.schedule)
+        joined = replace(self, max_rounds=rounds, counted=counted)
+        return joined if self.client_steps is None else replace(joined, client_steps=steps, steps_a_round=a_round)
 
     @property
     def least(self) -> Tensor:
@@ -70,7 +88,7 @@ class Stop:
         """The same rule where a round costs `steps` [S] client steps more; without a budget, the rule itself."""
         if self.client_steps is None or self.steps_a_round is None:
             return self
-        return Stop.at_budget(self.client_steps, self.steps_a_round + steps)
+        return self._of(self.client_steps, self.steps_a_round + steps)
 
     def with_gradients(self, gradients: int) -> Stop:
         """The same rule where each client step counts as so many; without a budget, the rule itself."""
@@ -78,13 +96,18 @@ class Stop:
 
     def costing(self, steps: Tensor) -> Stop:
         """The same rule where a round costs `steps` [S] client steps; without a budget, the rule itself."""
-        return self if self.client_steps is None else Stop.at_budget(self.client_steps, steps.clamp(min=1))
+        return self if self.client_steps is None else self._of(self.client_steps, steps.clamp(min=1))
 
     def after(self, spent: Tensor) -> Stop:
         """The same rule after `spent` [S] client steps of the budget; without a budget, the rule itself."""
         if self.client_steps is None or self.steps_a_round is None:
             return self
-        return Stop.at_budget(self.client_steps - spent, self.steps_a_round)
+        return self._of(self.client_steps - spent, self.steps_a_round)
+
+    def _of(self, client_steps: Tensor, steps_a_round: Tensor) -> Stop:
+        """The same rule with another budget."""
+        rounds = client_steps.clamp(min=0) // steps_a_round
+        return replace(self, max_rounds=rounds, client_steps=client_steps, steps_a_round=steps_a_round)
 
     def affords(self, spent: Tensor, cost: Tensor) -> Tensor:
         """Whether `cost` [S] more client steps fit into the budget after `spent` [S]. [S] bool"""

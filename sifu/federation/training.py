@@ -80,7 +80,7 @@ class Training:
         self.seeds = self.batch.to(device)
         self.data = (torch.arange(num_seeds) if rows is None else rows).to(device)  # [S] rows of the clients' data
         self.running = self.active.cpu()  # as of the last evaluation
-        self.status = [Status.DONE if stop.target is None else Status.NOT_REACHED] * num_seeds
+        self.status = [Status.NOT_REACHED if stop.must_reach else Status.DONE] * num_seeds
         self.best = torch.zeros(num_seeds, dtype=torch.float64)  # [S] accuracy on the available clients so far
         self.next_evaluation = torch.zeros(num_seeds, dtype=torch.int64)  # [S] in rounds done
         self.evaluations: list[Evaluation] = []
@@ -126,7 +126,7 @@ class Training:
     def identity(self) -> bytes:
         """A digest of all that the result depends on, except the code."""
         engine, stop = self.engine, self.stop
-        rule = (stop.target, stop.min_rounds, stop.schedule)
+        rule = (stop.target, stop.min_rounds, stop.schedule, stop.must_reach)
         other = () if engine.optimiser is None else (engine.optimiser,)
         settings = (engine.model.module, engine.federation, *rule, self.recorder.snapshot_every, *other)
         digest = hashlib.sha256("\0".join(map(str, settings)).encode() + engine.clients.fingerprint)

@@ -118,9 +118,11 @@ class Targets:
         return [] if self.suite.own_training(job.part) else self._training_history(job)
 
     def _search_training(self, job: Job) -> Files:
-        """The cells of the training that limits a search's rounds; nothing where the search has a limit of its own."""
+        """The cells of the training that limits a search's recoveries; nothing where the search has its own limit."""
         search = self.suite.variants[job.part].search
-        return self._training(job) if search is not None and search.rounds is None else []
+        if search is None or search.rounds is not None or self.suite.own_training(job.part):
+            return []
+        return self._training(job)
 
     def _weights(self, job: Job) -> list[str]:
         """The unlearned weights of every variant of a block."""

@@ -60,13 +60,15 @@ def run_search(
     """Writes `folder`/search.parquet: each of `methods`, one a value, on the block's seeds.
 
     `history` is the scenario's training with these seeds; a method with a training of its own does not read it.
-    `training` holds its cells, which limit the values' rounds; a search with `rounds` of its own does not read them.
+    `training` holds its cells, which limit the rounds of recoveries; a search with `rounds` of its own, and trainings
+    of a method's own, do not read them.
     """
-    engine, limit = block.engine(), _limit(search, training)
+    engine = block.engine()
     if all(isinstance(method, OwnTraining) for method in methods.values()):
         name = f"{block.name} {setting_name(search.grid)}"
-        found = [_trained(engine, block, method, limit, f"{name} = {text}") for text, method in methods.items()]
+        found = [_trained(engine, block, method, search.rounds, f"{name} = {text}") for text, method in methods.items()]
     else:
+        limit = _limit(search, training)
         found = _answered(read_lineage(block, engine, history), block, list(methods.values()), limit, variant)
     tried = zip(methods, found, strict=True)
     rows = [{"place": n, "value": text} | row for n, (text, part) in enumerate(tried) for row in part]
@@ -76,12 +78,15 @@ def run_search(
 
 
 def _limit(search: Search, training: Path) -> int:
-    """Maximum rounds of a value."""
+    """Maximum rounds of a value's recovery."""
     return search.limit(0 if search.rounds is not None else int(read_table(training, CELLS)["rounds"].max()))
 
 
-def _trained(engine: Engine, block: Block, method: Method, limit: int, name: str) -> Rows:
-    """One value of a method with a training of its own: that training, with its progress shown under `name`."""
+def _trained(engine: Engine, block: Block, method: Method, limit: int | None, name: str) -> Rows:
+    """One value of a method with a training of its own: that training, with its progress shown under `name`.
+
+    `limit`: maximum rounds; None: the scenario's.
+    """
     assert isinstance(method, OwnTraining)
     scenario = limited(method.training(block.scenario), limit)
     engine = replace(engine, federation=scenario.federation)

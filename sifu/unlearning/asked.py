@@ -83,7 +83,10 @@ def train_clients(
     limit = training.limits(examples, engine)  # [S, m]
     longest = max(1, int(limit.max())) if limit.numel() else 1
     federation = replace(
-        engine.federation, local_steps=longest, batch_size=training.batch_size or engine.federation.batch_size
+        engine.federation,
+        local_steps=longest,
+        batch_size=training.batch_size or engine.federation.batch_size,
+        batches=engine.federation.batches if training.is_ordinary else "epochs",
     )
     batcher = engine.batcher_for(clients, federation, training.optimiser)
     seeds = torch.arange(len(start), device=start.device)

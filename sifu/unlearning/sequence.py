@@ -106,7 +106,8 @@ def answer_request(
     )
     history = History(lineage, method.keeps, name)
     returned = method.unlearn(history, request.copy(), server, keys.fold("request", number))
-    unlearned = _judged(checked_answer(method, returned, lineage, server), lineage, request, rule.target)
+    target = rule.target if rule.must_reach else None
+    unlearned = _judged(checked_answer(method, returned, lineage, server), lineage, request, target)
     forgotten = (lineage.segments[0].available & ~request.remain).sum(1)
     answer = Answer(request, unlearned, server.spent, forgotten, lineage, scenario, server.counted_rounds, spares)
     return answer, lineage.grow(unlearned.node, unlearned.segment)
@@ -139,10 +140,11 @@ def target_rule(scenario: Scenario) -> StopRule:
 
 def budget_rule(scenario: Scenario, share: float, client_steps: Tensor) -> StopRule:
     """Every request gets a share of the `client_steps` [S] that the scenario's training took."""
+    target = scenario.stop if scenario.stop.budget_ends == "target" else None
 
     def rule(request: Request) -> Stop:
         cohort = request.remain.sum(1).clamp(max=scenario.federation.clients_per_round)
         budget = torch.floor(client_steps * share + 1e-9).long()
-        return Stop.at_budget(budget, cohort * scenario.federation.local_steps)
+        return Stop.at_budget(budget, cohort * scenario.federation.local_steps, target)
 
     return rule

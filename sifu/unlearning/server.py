@@ -102,8 +102,7 @@ class Server:
         self._refuse_others(start, "recover")
         stop = self._stop.after(self._spent.client_steps).with_gradients(gradients_of(optimiser))
         if at_most is not None:
-            rounds = stop.max_rounds.minimum(at_most)
-            stop = Stop(stop.target, stop.min_rounds, rounds, schedule=stop.schedule)
+            stop = replace(stop, max_rounds=stop.max_rounds.minimum(at_most))
         if counted is None:
             return self._train(start, keys, stop.crediting(self._spent.rounds), optimiser)
         segment = self._train(start, keys, stop.counting(counted), optimiser)
@@ -123,7 +122,7 @@ class Server:
         whole = stop if stop.client_steps is None else Stop.at_target(self.scenario.stop, len(start))  # of retraining
         found = ask_oracle(self._engine, initial, start, self._request.remain, keys, stop, whole)
         segment = self._train(start, keys, Stop(None, 0, found.rounds))
-        if stop.target is not None:  # a budget is kept in any case
+        if stop.must_reach:  # a budget is kept in any case
             ended = zip(segment.status, found.met.tolist(), strict=True)
             status = tuple(Status.NOT_REACHED if one == Status.DONE and not met else one for one, met in ended)
             segment = replace(segment, status=status)
@@ -156,7 +155,9 @@ class Server:
     def hold(self, start: Tensor, keys: Keys) -> Segment:
         """The model as it is, without a single round; `done` where it meets the target."""
         self._refuse_others(start, "hold")
-        return self._train(start, keys, Stop(self._stop.target, 0, torch.zeros_like(self._stop.max_rounds)))
+        return self._train(
+            start, keys, replace(self._stop, min_rounds=0, max_rounds=torch.zeros_like(self._stop.max_rounds))
+        )
 
     def _refuse_others(self, start: object, asked: str) -> None:
         """Refuse anything but a model for every seed."""

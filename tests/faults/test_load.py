@@ -67,11 +67,19 @@ def test_planning(large: Checkout) -> None:
 
 
 def start(root: Path, *options: str) -> subprocess.Popen[str]:
-    """Start Snakemake; its output goes to out.txt."""
+    """Start Snakemake; its output goes to out.txt. It obeys SIGINT, also where these tests run in the background."""
     command = [sys.executable, "-m", "snakemake", "--cores", "2", "--configfile", "config/large.yaml", *options]
     environment = os.environ | {"PYTHONPATH": str(root), "SIFU_DATA_ROOT": str(root / "none")}
     with (root / "out.txt").open("w") as out:
-        return subprocess.Popen(command, cwd=root, env=environment, stdout=out, stderr=out, text=True)
+        return subprocess.Popen(
+            command,
+            cwd=root,
+            env=environment,
+            stdout=out,
+            stderr=out,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
 
 
 def watch(process: subprocess.Popen[str], root: Path, jobs: int | None = None) -> list[tuple[int, float]]:

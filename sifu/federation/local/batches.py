@@ -54,13 +54,14 @@ class Batches:
 class Batcher:
     """Draws the batches of a round.
 
-    A client shuffles its examples once an epoch and takes B after B of them; a batch may cross into the next epoch. A
-    client with at most B examples takes all of them, in their order, at every step.
+    `epochs`: a client shuffles its examples once an epoch and takes B after B of them; a batch may cross into the next
+    epoch. `fresh`: it shuffles them for every step, and takes the first B. A client with at most B examples takes all
+    of them, in their order, at every step.
     """
 
     federation: Federation
     longest: int  # examples of the largest client
-    epochs: int  # begun in a round by the smallest client with more than B examples; 0: there is none
+    shuffles: int  # in a round, of the smallest client with more than B examples; 0: there is none
     draws_masks: bool = False  # the model has dropout
     draws_probes: bool = False  # the optimiser estimates a Hessian
 
@@ -69,9 +70,12 @@ class Batcher:
         clients: Clients, federation: Federation, *, draws_masks: bool = False, draws_probes: bool = False
     ) -> Batcher:
         larger = clients.size[clients.size > federation.batch_size]
-        drawn = federation.local_steps * federation.batch_size
-        epochs = math.ceil(drawn / int(larger.min())) if len(larger) else 0
-        return Batcher(federation, clients.images.shape[2], epochs, draws_masks, draws_probes)
+        shuffles = 0
+        if len(larger):
+            drawn = federation.local_steps * federation.batch_size
+            is_fresh = federation.batches == "fresh"
+            shuffles = federation.local_steps if is_fresh else math.ceil(drawn / int(larger.min()))
+        return Batcher(federation, clients.images.shape[2], shuffles, draws_masks, draws_probes)
 
     def draw(self, keys: Keys, rounds: Tensor, cohort: Tensor, size: Tensor) -> Batches:
         """The batches of one round: `keys` and `rounds` [R], `cohort` and its clients' `size` [R, m]."""
@@ -79,17 +83,18 @@ class Batcher:
         place = torch.arange(steps * batch, device=size.device)
         count, size = size.clamp(max=batch), size[..., None]  # [R, m], [R, m, 1]
         index = torch.where(place % batch < count[..., None], place % batch, 0)  # [R, m, K * B]
-        if self.epochs:
+        if self.shuffles:
             walked = torch.where(size > batch, place, 0)
-            epoch, offset = walked // size.clamp(min=1), walked % size.clamp(min=1)
+            length = torch.full_like(size, batch) if self.federation.batches == "fresh" else size.clamp(min=1)
+            shuffle, offset = walked // length, walked % length
             orders = self._orders(keys.fold("batches", rounds, cohort), size)  # [R, m, E, n]
-            index = torch.where(size > batch, orders.flatten(-2).gather(-1, epoch * self.longest + offset), index)
+            index = torch.where(size > batch, orders.flatten(-2).gather(-1, shuffle * self.longest + offset), index)
         masks = keys.fold("dropout", rounds, cohort).state if self.draws_masks else None
         probes = keys.fold("probes", rounds, cohort).state if self.draws_probes else None
-        return Batches(index.unflatten(-1, (steps, batch)), count, not self.epochs, masks, probes)
+        return Batches(index.unflatten(-1, (steps, batch)), count, not self.shuffles, masks, probes)
 
     def _orders(self, keys: Keys, size: Tensor) -> Tensor:
-        """A shuffle of each client's examples for each epoch, padding last."""
+        """The shuffles of each client's examples, padding last."""
         example = torch.arange(self.longest, device=size.device)
-        priority = keys.each(torch.arange(self.epochs, device=size.device)).bits(self.longest)  # [R, m, E, n]
+        priority = keys.each(torch.arange(self.shuffles, device=size.device)).bits(self.longest)  # [R, m, E, n]
         return priority.masked_fill(example >= size[..., None], _LAST).argsort(dim=-1, stable=True)

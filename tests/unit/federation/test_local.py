@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sifu.config.federation import Federation
 from sifu.config.optimiser import own_sgd
 from sifu.core.keys import Keys
+from sifu.core.types import Clients
 from sifu.federation.cohort import cohort_sizes, cohort_weights, sample_cohort
 from sifu.federation.engine import Engine
 from sifu.federation.local import local_trainer
@@ -117,12 +117,17 @@ def test_a_large_client_is_not_trained_in_the_dual() -> None:
     assert not DualTrainer.fits(tiny_engine(clients=clients).model, clients)
 
 
-@given(st.integers(0, 10**9), st.integers(1, 30), st.integers(1, 9), st.integers(1, 12))
-def test_batches_are_those_of_the_plain_loop(seed: int, size: int, batch: int, steps: int) -> None:
-    federation = tiny_federation(batch_size=batch, local_steps=steps)
+def batcher_of(federation: Federation, size: int) -> Batcher:
+    """For clients of `size` and, in the rows of others, two examples of padding."""
+    nothing = torch.zeros(1, 1, size + 2, 1, 1, 1)
+    return Batcher.of(Clients(nothing, nothing[..., 0, 0, 0].long(), torch.tensor([[size]])), federation)
+
+
+@given(st.integers(0, 10**9), st.integers(1, 30), st.integers(1, 9), st.integers(1, 12), st.booleans())
+def test_batches_are_those_of_the_plain_loop(seed: int, size: int, batch: int, steps: int, fresh: bool) -> None:
+    federation = tiny_federation(batch_size=batch, local_steps=steps, batches="fresh" if fresh else "epochs")
     longest = size + 2
-    epochs = math.ceil(steps * batch / size) if size > batch else 0
-    batcher = Batcher(federation, longest, epochs)
+    batcher = batcher_of(federation, size)
     drawn = batcher.draw(Keys.of([seed]), torch.tensor([6]), torch.tensor([[3]]), torch.tensor([[size]]))
     expected = reference.client_batches(Keys.of([seed]).rows(0), 6, 3, size, federation)
     count = int(drawn.count)
@@ -138,8 +143,24 @@ def test_an_epoch_sees_every_example_once(seed: int, batches: int) -> None:
     """size = batches x 4, as many steps: one epoch exactly."""
     federation = tiny_federation(batch_size=4, local_steps=batches)
     nothing = torch.zeros(1, 1, dtype=torch.int64)
-    drawn = Batcher(federation, 4 * batches, 1).draw(Keys.of([seed]), nothing[0], nothing, nothing + 4 * batches)
+    drawn = batcher_of(federation, 4 * batches).draw(Keys.of([seed]), nothing[0], nothing, nothing + 4 * batches)
     assert sorted(drawn.index.flatten().tolist()) == list(range(4 * batches))
+
+
+def test_fresh_batches_are_drawn_from_all_examples() -> None:
+    """Two of four, 6,000 times: none twice in a batch; two steps take the same two in 1 of 6 cases, epochs never do."""
+    seeds, nothing = 6000, torch.zeros(6000, 1, dtype=torch.int64)
+    alike = {}
+    for name in ("fresh", "epochs"):
+        federation = tiny_federation(batch_size=2, local_steps=2, batches=name)
+        drawn = batcher_of(federation, 4).draw(Keys.of(range(seeds)), nothing[:, 0], nothing, nothing + 4)
+        index = drawn.index[:, 0].sort(-1).values  # [6000, 2, 2]
+        assert (index[..., 0] < index[..., 1]).all()
+        alike[name] = float((index[:, 0] == index[:, 1]).all(-1).double().mean())
+        counts = index.flatten().bincount()
+        assert counts.tolist() == pytest.approx([seeds] * 4, abs=5 * (seeds / 2) ** 0.5)
+    assert alike["epochs"] == 0
+    assert alike["fresh"] == pytest.approx(1 / 6, abs=5 * (5 / 36 / seeds) ** 0.5)
 
 
 @given(st.integers(0, 10**9), st.sets(st.integers(0, 19), min_size=1), st.integers(1, 8), st.integers(0, 100))

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 import pytest
 import torch
 
+from sifu.config.federation import Target
 from sifu.core.keys import Keys
 from sifu.core.types import Status
 from sifu.federation.engine import Engine
@@ -22,6 +23,9 @@ def rounds(*numbers: int) -> Stop:
 
 
 TARGET = Stop(2.0, 0, torch.tensor([70, 65]))  # is never reached: evaluated at other rounds than a budget is
+
+
+REACHED = Target(accuracy=0.97, min_rounds=3, max_rounds=400)
 
 
 def train(engine: Engine, stop: Stop, key: str = "train", scale: float = 1.0) -> Segment:
@@ -64,6 +68,27 @@ def test_a_budget_has_the_bits_of_a_training_alone(trained: list[int], change: d
         trained.clear()
         assert_same(train(engine, stop), alone)
         assert (trained[0] if trained else int(stop.max_rounds.max())) == first
+
+
+@pytest.mark.parametrize("schedule", ["close", "released"])
+def test_a_budget_that_ends_at_the_target_has_the_bits_of_a_training_alone(trained: list[int], schedule: str) -> None:
+    """The target is reached after some rounds; a budget allows fewer, more, and fewer for one of two seeds."""
+    plain = tiny_engine(client_lr=0.0002)
+    engine = replace(plain, shared=SharedRounds())
+    steps = torch.ones(2, dtype=torch.int64)
+    whole = train(engine, replace(Stop.at_target(REACHED, 2), schedule=schedule))
+    ends = whole.rounds.tolist()
+    assert whole.status == (Status.DONE,) * 2
+    assert min(ends) > 10
+    assert len(set(ends)) == 2, "the seeds end after different rounds"
+    for budget in ((9, 17), (500, 500), (min(ends) - 1, max(ends) + 30)):
+        stop = Stop.at_budget(torch.tensor(budget), steps, replace(REACHED, schedule=schedule))
+        alone = train(plain, stop)
+        assert alone.status == (Status.DONE,) * 2, "a budget that is spent is done"
+        assert alone.rounds.tolist() == [min(pair) for pair in zip(ends, budget, strict=True)]
+        trained.clear()
+        assert_same(train(engine, stop), alone)
+        assert (trained[0] if trained else min(ends)) == min(*ends, *budget) // 8 * 8
 
 
 def test_the_longer_training_is_kept(trained: list[int]) -> None:

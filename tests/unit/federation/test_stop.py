@@ -84,6 +84,21 @@ def test_a_budget_is_never_overdrawn() -> None:
     assert not stop.reached(torch.ones(2), 3).any()
 
 
+def test_a_budget_may_end_at_the_target() -> None:
+    """100 steps at 30 a round are 3 rounds; 60 at 40 a round are one. The minimum is the target's, or the budget's."""
+    target = Target(accuracy=0.9, min_rounds=2, max_rounds=9, schedule="released")
+    stop = Stop.at_budget(torch.tensor([100, 29]), torch.tensor([30, 30]), target)
+    assert stop.reached(torch.tensor([0.95, 0.95]), 1).tolist() == [False, True]
+    assert stop.reached(torch.tensor([0.95, 0.85]), 2).tolist() == [True, False]
+    left = stop.after(torch.tensor([40, 0])).with_spares(torch.tensor([10, 0]))
+    assert left.max_rounds.tolist() == [1, 0]
+    assert (left.target, left.min_rounds, left.schedule) == (0.9, 2, "released")
+    assert not left.must_reach
+    assert Stop.at_target(target, 1).must_reach
+    joined = stop.joined([stop, left])
+    assert (joined.max_rounds.tolist(), joined.must_reach) == ([3, 0, 1, 0], False)
+
+
 def test_rounds_that_count_as_done() -> None:
     """A minimum of 50 and a maximum of 60, with 20 and 55 rounds counted: 30 to 40 rounds, and 0 to 5."""
     counted = torch.tensor([20, 55])

@@ -237,25 +237,39 @@ def test_recovery_ends_with_the_searchs_rounds(trained: Block, tmp_path: Path) -
     assert table["rounds"].tolist() == [1 + (int(count) - 1) // 5 for count in rounds]
 
 
-def test_without_a_limit_of_its_own_a_value_has_twice_the_trainings_rounds(trained: Block, tmp_path: Path) -> None:
-    """Trainings of 11 and 13 rounds allow 26. With C = 1e-9 nothing is learnt, so that all of them are spent."""
-    training = trained.partition.with_name("cells.parquet")
-    cells = read_table(training, CELLS).assign(rounds=[11, 13])
-    write_table(tmp_path / "cells.parquet", CELLS, cells, provenance("train", {}, "0", "cpu"))
-    search = Search(grid={"clip": [1e-9]}, first_seed=50)
-    methods = methods_of(replace(VARIANT, search=search), trained.scenario)
-    run_search(trained, "dp", search, methods, tmp_path, history=tmp_path, training=tmp_path / "cells.parquet")
-    assert set(read_table(tmp_path / "search.parquet", SEARCH)["rounds"]) == {26}
+def test_without_a_limit_a_recovery_has_twice_the_trainings_rounds(trained: Block, tmp_path: Path) -> None:
+    """Trainings of 3 and 4 rounds allow 8, of a target that is not reached; one round of 11 or so is calibrated."""
+    cells = read_table(trained.partition.with_name("cells.parquet"), CELLS)
+    write_table(tmp_path / "cells.parquet", CELLS, cells.assign(rounds=[3, 4]), provenance("train", {}, "0", "cpu"))
+    stop = replace(trained.scenario.stop, accuracy=0.9999)
+    block = replace(trained, scenario=replace(trained.scenario, stop=stop))
+    search = Search(grid={"every": [int(cells["rounds"].min()) - 1]}, first_seed=50)
+    methods = methods_of(replace(ERASER, search=search), block.scenario)
+    history = trained.partition.with_name("history.safetensors")
+    run_search(block, "e", search, methods, tmp_path, history=history, training=tmp_path / "cells.parquet")
+    assert set(read_table(tmp_path / "search.parquet", SEARCH)["rounds"]) == {9}
     assert search.limit(10_000) == 20_000  # `limited` keeps the scenario's own maximum
     assert replace(search, rounds=7).limit(10_000) == 7
 
 
-def test_only_a_search_without_a_limit_waits_for_the_training() -> None:
-    raw = read_yaml(REPO / "config" / "smoke.yaml") | {"variants": ["scratch", "dp_smoke", "dp_accounted"]}
+def test_without_a_limit_a_training_of_a_methods_own_has_the_scenarios(trained: Block, tmp_path: Path) -> None:
+    """With C = 1e-9 nothing is learnt, so that all rounds are spent: more than twice those of the training."""
+    search = Search(grid={"clip": [1e-9]}, first_seed=50)
+    methods = methods_of(replace(VARIANT, search=search), trained.scenario)
+    run_search(trained, "dp", search, methods, tmp_path, history=tmp_path, training=tmp_path / "none")
+    rounds = set(read_table(tmp_path / "search.parquet", SEARCH)["rounds"])
+    assert rounds == {trained.scenario.stop.max_rounds}
+    longest = int(read_table(trained.partition.with_name("cells.parquet"), CELLS)["rounds"].max())
+    assert trained.scenario.stop.max_rounds > 2 * longest
+
+
+def test_only_a_search_of_recoveries_without_a_limit_waits_for_the_training() -> None:
+    variants = ["scratch", "dp_smoke", "dp_accounted", "fed_eraser_searched"]
+    raw = read_yaml(REPO / "config" / "smoke.yaml") | {"variants": variants}
     asked = Targets(load_suite(raw, REPO / "config", {}), Path("data"))
     found = {job.part: asked.inputs("search")(job)["search_training"] for job in asked.suite.jobs["search"]}
-    assert found["dp_smoke"] == []
-    assert found["dp_accounted"] == "results/smoke/train/smoke/s1000000-1000001/cells.parquet"
+    assert found["dp_smoke"] == found["dp_accounted"] == []
+    assert found["fed_eraser_searched"] == "results/smoke/train/smoke/s1000000-1000001/cells.parquet"
 
 
 @pytest.mark.parametrize("size", [4, pytest.param(2, marks=pytest.mark.long)])

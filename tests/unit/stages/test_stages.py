@@ -148,6 +148,21 @@ def test_budgets_are_kept(results: Ran) -> None:
         assert (limited["client_steps"] > allowed - 50).all()
 
 
+def test_a_budget_may_end_at_the_target(results: Ran, tmp_path: Path) -> None:
+    """Fine-tuning meets the target within nine tenths of the training's steps, and not within a tenth of them."""
+    stop = replace(results.scenario.stop, budget_ends="target", min_rounds=2)
+    scenario = replace(results.scenario, stop=stop, budgets=(0.1, 0.9))
+    block = Block("smoke", scenario, SEEDS, results.folder("partition") / "partition.parquet", results.root)
+    files = {"history": "history.safetensors", "training": "cells.parquet"}
+    paths = {name: results.folder("train") / file for name, file in files.items()}
+    run_unlearn(block, "fine_tuning", build_method("fine_tuning", {}, scenario.certificate), tmp_path, **paths)
+    cells = read_table(tmp_path / "cells.parquet", CELLS).query("request == 1").set_index(["stop", "seed"])
+    rounds, target = cells["rounds"], cells.loc["target", "rounds"]
+    assert (cells["status"] == "done").all()
+    assert (rounds["budget_90"] == target).all()
+    assert (rounds["budget_10"] < target).all()
+
+
 def test_a_method_may_count_rounds_in_its_own_way(results: Ran, tmp_path: Path) -> None:
     """FedEraser as released: r / dt = 2 / (2 x 5) of every past round; one round in two is calibrated in fact."""
     method = build_method("fed_eraser_released", {}, results.scenario.certificate)
@@ -163,7 +178,7 @@ def test_a_method_may_count_rounds_in_its_own_way(results: Ran, tmp_path: Path) 
 
 
 def test_a_training_says_how_many_images_there_were(results: Ran) -> None:
-    words = "Only a part of some datasets was used. mnist: 5,000 of 60,000 training and 0 of 10,000 test images"
+    words = "Only a part of some datasets was used. MNIST: 5,000 of 60,000 training and 0 of 10,000 test images"
     assert words in (results.root / "report" / "report.html").read_text()
     notes = json.loads(read_stamp(results.folder("train") / "cells.parquet")["notes"])
     assert notes["images"] == {"train": 5000, "test": 0}
