@@ -11,7 +11,7 @@ from sifu.config.run import Run
 from sifu.config.search import setting_name
 from sifu.docs.measured_text import table_text
 from sifu.plan.load import read_yaml
-from sifu.replication.claims.stored_tables import REFERENCE, StoredTables
+from sifu.replication.claims.stored_tables import StoredTables
 
 Planned = dict[str, dict[str, bool]]  # side experiment -> scenario -> whether it was run
 
@@ -70,9 +70,10 @@ def _searches(run: Run, folder: Path) -> Planned:
 
 
 def _missing_methods(run: Run, tables: StoredTables) -> list[tuple[str, str]]:
-    """Scenarios and variants that were planned and have no cells, of scenarios that were run."""
+    """Scenarios and variants that were planned and have no cells, of scenarios that have any."""
     only = {entry.scenario: entry.variants for entry in run.only}
-    scenarios = [name for name in run.scenarios if tables.ran(name, REFERENCE)]
+    began = set(tables.cells["scenario"])
+    scenarios = [name for name in run.scenarios if name in began]
     planned = [(name, variant) for name in scenarios for variant in only.get(name, run.variants)]
     return [(name, variant) for name, variant in planned if not tables.ran(name, variant)]
 
