@@ -26,6 +26,7 @@ _ROWS = (
 )
 _KEPT = 1.05  # times the claimed delta: more is a broken promise, less is rounding
 _OF_SCRATCH = " of scratch's client steps"
+_ALL_MISSING = "[All that is missing](docs/replication/run.md)."
 _NO_GAP = "Whether it forgets was not measured."
 
 
@@ -50,7 +51,7 @@ def _so_far(root: Path, run: Published) -> str:
     if not found.missing_words() and all(count >= wanted for count in found.seeds.values()):
         return ""
     done = ", ".join(f"{label} {count}" for label, count in found.seeds.items())
-    return f"Seeds so far, of {wanted}: {done}.{found.missing_words()} "
+    return f"Seeds so far, of {wanted}: {done}.{found.missing_words()} {_ALL_MISSING} "
 
 
 def findings(root: Path, run: Published) -> str:
