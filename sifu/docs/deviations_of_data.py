@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sifu.docs.deviation import NO_ROWS, Deviation
+from sifu.docs.deviation import NO_ROWS, NOT_MEASURED, Deviation
 from sifu.docs.replication_run import MeasuredRun
 from sifu.replication.claims.stored_tables import DATASETS
 
@@ -26,6 +26,14 @@ def _clipping(run: MeasuredRun) -> str:
     clips = {name: run.plan["scenarios"][name]["federation"]["clip"] for name in DATASETS}
     named = [f"{run.titles[name]}: {clip:g}, chosen by a search" for name, clip in clips.items() if clip is not None]
     return "; ".join(named) + "; none elsewhere" if named else "None"
+
+
+def _other_clips(run: MeasuredRun) -> str:
+    """Where other norms were tried; that there is no such search, where none is stored."""
+    trials = run.tables.scenario_trials
+    tried = set(trials.loc[trials["setting"] == "federation.clip", "scenario"])
+    names = ", ".join(title for name, title in run.titles.items() if name in tried)
+    return f"[searches.md](searches.md) has other values on {names}." if names else NOT_MEASURED
 
 
 DATA = (
@@ -66,7 +74,7 @@ DATA = (
         "Clipping",
         "Text: none. Code: none (10,000) in its example; 0.5 is the option's default.",
         _clipping,
-        "[searches.md](searches.md) has other values.",
+        _other_clips,
     ),
     Deviation(
         "Weights of clients",

@@ -6,6 +6,7 @@ from typing import Any
 
 from sifu.docs.deviation import Deviation
 from sifu.docs.replication_run import MeasuredRun
+from sifu.docs.run_so_far import so_far
 from sifu.replication.claims.sigma import SWEPT
 from sifu.replication.claims.stored_tables import DATASETS
 
@@ -14,8 +15,10 @@ _PAPERS_LIMIT = 10_000  # rounds
 
 def _seeds(run: MeasuredRun) -> str:
     """How many seeds each dataset has, and each side experiment."""
-    counts = {run.titles[name]: run.tables.ran(name, "scratch") for name in DATASETS}
-    shown = ", ".join(f"{title} {count or 'not run'}" for title, count in counts.items())
+    found = so_far(run.tables, run.titles, run.labels)
+    others = found.in_part | dict.fromkeys(found.not_run, "not run")
+    words = {run.titles[name]: found.seeds.get(run.titles[name]) for name in DATASETS}
+    shown = ", ".join(f"{title} {count or f'({others[title]})'}" for title, count in words.items())
     swept = run.tables.sweep.loc[run.tables.sweep["variant"] == SWEPT, "seed"].nunique()
     sets = run.tables.sets["seed"].nunique()
     return f"{shown}; sigma sweep {swept}, other sets of requests {sets}"

@@ -11,6 +11,7 @@ import pandas as pd
 from sifu.config.scenario import Scenario
 from sifu.config.variant import Variant
 from sifu.docs.replication_run import trained_on
+from sifu.docs.run_so_far import so_far
 from sifu.plan.load import read_named
 from sifu.replication.claims.forgetting import BEYOND
 from sifu.replication.claims.stored_tables import DATASETS, SHOWN_ONLY, StoredTables, read_tables
@@ -24,6 +25,9 @@ _ROWS = (
     *("fed_eraser_searched", "dp_released"),
 )
 _KEPT = 1.05  # times the claimed delta: more is a broken promise, less is rounding
+_OF_SCRATCH = " of scratch's client steps"
+_ALL_MISSING = "[All that is missing](docs/replication/run.md)."
+_NO_GAP = "Whether it forgets was not measured."
 
 
 def overview(root: Path, run: Published) -> str:
@@ -41,15 +45,13 @@ def data(root: Path, run: Published) -> str:
 
 def _so_far(root: Path, run: Published) -> str:
     """Which of the paper's datasets have how many seeds, where some are missing; else nothing."""
-    planned, tables = len(described(root / CONFIG)["seeds"]), read_tables(run.folder)
-    seeds = {
-        scenario.label: tables.ran(name, "scratch") for name, scenario in _scenarios(root).items() if name in DATASETS
-    }
-    if all(count >= planned for count in seeds.values()):
+    planned, titles = described(root / CONFIG), {name: one.label for name, one in _scenarios(root).items()}
+    labels = {name: variant["label"] for name, variant in planned["variants"].items()}
+    found, wanted = so_far(read_tables(run.folder), titles, labels), len(planned["seeds"])
+    if not found.missing_words() and all(count >= wanted for count in found.seeds.values()):
         return ""
-    done = ", ".join(f"{label} {count}" for label, count in seeds.items() if count)
-    missing = ", ".join(label for label, count in seeds.items() if not count)
-    return f"Seeds so far, of {planned}: {done}.{f' Not yet: {missing}.' if missing else ''} "
+    done = ", ".join(f"{label} {count}" for label, count in found.seeds.items())
+    return f"Seeds so far, of {wanted}: {done}.{found.missing_words()} {_ALL_MISSING} "
 
 
 def findings(root: Path, run: Published) -> str:
@@ -66,55 +68,63 @@ def findings(root: Path, run: Published) -> str:
 
 
 def _of(totals: pd.DataFrame, variant: str) -> pd.DataFrame:
-    """A variant's totals on the datasets where it could be compared with scratch."""
-    return totals[(totals["variant"] == variant) & totals["cost"].notna() & totals["gap"].notna()]
+    """A variant's totals on the datasets where it has a cost in the table; its gap may not be measured there."""
+    return totals[(totals["variant"] == variant) & (2 * totals["compared"] >= totals["seeds"]) & totals["cost"].notna()]
 
 
 def _sifu(sifu: pd.DataFrame, released: pd.DataFrame) -> str:
-    cheaper = len(sifu) > 0 and bool((sifu["cost"] < 1).all())
-    head = "SIFU is cheaper than training again." if cheaper else "SIFU is not always cheaper than training again."
     if not len(sifu):
         return "**SIFU was not run.**"
+    cheaper = bool((sifu["cost"] < 1).all())
+    head = "SIFU is cheaper than training again." if cheaper else "SIFU is not always cheaper than training again."
     code = f" As the paper's code has it, it takes {_costs(released)}." if len(released) else ""
-    return (
-        f"**{head}** It takes {_costs(sifu)} of scratch's client steps.{code} Accuracy on the forgotten clients is at "
-        f"most {sifu['gap'].abs().max():.2f} from scratch's."
-    )
+    return f"**{head}** It takes {_costs(sifu, _OF_SCRATCH)}.{code} {_off_scratch(sifu)}"
 
 
 def _fine_tuning(tuned: pd.DataFrame) -> str:
     if not len(tuned):
         return "**Fine-tuning was not run.**"
-    known = tuned["gap"] > BEYOND
+    gaps = tuned["gap"].dropna()
+    if gaps.empty:
+        return f"**Fine-tuning is cheap.** It takes {_costs(tuned)}. {_NO_GAP}"
+    known = gaps > BEYOND
     words = "does not forget" if known.all() else "does not always forget" if known.any() else "forgets"
-    low, high = tuned["gap"].min(), tuned["gap"].max()
     return (
         f"**Fine-tuning {words}.** It takes {_costs(tuned)}. Accuracy on the forgotten clients minus scratch's: "
-        f"{low:+.2f} to {high:+.2f}."
+        f"{gaps.min():+.2f} to {gaps.max():+.2f} ({_datasets(gaps)})."
     )
 
 
 def _fed_eraser(eraser: pd.DataFrame) -> str:
     if not len(eraser):
         return "**FedEraser with searched settings was not run.**"
-    forgets = bool((eraser["gap"].abs() <= BEYOND).all())
+    forgets = bool((eraser["gap"].dropna().abs() <= BEYOND).all())
     head = "FedEraser forgets, and promises nothing." if forgets else "FedEraser does not always forget."
-    return (
-        f"**{head}** With searched settings it takes {_costs(eraser)}, at most {eraser['gap'].abs().max():.2f} from "
-        "scratch's accuracy."
-    )
+    if eraser["gap"].isna().all():
+        head = "FedEraser promises nothing."
+    return f"**{head}** With searched settings it takes {_costs(eraser)}. {_off_scratch(eraser)}"
+
+
+def _off_scratch(totals: pd.DataFrame) -> str:
+    """How far from scratch's the accuracy on the forgotten clients is, and on how many datasets that was measured."""
+    gaps = totals["gap"].dropna()
+    if gaps.empty:
+        return _NO_GAP
+    return f"Accuracy on the forgotten clients is at most {gaps.abs().max():.2f} from scratch's ({_datasets(gaps)})."
 
 
 def _certificate(tables: StoredTables, strict: pd.DataFrame) -> str:
-    broken, kept = (_broken(tables, name) for name in ("sifu", "sifu_strict"))
-    if broken is None or kept is None:
+    """How many answers break their promise: to each client alone, and to all clients of a request together."""
+    (alone, together), (_, kept) = (_broken(tables, name) for name in ("sifu", "sifu_strict"))
+    if alone is None or together is None or kept is None:
         return "**Certificates were not run.**"
-    covers = "does not cover" if broken > 0 else "covers"
-    cost = f", and takes {_costs(strict)}" if len(strict) else ""
+    worth = "does not cover a request" if together else "covers a request"
+    worth = "is broken even for single clients" if alone else worth
+    cost = f" Strict SIFU takes {_costs(strict)}." if len(strict) else ""
     return (
-        f"**SIFU's certificate {covers} a request.** It counts single clients. For all clients of a request together, "
-        f"the promised delta is exceeded in {broken:.0%} of the answers. SIFU with strict counting exceeds it in "
-        f"{kept:.0%} by that count, which assumes B = 1{cost}."
+        f"**SIFU's certificate {worth}.** It promises a delta to each client alone. Strictly counted, that is exceeded "
+        f"in {alone:.0%} of the answers, and for all clients of a request together in {together:.0%}. Strict SIFU "
+        f"exceeds it in {kept:.0%}, for all together. These counts assume B = 1.{cost}"
     )
 
 
@@ -152,17 +162,26 @@ def _of_datasets(tables: StoredTables) -> pd.DataFrame:
     return totals[totals["scenario"].isin(DATASETS)]
 
 
-def _costs(totals: pd.DataFrame) -> str:
+def _costs(totals: pd.DataFrame, of: str = "") -> str:
+    """The range of a cost, and on how many datasets."""
     low, high = f"{totals['cost'].min():.0%}", f"{totals['cost'].max():.0%}"
-    return low if low == high else f"{low} to {high}"
+    return f"{low if low == high else f'{low} to {high}'}{of} ({_datasets(totals)})"
 
 
-def _broken(tables: StoredTables, variant: str) -> float | None:
-    """The share of a variant's answers whose actual delta is above the claimed one; None without an answer."""
-    cells = tables.cells
-    own = cells[(cells["variant"] == variant) & (cells["stop"] == "target") & cells["scenario"].isin(DATASETS)]
-    own = own.dropna(subset=["claimed_delta", "actual_delta"])
-    return float((own["actual_delta"] > _KEPT * own["claimed_delta"]).mean()) if len(own) else None
+def _datasets(rows: pd.DataFrame | pd.Series) -> str:
+    return "1 dataset" if len(rows) == 1 else f"{len(rows)} datasets"
+
+
+def _broken(tables: StoredTables, variant: str) -> tuple[float | None, float | None]:
+    """The share of a variant's answers that break their promise: to whom it is made, and to all clients of the request
+    together. None without an answer.
+    """
+    return _share_broken(tables, variant, together=False), _share_broken(tables, variant, together=True)
+
+
+def _share_broken(tables: StoredTables, variant: str, *, together: bool) -> float | None:
+    over = pd.concat([tables.promises(name, variant, "delta", together=together) for name in DATASETS])
+    return float((over > _KEPT).mean()) if len(over) else None
 
 
 def _scenarios(root: Path) -> dict[str, Scenario]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sifu.docs.measured_text import table_text, time_text
@@ -24,7 +25,7 @@ def _how_it_was_run(run: MeasuredRun) -> str:
         return f"{NOT_RUN}\n"
     folder = run.root / REPLICATION
     parts = [
-        provenance_text(run.manifest),
+        provenance_text(run.manifest, run.titles),
         _RERUN,
         _scenarios(run, run.manifest),
         side_experiments_table(run.root / CONFIG, folder, run.tables, run.titles, run.labels),
@@ -39,7 +40,7 @@ not reached its target ends after the maximum rounds (the paper's limit is 10,00
 """
 
 
-def provenance_text(manifest: dict[str, Any]) -> str:
+def provenance_text(manifest: dict[str, Any], titles: Mapping[str, str]) -> str:
     """Where the run comes from, and how long all of it took on each device."""
     names = {"commit": "Commit", "settings_hash": "settings", "rules_version": "rules", "torch": "torch"}
     made = ", ".join(f"{title} {manifest.get(key, 'unknown')}" for key, title in names.items())
@@ -51,16 +52,16 @@ def provenance_text(manifest: dict[str, Any]) -> str:
     untimed = sum(block["seconds"] is None for block in blocks)
     note = f" {untimed} of {len(blocks)} jobs were not timed." if untimed else ""
     link = f"[manifest](../../{REPLICATION.as_posix()}/manifest.json)"
-    note += carried_note(blocks)
+    note += carried_note(blocks, titles)
     return f"{made}. Wall time of all jobs: {'; '.join(times) or 'unknown'}.{note} Block by block: {link}.\n"
 
 
-def carried_note(blocks: list[dict[str, Any]]) -> str:
+def carried_note(blocks: list[dict[str, Any]], titles: Mapping[str, str]) -> str:
     """Which scenarios have rows of older rules, whose certificates have to be counted again."""
     older = {block["scenario"]: block[CARRIED] for block in blocks if CARRIED in block and block["scenario"]}
     if not older:
         return ""
-    names = ", ".join(f"{name} (rules {version})" for name, version in older.items())
+    names = ", ".join(f"{titles.get(name, name)} (rules {version})" for name, version in older.items())
     return (
         f" Made under older rules and carried over: {names}. Costs and accuracies mean the same there; what a "
         "certificate is worth has to be counted again, and is empty."

@@ -44,10 +44,10 @@ def searches_page(run: MeasuredRun) -> str:
         _settings(run),
         "## Searches of methods' settings\n",
         _METHODS.format(budgets=_method_budgets(run.plan, run.labels)),
-        *_tried(run.tables.trials, run.labels),
+        *_tried(run.tables.trials, run),
         "## Searches of scenarios' settings\n",
         _SCENARIOS.format(budgets=_scenario_budgets(run.plan, run.titles), otherwise=_otherwise(trials, run.titles)),
-        markdown(scenario_searches(trials), "").lstrip() if len(trials) else "Not run.\n",
+        markdown(_titled(scenario_searches(trials), run), "").lstrip() if len(trials) else "Not run.\n",
     ]
     return "\n".join(parts)
 
@@ -99,11 +99,16 @@ def _otherwise(trials: pd.DataFrame, titles: dict[str, str]) -> str:
     return f" They differ in {len(others)} of {searched}: {'; '.join(others)}." if others else ""
 
 
-def _tried(trials: pd.DataFrame, labels: dict[str, str]) -> list[str]:
+def _titled(table: pd.DataFrame, run: MeasuredRun) -> pd.DataFrame:
+    """A table with the labels of scenarios in place of their names."""
+    return table.assign(scenario=[run.titles.get(str(name), name) for name in table["scenario"]])
+
+
+def _tried(trials: pd.DataFrame, run: MeasuredRun) -> list[str]:
     """The chosen values; then, folded, every value that was tried, and whether it is the published one."""
     if not len(trials):
         return ["Not run.\n"]
-    table = searches(trials, labels)
+    table = _titled(searches(trials, run.labels), run)
     names = trials.drop_duplicates(["scenario", "variant", "place"]).sort_values(["scenario", "variant", "place"])
     rows = zip(names["scenario"], names["variant"], names["setting"], names["value"], strict=True)
     table = table.assign(published=["yes" if _published(*row) else "" for row in rows])

@@ -11,8 +11,10 @@ from sifu.config.run import Run
 from sifu.config.search import setting_name
 from sifu.docs.measured_text import table_text
 from sifu.plan.load import read_yaml
-from sifu.replication.claims.stored_tables import REFERENCE, StoredTables
+from sifu.replication.claims.stored_tables import StoredTables
 
+_AUDITS = "audits of certificates by counting models"
+_ORACLES = "many models with the forgotten clients and with twins (twin test)"
 Planned = dict[str, dict[str, bool]]  # side experiment -> scenario -> whether it was run
 
 
@@ -23,9 +25,10 @@ def side_experiments_table(
     run = build(Run, read_yaml(config), "")
     sigmas = {f"sigma sweep of {labels.get(name, name)}": name for name in (s.variant for s in run.sigma_sweeps)}
     planned = _sigma_sweeps(run, folder, sigmas) | _sets(run, folder) | _alphas(run, tables) | _searches(run, folder)
+    planned |= _many_models(run, folder)
     counts = {name: tables.sweep.loc[tables.sweep["variant"] == variant] for name, variant in sigmas.items()}
     rows = [
-        [name, *_listed(scenarios, titles), str(counts.get(name, _rows(name, tables))["seed"].nunique())]
+        [name, *_listed(scenarios, titles), _seeds(counts.get(name, _rows(name, tables)))]
         for name, scenarios in planned.items()
     ]
     table = table_text(rows, "side experiment", "run on", "missing", "seeds") if rows else ""
@@ -69,18 +72,32 @@ def _searches(run: Run, folder: Path) -> Planned:
     return planned
 
 
+def _many_models(run: Run, folder: Path) -> Planned:
+    """Experiments that train many models of each world; of those that the plan leaves out, no scenario."""
+    wanted = {_AUDITS: ("audit", run.audits), _ORACLES: ("oracles", run.oracles)}
+    return {
+        title: {name: _has_table(folder / stage / name) for name in (plan.scenarios if plan else ())}
+        for title, (stage, plan) in wanted.items()
+    }
+
+
 def _missing_methods(run: Run, tables: StoredTables) -> list[tuple[str, str]]:
-    """Scenarios and variants that were planned and have no cells, of scenarios that were run."""
+    """Scenarios and variants that were planned and have no cells, of scenarios that have any."""
     only = {entry.scenario: entry.variants for entry in run.only}
-    scenarios = [name for name in run.scenarios if tables.ran(name, REFERENCE)]
+    began = set(tables.cells["scenario"])
+    scenarios = [name for name in run.scenarios if name in began]
     planned = [(name, variant) for name in scenarios for variant in only.get(name, run.variants)]
     return [(name, variant) for name, variant in planned if not tables.ran(name, variant)]
 
 
-def _rows(experiment: str, tables: StoredTables) -> pd.DataFrame:
-    """The rows of a kind of experiment, by the first word of its title."""
+def _rows(experiment: str, tables: StoredTables) -> pd.DataFrame | None:
+    """The rows of a kind of experiment, by the first word of its title; None where models are counted, not seeds."""
     kinds = {"sigma": tables.sweep, "other": tables.sets, "alpha": tables.bounds, "search": tables.scenario_trials}
-    return kinds[experiment.split()[0]]
+    return kinds.get(experiment.split()[0])
+
+
+def _seeds(rows: pd.DataFrame | None) -> str:
+    return "-" if rows is None else str(rows["seed"].nunique())
 
 
 def _has_table(folder: Path) -> bool:
@@ -89,4 +106,6 @@ def _has_table(folder: Path) -> bool:
 
 def _listed(scenarios: dict[str, bool], titles: dict[str, str]) -> list[str]:
     """The scenarios that were run, then those that were not."""
+    if not scenarios:
+        return ["", "not planned"]
     return [", ".join(titles[name] for name, ran in scenarios.items() if ran is wanted) for wanted in (True, False)]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
 import pandas as pd
 
 from sifu.docs.measured_text import interval_text, table_text
@@ -22,36 +26,69 @@ rounds those of all requests; means over seeds with their 95% intervals (bootstr
 """
 
 
+class Number(NamedTuple):
+    """A row of the table."""
+
+    what: str
+    unit: str
+    variant: str  # whose answers it is about
+    values: Callable[[StoredTables, str], pd.Series]  # by seed, of a scenario
+
+
+def _beyond(tables: StoredTables, scenario: str, variant: str) -> pd.Series:
+    """Accuracy on the clients of the first request, minus scratch's."""
+    return beyond_scratch(tables.first_request, scenario, variant)
+
+
+def _saved(tables: StoredTables, scenario: str, variant: str) -> pd.Series:
+    return 1 - share_of_scratch(tables, scenario, variant)
+
+
+_SCRATCH = Number(
+    "accuracy of scratch on forgotten clients",
+    "number",
+    REFERENCE,
+    lambda tables, name: tables.first_request.values(name, REFERENCE, "accuracy", "forgotten"),
+)
+_KNOWN = [
+    Number(
+        f"accuracy of {label} on forgotten clients, minus scratch's",
+        "number",
+        variant,
+        partial(_beyond, variant=variant),
+    )
+    for variant, label in _NAMES.items()
+]
+_SAVED = [
+    Number(f"rounds saved by {label}", "share", variant, partial(_saved, variant=variant))
+    for variant, label in _NAMES.items()
+]
+_FLOOR = Number(
+    "floor: absolute gap of scratch, run again",
+    "number",
+    AGAIN,
+    lambda tables, name: _beyond(tables, name, AGAIN).abs(),
+)
+
+
 def two_partitions(run: MeasuredRun) -> str:
     """A row a number, a column a partition; a sentence where neither was run."""
     ran = [name for name in (SHARED, DISJOINT) if run.tables.ran(name, REFERENCE)]
     if not ran:
         return f"{_WORDS}\nNot run.\n"
-    columns = [_numbers(run.tables, name) for name in (SHARED, DISJOINT)]
-    rows = [[what, *(_cell(column[what], unit) for column in columns)] for what, unit in _units().items()]
-    again = [beyond_scratch(run.tables.first_request, name, AGAIN).abs() for name in (SHARED, DISJOINT)]
-    rows.append(["floor: absolute gap of scratch, run again", *(_cell(values, "number") for values in again)])
+    rows = [
+        [number.what, *(_cell(run.tables, scenario, number) for scenario in (SHARED, DISJOINT))]
+        for number in (_SCRATCH, *_KNOWN, *_SAVED, _FLOOR)
+    ]
     return f"{_WORDS}\n{table_text(rows, 'number', 'shared images', 'disjoint clients')}"
 
 
-def _units() -> dict[str, str]:
-    """Every number with its unit, in the order of the rows."""
-    saved = {f"rounds saved by {label}": "share" for label in _NAMES.values()}
-    known = {f"accuracy of {label} on forgotten clients, minus scratch's": "number" for label in _NAMES.values()}
-    return {"accuracy of scratch on forgotten clients": "number"} | known | saved
-
-
-def _numbers(tables: StoredTables, scenario: str) -> dict[str, pd.Series]:
-    """The values of every number by seed."""
-    first = tables.first_request
-    scratch = first.values(scenario, REFERENCE, "accuracy", "forgotten")
-    found = {"accuracy of scratch on forgotten clients": scratch}
-    for variant, label in _NAMES.items():
-        known = f"accuracy of {label} on forgotten clients, minus scratch's"
-        found[known] = beyond_scratch(first, scenario, variant)
-        found[f"rounds saved by {label}"] = 1 - share_of_scratch(tables, scenario, variant)
-    return found
-
-
-def _cell(values: pd.Series, unit: str) -> str:
-    return interval_text(Measured.of(values), unit) if len(values) else "not run"
+def _cell(tables: StoredTables, scenario: str, number: Number) -> str:
+    """The number with its intervals, or why there is none."""
+    values = number.values(tables, scenario)
+    if len(values):
+        return interval_text(Measured.of(values), number.unit)
+    if not tables.ran(scenario, number.variant):
+        return "not run"
+    missed = not len(tables.finished(scenario, number.variant, REFERENCE))
+    return "target missed" if missed else "not measured"

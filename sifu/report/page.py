@@ -33,7 +33,7 @@ from sifu.store.paths import figure_file
 
 _TEMPLATE = Path(__file__).with_name("page.html")
 _PICTURE = "overview"  # the figure that the page opens with
-_DEVIATIONS, _TABLE = "docs/replication/index.md", "deviations-from-the-paper"  # in a checkout
+_DEVIATIONS, _TABLE = "docs/replication/deviations.md", "deviations-from-the-paper"  # in a checkout
 
 
 def build_page(

@@ -21,6 +21,7 @@ from sifu.report.totals import request_totals
 ORIGINAL = "original"  # the model before any request: it has no cost, and has forgotten nothing
 EXACT, KEPT, FOR_ONE, BROKEN, UNCOUNTED = "exact", "kept", "one client", "broken", "not counted"
 _PROMISES = {"request": KEPT, "client": FOR_ONE, "none": BROKEN, "unknown": UNCOUNTED}
+_FROM_ALL = " from all requests"
 _UTILITY = ("test", "retain")  # subsets of the accuracy, the first that was measured
 
 
@@ -53,6 +54,11 @@ class Standing(NamedTuple):
     @property
     def has_cost(self) -> bool:
         return not self.words
+
+    @property
+    def short_words(self) -> str:
+        """The same words where there is little room."""
+        return self.words.replace(_FROM_ALL, "")
 
 
 def main_scenarios(plan: ReportPlan, names: list[str] | None = None) -> list[str]:
@@ -115,7 +121,7 @@ def _words(row: dict[Hashable, Any]) -> str:
     if row["refused"]:
         return "refuses this scenario"
     if 2 * row["recovered"] < row["seeds"]:
-        return f"recovers in {row['recovered']} of {row['seeds']} seeds" if row["recovered"] else "never recovers"
+        return f"recovers{_FROM_ALL} in {row['recovered']} of {row['seeds']} seeds" if row["once"] else "never recovers"
     return "" if pd.notna(row["cost"]) else "nothing to compare with"
 
 

@@ -13,11 +13,12 @@ _SEED = ["scenario", "variant", "seed"]
 def request_totals(cells: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
     """A row a scenario and variant, of recoveries to the target.
 
-    `seeds`: how many were run; `recovered`: those that reached the target after every request; `refused`: whether the
-    method refused the scenario; `compared`: recovered seeds in which scratch recovered, too. Over these: `cost`, the
-    paid steps of all requests over scratch's, seed by seed, then averaged; `gap`, the accuracy on all forgotten
-    clients minus scratch's, averaged over requests and seeds. `gap_of_all`: the same gap over all seeds. `floor`: the
-    mean absolute gap of scratch, run again, in the same scenario; nan where it was not.
+    `seeds`: how many were run; `recovered`: those that reached the target after every request; `once`: those that
+    reached it after at least one; `refused`: whether the method refused the scenario; `compared`: recovered seeds in
+    which scratch recovered, too. Over these: `cost`, the paid steps of all requests over scratch's, seed by seed, then
+    averaged; `gap`, the accuracy on all forgotten clients minus scratch's, averaged over requests and seeds.
+    `gap_of_all`: the same gap over all seeds. `floor`: the mean absolute gap of scratch, run again, in the same
+    scenario; nan where it was not.
     """
     seeds = _by_seed(cells[cells["stop"] == "target"]).merge(_accuracy(metrics), how="left", on=_SEED)
     scratch = seeds.loc[seeds["variant"] == REFERENCE, ["scenario", "seed", "steps", "recovered", "accuracy"]]
@@ -29,6 +30,7 @@ def request_totals(cells: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
     totals = found.groupby(["scenario", "variant"], as_index=False).agg(
         seeds=("seed", "size"),
         recovered=("recovered", "sum"),
+        once=("once", "sum"),
         refused=("refused", "all"),
         compared=("compared", "sum"),
         cost=("cost", "mean"),
@@ -45,7 +47,7 @@ def _by_seed(cells: pd.DataFrame) -> pd.DataFrame:
     ended = {"recovered": cells["status"] == "done", "refused": cells["status"] == "refused"}
     marked = cells.assign(**ended, paid=paid_steps(cells))
     return marked.groupby(_SEED, as_index=False).agg(
-        steps=("paid", "sum"), recovered=("recovered", "all"), refused=("refused", "all")
+        steps=("paid", "sum"), recovered=("recovered", "all"), once=("recovered", "any"), refused=("refused", "all")
     )
 
 

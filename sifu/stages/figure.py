@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -19,24 +18,22 @@ from sifu.store.paths import figure_file
 
 
 def run_figure(plan: ReportPlan, name: str, folder: Path) -> None:
-    """Writes `folder`/figures/<name>.pdf, .png and .md (the caption); what is missing is said in both."""
+    """Writes `folder`/figures/<name>.pdf, .png and .md (the caption); what is missing is said in the caption, and that
+    something is in the figure; not in one with a title of its own, which opens pages that say so in their text.
+    """
     target = FIGURES[name].module
     module, source = import_module(target, target), Results(for_figures(plan))
     drawn = module.draw(source)
     caption, title = module.CAPTION, module.TITLE if module.TITLE.endswith("?") else f"{module.TITLE}."
     if source.missing:
-        caption += f" Missing: {'; '.join(missing_names(source.missing, source.root))}."
-        _note(drawn, f"{missing_words(source.missing)}: see the caption")
+        count = missing_words(source.missing)
+        caption += f" {count}: {'; '.join(missing_names(source.missing, source.root))}."
+        if not drawn.get_suptitle():
+            _note(drawn, f"{count}: see the caption")
     write_figure(figure_file(folder, name, "png").with_suffix(""), drawn)
     write_text(figure_file(folder, name, "md"), f"**{title}** {caption}\n")
 
 
 def _note(drawn: Figure, words: str) -> None:
-    """A red note at the top left, where no legend is; below the title of a figure that has one."""
-    title = drawn.get_suptitle()
-    look: dict[str, Any] = {"fontsize": 8, "color": "crimson"}
-    if not title:
-        drawn.suptitle(words, x=0.01, ha="left", **look)  # a title has room of its own, unlike a text
-        return
-    above = drawn.suptitle(f"{title}\n", x=0.01, ha="left", fontsize=11, fontweight="bold")
-    drawn.axes[0].annotate(words, (0, 0), xycoords=above, annotation_clip=False, **look).set_in_layout(False)
+    """A red note at the top left, where no legend is: a title has room of its own, unlike a text."""
+    drawn.suptitle(words, x=0.01, ha="left", fontsize=8, color="crimson")

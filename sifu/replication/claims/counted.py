@@ -10,19 +10,38 @@ from sifu.replication.claims.claim import Line
 from sifu.replication.claims.verdict import Verdict
 
 _UNTESTED = (Verdict.NOT_TESTABLE, Verdict.NOT_RUN)
+_WORDS = {  # of one dataset, and of more
+    Verdict.HOLDS: ("holds", "hold"),
+    Verdict.IN_PART: ("in part", "in part"),
+    Verdict.UNDECIDED: ("undecided", "undecided"),
+    Verdict.FAILS: ("does not", "do not"),
+}
 
 
 class Counted(NamedTuple):
-    """The datasets of a claim by what came out; those that it does not speak of are in neither field."""
+    """The datasets of a claim by what came out; those that it does not speak of are in no field."""
 
-    held: int
-    judged: int
+    verdicts: Mapping[Verdict, int]  # of the datasets that could be judged
     untested: tuple[str, ...]  # not run, or nothing to measure
 
     @property
+    def held(self) -> int:
+        return self.verdicts.get(Verdict.HOLDS, 0)
+
+    @property
+    def judged(self) -> int:
+        return sum(self.verdicts.values())
+
+    @property
     def held_text(self) -> str:
-        """`3 of 4 hold`."""
-        return f"{self.held} of {self.judged} hold{'s' if self.judged == 1 else ''}" if self.judged else "none judged"
+        """`3 of 3 hold`, or `2 hold, 1 in part, of 3`."""
+        if not self.judged:
+            return "none judged"
+        if self.held == self.judged:
+            return f"{self.held} of {self.judged} hold{'s' if self.judged == 1 else ''}"
+        counts = [(self.verdicts.get(name, 0), one, many) for name, (one, many) in _WORDS.items()]
+        words = [f"{count} {one if count == 1 else many}" for count, one, many in counts if count or one == "holds"]
+        return ", ".join([*words, f"of {self.judged}"])
 
     def untested_text(self, titles: Mapping[str, str]) -> str:
         """The titles of datasets that were not judged, or `none`."""
@@ -32,6 +51,6 @@ class Counted(NamedTuple):
 def counted(lines: Iterable[Line]) -> Counted:
     """Both fields of a claim, by the lines that it is judged on."""
     judged_on = [line for line in lines if line.counts]
-    counts = Counter(line.verdict for line in judged_on)
     untested = tuple(line.scenario for line in judged_on if line.verdict in _UNTESTED)
-    return Counted(counts[Verdict.HOLDS], len(judged_on) - len(untested), untested)
+    counts = Counter(line.verdict for line in judged_on if line.verdict and line.verdict not in _UNTESTED)
+    return Counted(counts, untested)

@@ -77,5 +77,5 @@ HISTORY_SAVES = Claim(
     history_saves,
     RULE,
     on_every_dataset,
-    rerun_cell("fashionmnist", "sifu_strict"),
+    rerun_cell("mnist", "sifu_strict"),
 )

@@ -48,7 +48,8 @@ STILL_MORE_RULE = (
 SURVIVES_RULE = (
     "Judged by the average. Holds: it lies above 0, and nothing is lost compared with SIFU as described (the interval "
     f"of the difference, seed by seed, reaches 0). Does not hold: its interval reaches 0. {_DATASET} The next claim "
-    "asks what the saving comes from."
+    "asks what the saving comes from. Not judged: client steps, with those of spare clients in its training, which "
+    "strict SIFU needs."
 )
 ALIKE_RULE = (
     "The share of scratch's rounds that the released code saves, minus the same of SIFU as described, seed by seed. A "
@@ -143,14 +144,18 @@ TAKES_AS_CLAIMED = Rule(takes_as_claimed, holds=(above(0.0),))
 
 
 def saved_and_lost(variant: str, label: str) -> Measure:
-    """What a variant of SIFU saves; last, how much more SIFU as described saves, on average."""
+    """What a variant of SIFU saves; how much more SIFU as described saves, on average; last, its client steps."""
+    steps = _against_scratch(
+        variant, f"client steps of {label} beyond scratch's", lambda share: share - 1, "client_steps"
+    )
 
     def measure(tables: StoredTables) -> list[Line]:
         def lost(scenario: str) -> pd.Series:
             return _less_than(tables, scenario, "sifu", variant)
 
         lines = saved(variant, label)(tables)
-        return [*lines, average(lines, "rounds saved by SIFU as described beyond that", lost)]
+        beyond = average(lines, "rounds saved by SIFU as described beyond that", lost)
+        return [*lines, beyond, *unjudged(steps(tables))]
 
     return measure
 
@@ -162,7 +167,7 @@ def _less_than(tables: StoredTables, scenario: str, faster: str, slower: str) ->
 
 def survives(lines: list[Line]) -> Verdict:
     """Judged by the first average, and by what is lost (the second); undecided where their intervals differ."""
-    own, lost = (line.value for line in lines if line.scenario == "")
+    own, lost, *_ = (line.value for line in lines if line.scenario == "")
     if own is None or lost is None:
         return Verdict.NOT_TESTABLE
     found = _survives(own, lost, lines)

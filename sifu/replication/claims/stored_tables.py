@@ -49,6 +49,10 @@ class StoredTables:
         """How many seeds have cells, however they ended."""
         return int(self._to_target(scenario, variant)["seed"].nunique())
 
+    def rounds_to_target(self, scenario: str, variant: str) -> list[int]:
+        """The rounds of every answer."""
+        return [int(rounds) for rounds in self._to_target(scenario, variant)["rounds"]]
+
     def finished(self, scenario: str, *variants: str) -> pd.Index:
         """The seeds in which each of `variants` reached the target after every request."""
         answers = [self._to_target(scenario, name) for name in variants]

@@ -27,7 +27,18 @@ from sifu.report.floor import AGAIN
 WANTED = 4
 RELEASED = ("fine_tuning", "last_released", "fed_eraser_released", "fed_accum_released")
 CORRECTED = ("fine_tuning", "last", "fed_eraser_searched", "fed_accum")
-_LABELS = {"sifu_released": "SIFU as released", "sifu": "SIFU as described"}
+_LABELS = {
+    "sifu_released": "SIFU as released",
+    "sifu": "SIFU as described",
+    "fine_tuning": "fine-tuning",
+    "last_released": "Last as released",
+    "fed_eraser_released": "FedEraser as released",
+    "fed_accum_released": "FedAccum as released",
+    "dp_released": "DP-FedAvg as released",
+    "last": "Last as described",
+    "fed_eraser_searched": "FedEraser, corrected",
+    "fed_accum": "FedAccum, corrected",
+}
 AT_TARGET, SAME_LIMIT = "gap_to_scratch", "gap_to_scratch_same_stop"
 RULE = (
     "Trade-off: absolute gaps of accuracy to scratch at the target, on retain and on forget data, added, the mean over "
@@ -107,13 +118,13 @@ def _floor(tables: StoredTables, scenario: str, gap: str) -> float | None:
 def _against_best(
     tables: StoredTables, scenario: str, variants: tuple[str, ...], gap: str
 ) -> tuple[str, Measured | None]:
-    """The best rival by its mean, and its gaps minus SIFU's; nothing where a rival was not run."""
+    """The label of the best rival by its mean, and its gaps minus SIFU's; nothing where a rival was not run."""
     gaps = {name: trade_off(tables, scenario, name, gap) for name in variants}
     if not all(len(values) for values in gaps.values()):
         return "", None
     own = gaps.pop(variants[0])
     name = min(gaps, key=lambda rival: float(gaps[rival].mean()))
-    return name, Measured.of(gaps[name] - own)
+    return _LABELS[name], Measured.of(gaps[name] - own)
 
 
 @whatever_is_undecided

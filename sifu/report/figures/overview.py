@@ -29,9 +29,10 @@ CAPTION = (
     "certificate, where one is promised. `kept`: for all clients of a request together, in every seed and request; "
     "`exact`: the same with epsilon 0; `one client`: for each client alone; `broken`: not even that; `not counted`: "
     "this run did not. Means over the seeds in which the method and scratch reached the target after every request; a "
-    "method without a bar did so, within the maximum rounds, in fewer than half of the seeds. The training that "
-    "DP-FedAvg needs for itself is not counted. One panel a dataset, and one for each federation with a twin test; at "
-    "most 14 methods: the report has the others."
+    "method without a bar did so, within the maximum rounds, in fewer than half of the seeds (`recovers in 0 of 3 "
+    "seeds`), or reached it after no request at all (`never recovers`). The training that DP-FedAvg needs for itself "
+    "is not counted. One panel a dataset, and one for each federation with a twin test; at most 14 methods: the report "
+    "has the others."
 )
 MAX_METHODS = 14
 CUT = 1.6  # of scratch's client steps: longer bars end here
@@ -114,7 +115,7 @@ def _panel(axis: Axes, found: dict[str, Standing], shown: list[str], *, right: f
     for place, variant in enumerate(shown):
         row = found.get(variant)
         if row is None or not row.has_cost:
-            words = row.words if row else "not run"
+            words = row.short_words if row else "not run"
             axis.text(0.03, place, words, va="center", fontsize=_TYPE, color=_GREY, style="italic", bbox=_PLAIN)
         else:
             _bar(axis, place, row)

@@ -21,20 +21,31 @@ from tests.conftest import REPO
 README = (REPO / "README.md").read_text()
 
 
-def findings_of(root: Path, changes: Mapping[tuple[str, str], Outcome], *, without: str = "") -> list[str]:
-    """The findings of MNIST alone; `without` the rows of one variant."""
-    folder = World(("mnist",), changes, marks=PLAIN).write(root)
+def findings_of(
+    root: Path,
+    changes: Mapping[tuple[str, str], Outcome],
+    *,
+    without: str = "",
+    scenarios: tuple[str, ...] = ("mnist",),
+    unmeasured: tuple[str, ...] = (),
+) -> list[str]:
+    """The findings of MNIST, or of some `scenarios`; `without` the rows of one variant. `unmeasured`: scenarios
+    without accuracies.
+    """
+    folder = World(scenarios, changes, marks=PLAIN).write(root)
     if without:
         shutil.rmtree(folder / "unlearn" / "mnist" / without)
+    for name in unmeasured:
+        shutil.rmtree(folder / "verify" / name)
     return findings.findings(root, Published(folder, folder, folder)).splitlines()
 
 
 def test_the_words_of_the_findings_follow_from_the_numbers(tmp_path: Path) -> None:
     """SIFU takes 40 of scratch's 100 rounds and keeps its promise; fine-tuning knows 0.6 more, FedEraser nothing."""
     starts = [
-        "1. **SIFU is cheaper than training again.** It takes 40% of scratch's client steps.",
-        "2. **Fine-tuning does not forget.** It takes 50%. Accuracy on the forgotten clients minus scratch's: "
-        "+0.60 to +0.60.",
+        "1. **SIFU is cheaper than training again.** It takes 40% of scratch's client steps (1 dataset).",
+        "2. **Fine-tuning does not forget.** It takes 50% (1 dataset). Accuracy on the forgotten clients minus "
+        "scratch's: +0.60 to +0.60 (1 dataset).",
         "3. **FedEraser forgets, and promises nothing.**",
         "4. **SIFU's certificate covers a request.**",
     ]
@@ -53,8 +64,33 @@ def test_other_numbers_have_other_words(tmp_path: Path) -> None:
         "SIFU is not always cheaper than training again.",
         "Fine-tuning forgets.",
         "FedEraser does not always forget.",
-        "SIFU's certificate does not cover a request.",
+        "SIFU's certificate is broken even for single clients.",
     ]
+
+
+def test_costs_count_where_accuracy_was_not_measured(tmp_path: Path) -> None:
+    """CIFAR-10 has costs and no accuracies: a cost is a range over both datasets, a gap is MNIST's alone."""
+    changes = {("cifar10", "sifu"): Outcome(30, 0.5), ("cifar10", "fed_eraser_searched"): Outcome(55)}
+    both = ("mnist", "cifar10")
+    sifu, tuned, eraser, _ = findings_of(tmp_path, changes, scenarios=both, unmeasured=("cifar10",))
+    assert "It takes 30% to 40% of scratch's client steps (2 datasets)." in sifu
+    assert sifu.endswith("is at most 0.02 from scratch's (1 dataset).")
+    assert "It takes 50% (2 datasets)." in tuned
+    assert tuned.endswith("+0.60 to +0.60 (1 dataset).")
+    assert "it takes 55% to 112% (2 datasets)." in eraser
+
+
+def test_forgetting_that_was_not_measured_is_no_finding(tmp_path: Path) -> None:
+    lines = findings_of(tmp_path, {}, unmeasured=("mnist",))
+    assert sum(line.endswith("Whether it forgets was not measured.") for line in lines) == 3
+    assert "forgets," not in " ".join(lines)
+    assert "nan" not in " ".join(lines)
+
+
+def test_a_certificate_may_hold_for_single_clients_alone(tmp_path: Path) -> None:
+    line = findings_of(tmp_path, {("mnist", "sifu"): Outcome(40, 0.02, delta=0.005, together=0.9)})[3]
+    assert line.startswith("4. **SIFU's certificate does not cover a request.**")
+    assert "exceeded in 0% of the answers, and for all clients of a request together in 100%." in line
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from sifu.docs.settings import config_page
 from sifu.errors import SifuError
 from sifu.plan.load import load_suite, read_yaml
 from sifu.replication.published import CONFIG, NOT_RUN, REPLICATION, described
+from sifu.report.leaderboard import AGAIN
 from tests.conftest import REPO
 from tests.docs.numbers import typed_numbers
 
@@ -87,6 +88,19 @@ def test_every_make_target_has_a_help_line() -> None:
     assert phony is not None
     for target in phony.group(1).split():
         assert re.search(rf"^{target}:.*## \S", makefile, re.MULTILINE), f"make {target} has no help text"
+
+
+def test_make_clean_removes_what_configs_and_pages_write() -> None:
+    """Every results folder of a config or a command in a page, but for the published runs, which git keeps, and
+    `mine`, which pages give to their reader.
+    """
+    clean = (REPO / "Makefile").read_text().partition("\nclean:")[2].partition("\n\n")[0]
+    configs = {str(read_yaml(path).get("results", "")) for path in (REPO / "config").glob("*.yaml")}
+    commands = "".join(path.read_text() for path in (REPO / "docs").glob("**/*.md"))
+    written = configs | set(re.findall(r"results[= ](results/\w+)", commands)) | {AGAIN}
+    kept = {"results", "results/paper", "results/methods", "results/mine", ""}
+    assert written - kept
+    assert {folder for folder in written - kept if f"{folder} " not in clean} == set()
 
 
 def test_blocks_of_seeds_in_pages_are_those_of_the_default_job() -> None:

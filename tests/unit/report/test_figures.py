@@ -22,6 +22,7 @@ from sifu.report.frontier import frontier as frontier_table
 from sifu.report.grades import GRADES, by_twins, grade
 from sifu.report.image import DPI, write_figure
 from sifu.report.results import Results
+from sifu.report.standings import standings
 from sifu.report.statistics import intervals, long_form, lost
 from sifu.report.totals import request_totals
 from sifu.store.schemas import CELLS
@@ -319,8 +320,8 @@ def test_forgetting_is_graded_by_the_gap_to_scratch(gap: float, words: str) -> N
 
 
 def test_the_overview_says_what_each_bar_is() -> None:
-    """A cost of 25% with scratch's accuracy, one of 400%, one that never recovers, one that is refused, one that did
-    not forget; the original model has no bar.
+    """A cost of 25% with scratch's accuracy, one of 400%, one that recovers from the first of two requests alone, one
+    that is refused, one that did not forget; the original model has no bar.
     """
     found = overview_of(
         {name: name for name in ("scratch", "sifu", "fed_eraser", "last", "fed_accum", "fine_tuning", "original")},
@@ -332,7 +333,23 @@ def test_the_overview_says_what_each_bar_is() -> None:
         fine_tuning=[(10.0, 0.9, "done"), (20.0, 0.9, "done")],
         original=[(0.0, 0.95, "not_reached"), (0.0, 0.95, "not_reached")],
     )
-    assert found == ["100% ✓", "25% ✓", "400% ~", "never recovers", "refuses this scenario", "10% ✗"]
+    assert found == ["100% ✓", "25% ✓", "400% ~", "recovers in 0 of 2 seeds", "refuses this scenario", "10% ✗"]
+
+
+def test_a_method_that_recovers_from_some_requests_does_not_never_recover() -> None:
+    """Last recovers from the first request alone, in both seeds; FedAccum from none."""
+    short = [(10.0, 0.2, "diverged"), (10.0, 0.2, "diverged")]
+    cells, metrics = answers(scratch=SCRATCH, last=short, fed_accum=short)
+    cells.loc[cells["variant"] == "fed_accum", "status"] = "diverged"
+    source = plain_results({"scratch": "Scratch", "last": "Last", "fed_accum": "FedAccum"})
+    source.__dict__["cells"], source.__dict__["metrics"] = cells, metrics
+    source.__dict__["forgetting"] = pd.DataFrame(columns=["scenario", "variant", "forgotten", "client", "twins_auc"])
+    _, last, accum = standings(source)
+    assert (last.words, last.short_words) == (
+        "recovers from all requests in 0 of 2 seeds",
+        "recovers in 0 of 2 seeds",
+    )
+    assert (accum.words, accum.short_words) == ("never recovers", "never recovers")
 
 
 def test_a_long_bar_is_cut_off_and_marked() -> None:

@@ -179,7 +179,7 @@ def test_gaps_add_up_and_the_best_rival_counts() -> None:
     """SIFU: 0.1 + 0.1; fine-tuning 0.15 + 0.15, the others 0.5 + 0.5: the difference is 0.1."""
     world = World(("mnist",), {("mnist", "fine_tuning"): Outcome(gap=0.15)})
     assert measured("SIFU has", world, "mnist").mean == pytest.approx(0.1)
-    assert claim("SIFU has").measure(world.tables())[0].note == "fine_tuning"
+    assert claim("SIFU has").measure(world.tables())[0].note == "fine-tuning"
 
 
 def test_a_trade_off_needs_all_rivals() -> None:

@@ -25,7 +25,7 @@ def test_trade_offs_of_dp_and_of_doing_nothing() -> None:
     world = World(("mnist",), {("mnist", "dp_released"): Outcome(gap=0.3), ("mnist", "original"): Outcome(gap=0.4)})
     first = claim("SIFU's trade-off is still the best with DP").measure(world.tables())[0]
     assert first.value is not None
-    assert (first.note, first.value.mean) == ("dp_released", pytest.approx(0.4))
+    assert (first.note, first.value.mean) == ("DP-FedAvg as released", pytest.approx(0.4))
     assert shown("SIFU has", "gaps of the original model", world) == pytest.approx(0.8)
 
 

@@ -71,3 +71,12 @@ def test_a_rival_that_was_run_in_fewer_seeds_is_not_beaten() -> None:
     there = (tables.cells["variant"] != "fine_tuning") | (tables.cells["seed"] == 0)
     lines = claim(MARKS).measure(replace(tables, cells=tables.cells[there]))
     assert {line.verdict for line in lines if line.counts} == {NOT_TESTABLE}
+
+
+def test_rounds_that_nobody_can_save_are_named() -> None:
+    """On MNIST scratch and SIFU end after the minimum of 50 rounds at every request; on CIFAR-10 they do not."""
+    least = {("mnist_watermark", name): Outcome(50) for name in ("scratch", "sifu_released")}
+    lines = claim(MARKS).measure(World(changes=least).tables())
+    notes = {line.scenario: line.note for line in lines if line.what == "rounds saved by SIFU as released"}
+    assert notes["mnist"] == "both take 50 rounds at every request"
+    assert notes["cifar10"] == ""

@@ -1,0 +1,31 @@
+"""How a claim's datasets are counted in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from sifu.replication.claims.claim import Line
+from sifu.replication.claims.counted import counted
+from sifu.replication.claims.verdict import Verdict
+
+HOLDS, PART, OPEN, FAILS, NOT_RUN = (
+    *(Verdict.HOLDS, Verdict.IN_PART, Verdict.UNDECIDED),
+    *(Verdict.FAILS, Verdict.NOT_RUN),
+)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "text"),
+    [
+        ((HOLDS, HOLDS), "2 of 2 hold"),
+        ((HOLDS,), "1 of 1 holds"),
+        ((PART, PART), "0 hold, 2 in part, of 2"),
+        ((FAILS,), "0 hold, 1 does not, of 1"),
+        ((HOLDS, PART, OPEN, FAILS, FAILS), "1 holds, 1 in part, 1 undecided, 2 do not, of 5"),
+        ((NOT_RUN,), "none judged"),
+    ],
+)
+def test_every_dataset_that_was_judged_is_in_the_words(verdicts: tuple[Verdict, ...], text: str) -> None:
+    names = ("mnist", "fashionmnist", "cifar10", "cifar100", "celeba")
+    lines = [Line(name, "rounds", None, verdict) for name, verdict in zip(names, verdicts, strict=False)]
+    assert counted(lines).held_text == text
