@@ -24,6 +24,7 @@ from sifu.report.html import folded, html_table, image, two_images
 from sifu.report.image import png
 from sifu.report.key_findings import key_findings
 from sifu.report.leaderboard import RowCommand, leaderboard, row_command, with_targets
+from sifu.report.looked_good import looked_good
 from sifu.report.missing import missing_names, missing_words
 from sifu.report.plain_text import for_figures
 from sifu.report.results import Results
@@ -51,7 +52,7 @@ def build_page(
         **({"Verdicts": verdict_strip(list(claims))} if claims else {}),
         "Figures": _figures(folder, command),
         "Certificates": _certificates(source),
-        "Forgetting": _forgetting(source),
+        "Forgetting": _forgetting(source, rows),
         "Searches": _searches(source),
         "Details": _details(source, command),
     }
@@ -131,13 +132,15 @@ def _titled(source: Results, table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(scenario=[source.plan.titles.get(str(name), name) for name in table["scenario"]])
 
 
-def _forgetting(source: Results) -> str:
-    """What many models say of forgetting; nothing where it was not measured."""
+def _forgetting(source: Results, rows: list[Standing]) -> str:
+    """What many models say of forgetting, and what accuracy misses; nothing where it was not measured."""
     table = forgetting_table(source.forgetting, source.distances, source.plan.labels)
     if not len(table):
         return ""
     shown = html_table(_titled(source, table), "forgetting-table", sortable=True)
-    return folded("Was it forgotten? By many models", f"<p>{escape(CAPTION)}</p>{shown}")
+    told = looked_good(source.plan, rows)
+    words = f"<p>{escape(told)}</p>" if told else ""
+    return words + folded("Was it forgotten? By many models", f"<p>{escape(CAPTION)}</p>{shown}")
 
 
 def _choice(table: pd.DataFrame, columns: list[str], name: str) -> str:
