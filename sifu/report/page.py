@@ -14,6 +14,8 @@ import yaml
 from sifu.catalog.figures import FIGURES
 from sifu.plan.report_plan import ReportPlan
 from sifu.report import certificates, tables
+from sifu.report.audits import CAPTION as AUDIT_CAPTION
+from sifu.report.audits import audit_table
 from sifu.report.data_used import parts_in_words
 from sifu.report.deletion_test import verification
 from sifu.report.figures.overview import draw_narrow, drawn_scenarios
@@ -25,6 +27,8 @@ from sifu.report.image import png
 from sifu.report.key_findings import key_findings
 from sifu.report.leaderboard import RowCommand, leaderboard, row_command, with_targets
 from sifu.report.looked_good import looked_good
+from sifu.report.methods import CAPTION as METHODS_CAPTION
+from sifu.report.methods import numbered, table_1
 from sifu.report.missing import missing_names, missing_words
 from sifu.report.plain_text import for_figures
 from sifu.report.results import Results
@@ -193,7 +197,26 @@ def _certificates(source: Results) -> str:
     if len(checks):
         shown = html_table(_titled(source, checks), "checks", sortable=True)
         parts.append(folded("The clients' own test of deletion", shown))
+    parts.append(_audits(source))
     return "".join(parts) or "<p>No method of this run gives a certificate.</p>"
+
+
+def _audits(source: Results) -> str:
+    """What counting trainings with and without clients proves; nothing where no audit was made."""
+    table = audit_table(source.audit, source.plan.labels)
+    if not len(table):
+        return ""
+    shown = html_table(_titled(source, table), "audit", sortable=True)
+    return folded("Audits by counting trainings", f"<p>{escape(AUDIT_CAPTION)}</p>{shown}")
+
+
+def _assumptions(source: Results) -> str:
+    """What every method assumes and stores: the paper's Table 1, with its footnotes."""
+    rows, notes = table_1(source.plan.methods.values())
+    table = pd.DataFrame(rows).map(lambda text: text.strip("`"))
+    below = "".join(f"<p>{escape(note)}</p>" for note in numbered(notes))
+    shown = html_table(table, "assumptions", sortable=True)
+    return folded("What every method assumes (Table 1)", f"<p>{escape(METHODS_CAPTION)}</p>{shown}{below}")
 
 
 def _searches(source: Results) -> str:
@@ -210,12 +233,13 @@ def _searches(source: Results) -> str:
 
 
 def _details(source: Results, command: str) -> str:
-    """Every request, findings scenario by scenario, settings, and where the numbers come from."""
+    """Every request, findings scenario by scenario, what methods assume, settings, and where the numbers come from."""
     items = "".join(f"<li>{escape(text)}</li>" for text in findings(source))
     return "".join(
         [
             _requests(source),
             folded("Findings, scenario by scenario", f"<ul>{items}</ul>"),
+            _assumptions(source),
             folded("Settings", _settings(source)),
             folded("Where the numbers come from", _provenance(source, command)),
         ]
