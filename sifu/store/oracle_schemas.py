@@ -169,7 +169,7 @@ DISTANCES = Table(
             "metric",
             _TEXT,
             "klom | gaussian_kl (in nats) | disagreement (whether the right class has more than half) | "
-            "jensen_shannon (distance of the right class's probability) | margin_drop (of a client's mean margin)",
+            "jensen_shannon (distance of the right class's probability, against all others) | margin_drop (of a client's mean margin)",
         ),
         Column("subset", _TEXT, "forget (clients of the request) | retain | test: at most 1,000 examples of it"),
         _MODELS,
