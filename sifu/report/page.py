@@ -14,6 +14,8 @@ import yaml
 from sifu.catalog.figures import FIGURES
 from sifu.plan.report_plan import ReportPlan
 from sifu.report import certificates, tables
+from sifu.report.atlas import CAPTION as ATLAS_CAPTION
+from sifu.report.atlas import atlas_table
 from sifu.report.audits import CAPTION as AUDIT_CAPTION
 from sifu.report.audits import audit_table
 from sifu.report.data_used import parts_in_words
@@ -56,7 +58,7 @@ def build_page(
         **({"Verdicts": verdict_strip(list(claims))} if claims else {}),
         "Figures": _figures(folder, command),
         "Certificates": _certificates(source),
-        "Forgetting": _forgetting(source, rows),
+        "Forgetting": _forgetting(source, rows) + _atlas(source),
         "Searches": _searches(source),
         "Details": _details(source, command),
     }
@@ -145,6 +147,15 @@ def _forgetting(source: Results, rows: list[Standing]) -> str:
     told = looked_good(source.plan, rows)
     words = f"<p>{escape(told)}</p>" if told else ""
     return words + folded("Was it forgotten? By many models", f"<p>{escape(CAPTION)}</p>{shown}")
+
+
+def _atlas(source: Results) -> str:
+    """What trainings remember of each client; nothing where it was not measured."""
+    table = atlas_table(source.atlas)
+    if not len(table):
+        return ""
+    shown = html_table(_titled(source, table), "atlas", sortable=True)
+    return folded("Atlas: what is remembered of each client", f"<p>{escape(ATLAS_CAPTION)}</p>{shown}")
 
 
 def _choice(table: pd.DataFrame, columns: list[str], name: str) -> str:
