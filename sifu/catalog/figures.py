@@ -23,5 +23,6 @@ FIGURES: dict[str, FigureSpec] = {
     "alpha": FigureSpec("sifu.report.figures.alpha", ("alpha/alpha", "alpha_sweep/alpha")),
     "lineage": FigureSpec("sifu.report.figures.lineage", ("unlearn/cells", "train/cells")),
     "power": FigureSpec("sifu.report.figures.power", ("forgetting/power",)),
+    "atlas": FigureSpec("sifu.report.figures.atlas", ("atlas/atlas",)),
     "null_space": FigureSpec("sifu.report.figures.null_space", ("null_space/null_space",)),
 }

@@ -25,7 +25,7 @@ def add_atlas(commands: Commands) -> None:
     parser.add_argument("--clients", nargs="+", type=int, help="these alone (default: all)")
     parser.add_argument("--seed", type=int, default=0, help="whose partition (default: %(default)s)")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), help="default: the config's")
-    parser.add_argument("--csv", type=Path, help="file to write the rows to")
+    parser.add_argument("--csv", type=Path, help="file to write a row a client to; rows of seeds: config key `atlas`")
 
 
 def _atlas(parsed: argparse.Namespace) -> None:
@@ -36,24 +36,25 @@ def _atlas(parsed: argparse.Namespace) -> None:
     raw = read_yaml(parsed.config)
     name = parsed.scenario or next(iter(raw.get("scenarios") or [""]))
     suite = load_suite(raw | {"scenarios": [name], "missing_data": "refuse"} | nothing_else(), parsed.config.parent)
-    from sifu.stages.atlas import atlas_rows
+    from sifu.report.atlas import by_client
+    from sifu.stages.atlas import atlas_rows, refuse_unknown
 
-    count = suite.scenarios[name].partition.num_clients
-    for client in parsed.clients or ():
-        if not 0 <= client < count:
-            raise ConfigError("--clients", client, f"numbers from 0 to {count - 1}")
+    refuse_unknown(parsed.clients or (), suite.scenarios[name].partition.num_clients)
     with tempfile.TemporaryDirectory() as folder:
         block = seed_block(suite, name, parsed, Path(folder))
         rows = atlas_rows(block, range(parsed.seed, parsed.seed + parsed.seeds), parsed.clients)
+    clients = by_client(rows).drop(columns="scenario")
     if parsed.csv:
-        parsed.csv.write_text(rows.to_csv(index=False))
-    _print(rows)
+        parsed.csv.write_text(clients.to_csv(index=False))
+    _print(clients)
 
 
-def _print(rows: pd.DataFrame) -> None:
+def _print(clients: pd.DataFrame) -> None:
     """A line a client, most remembered first, and how far alpha and Psi tell who that is."""
-    print(rows.sort_values("memorisation", ascending=False).to_string(index=False, float_format="{:.4g}".format))
-    if len(rows) > 2:
-        ranks = rows[["memorisation", "alpha", "psi"]].rank().corr()["memorisation"]
-        print(f"rank correlation with memorisation: alpha {ranks['alpha']:.2f}, Psi {ranks['psi']:.2f}")
+    from sifu.report.atlas import rank_correlations
+
+    print(clients.sort_values("memorisation", ascending=False).to_string(index=False, float_format="{:.4g}".format))
+    if ranks := rank_correlations(clients):
+        words = ", ".join(f"{name} {value:.2f}" for name, value in ranks.items())
+        print(f"rank correlation with memorisation: {words}")
     print("memorisation: mean margin on the client's own data, with it minus without it; deviation: over seeds")

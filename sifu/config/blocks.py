@@ -118,10 +118,25 @@ def block_names(seeds: range, size: int) -> list[str]:
 
 def block_seeds(name: str) -> range:
     """The seeds of a block name; the inverse of `block_name`."""
+    return _numbers("block", name, "s")
+
+
+def client_block_names(num_clients: int, size: int) -> list[str]:
+    """The names of the blocks of `size` that clients are cut into: c000-024, c025-049, ..."""
+    return [f"c{name[1:]}" for name in block_names(range(num_clients), size)]
+
+
+def block_clients(name: str) -> range:
+    """The clients of a block name; the inverse of `client_block_names`."""
+    return _numbers("--clients", name, "c")
+
+
+def _numbers(key: str, name: str, letter: str) -> range:
+    allowed = f"a name like {letter}000-009"
     try:
-        first, last = (int(part) for part in name.removeprefix("s").split("-"))
+        first, last = (int(part) for part in name.removeprefix(letter).split("-"))
     except ValueError:
-        raise ConfigError("block", name, "a name like s000-009") from None
-    if not 0 <= first <= last < 2 * 10**9 or block_name(range(first, last + 1)) != name:
-        raise ConfigError("block", name, "a name like s000-009")
+        raise ConfigError(key, name, allowed) from None
+    if not 0 <= first <= last < 2 * 10**9 or f"{letter}{first:03d}-{last:03d}" != name:
+        raise ConfigError(key, name, allowed)
     return range(first, last + 1)

@@ -162,6 +162,26 @@ class Oracles:
 
 
 @settings
+class Atlas:
+    """Every client left out in turn, in many trainings of one federation: what each training remembers of it."""
+
+    scenarios: tuple[str, ...] = setting("which of the run's scenarios, each with the clients of the run's first seed")
+    models: int = setting(
+        "trainings with and without each client: the seeds first_seed, first_seed + 1, ...",
+        from_to(1, 100_000),
+        default=100,
+    )
+    block_size: int = setting(
+        "clients of one job, which first trains the federation with all clients; a job that is done is not done again",
+        at_least(1),
+        default=25,
+    )
+
+    def refuse(self) -> None:
+        refuse_repeated(self)
+
+
+@settings
 class Run:
     """What to run, and where. Nothing here changes a seed's result, except for the rounding of another device."""
 
@@ -187,6 +207,9 @@ class Run:
     oracles: Oracles | None = setting(
         "what is forgotten, by many models in two worlds: the tables `margins` and `forgetting`; null: not measured",
         default=None,
+    )
+    atlas: Atlas | None = setting(
+        "what trainings remember of each client, by leaving it out: the table `atlas`; null: not measured", default=None
     )
     scenario_searches: tuple[ScenarioSearch, ...] = setting(
         "values of scenarios' settings to compare on seeds that are not reported; the run always uses the scenario's "

@@ -56,6 +56,12 @@ def few_models(root: Path) -> str:
     return f"with {models} a world, no shift below {smallest_shift(models, models):.1f} standard deviations"
 
 
+def few_seeds(root: Path) -> str:
+    """The same of a table with so many seeds, in words."""
+    models = _COUNTS[0]
+    return f"{models} seeds see no shift of margins below {smallest_shift(models, models):.1f} standard deviations"
+
+
 def low_rates(root: Path) -> str:
     """The false-alarm rates at which hits are counted."""
     return " and ".join(f"{rate:g}" for rate in LOW_RATES)

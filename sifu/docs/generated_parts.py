@@ -202,5 +202,6 @@ PARTS: dict[str, Callable[..., str]] = {
     "models_needed": forgetting.models_needed,
     "models_see": forgetting.models_see,
     "few_models": forgetting.few_models,
+    "few_seeds": forgetting.few_seeds,
     "low_rates": forgetting.low_rates,
 }

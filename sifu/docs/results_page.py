@@ -35,7 +35,8 @@ def _stage_list() -> list[str]:
         place = "" if spec.jobs == "once" else f"<scenario>/{part}<block>/"
         files = ", ".join(f"`{file}`" for file in spec.outputs)
         lines.append(f"| `{spec.name}` | {spec.does} | `results/{spec.folder or spec.name}/{place}`: {files} |")
-    return [*lines, "", "A part is a variant, a change of the federation, or a search; a block is a range of seeds.\n"]
+    parts = "a variant, a change of the federation, a search, or a range of clients"
+    return [*lines, "", f"A part is {parts}; a block is a range of seeds.\n"]
 
 
 def _tables() -> list[Table]:

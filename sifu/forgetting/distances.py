@@ -13,10 +13,11 @@ from sifu.forgetting.sample import Floats, samples
 
 
 def disagreement(unlearned: ArrayLike, oracles: ArrayLike) -> Floats:
-    """How often a model of each world disagree whether the right class has more than half of the probability. [P]"""
-    one, two = (
-        (world > 0).mean(0) for world in samples("auc", unlearned, oracles)
-    )  # the shares of models that give it more
+    """How often a model of each world disagree whether the right class has more than half of the probability. [P]
+
+    Margins do not say which class a model predicts, only whether the right one has the majority.
+    """
+    one, two = ((world > 0).mean(0) for world in samples("auc", unlearned, oracles))  # shares of models that say so
     return one * (1 - two) + two * (1 - one)
 
 

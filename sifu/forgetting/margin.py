@@ -51,12 +51,6 @@ def client_margins(margins: ArrayLike, owners: ArrayLike, clients: ArrayLike) ->
     return np.stack([_rows(margins, own).mean(1) for own in owned], axis=1)
 
 
-def set_margin(margins: ArrayLike, owners: ArrayLike, clients: ArrayLike) -> Floats:
-    """The mean margin over all examples of a set of clients; margins [N, P], owners [P] -> [N]."""
-    own = _owned(np.asarray(owners), np.asarray(clients))
-    return _rows(margins, np.logical_or.reduce(own)).mean(1)
-
-
 def lowest_margins(margins: ArrayLike, owners: ArrayLike, clients: ArrayLike) -> Floats:
     """The mean of a client's lowest tenth of margins, at least one, in each model; [N, P], [P], [C] -> [N, C]."""
     columns = []

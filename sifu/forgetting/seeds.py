@@ -1,4 +1,4 @@
-"""Seeds of two worlds: halves that share none, folds for cross-fitting, and permutations of the worlds.
+"""Seeds of two worlds: folds for cross-fitting, and permutations of the worlds.
 
 A method starts from a training and Scratch from the same initial model, so models of one seed belong together. All
 functions use the seeds' numbers alone: the order in which models come, or their blocks, changes nothing.
@@ -11,15 +11,6 @@ from numpy.typing import ArrayLike
 
 from sifu.errors import SifuError
 from sifu.forgetting.sample import Flags, Ints, require_models
-
-
-def disjoint_halves(first: ArrayLike, second: ArrayLike) -> tuple[Flags, Flags]:
-    """Which models of two worlds to compare so that no seed is in both: the lower half of the first world's seeds,
-    and of the second world's all others. [N] and [M] bool
-    """
-    one, two = _distinct(first), _distinct(second)
-    lower = np.sort(one)[: len(one) // 2] if np.isin(one, two).any() else one
-    return np.isin(one, lower), ~np.isin(two, lower)
 
 
 def folds(first: ArrayLike, second: ArrayLike) -> tuple[Flags, Flags]:

@@ -11,14 +11,12 @@ from sifu.forgetting.sample import Floats
 _DECILE = 10
 
 
-def worst_decile(values: ArrayLike, remaining: ArrayLike) -> Floats:
-    """The mean over the tenth of the remaining clients (at least one) with the lowest values, such as accuracy, mean
-    margin, or either minus scratch's; values [S, C] and remaining [S, C] bool -> [S].
+def worst_decile(values: ArrayLike) -> Floats:
+    """The mean over the tenth of the clients (at least one) with the lowest values, such as margins; [S, C] -> [S].
+
+    Which clients these are is decided in each model.
     """
-    numbers, kept = np.asarray(values, np.float64), np.asarray(remaining, bool)
-    if numbers.shape != kept.shape or numbers.ndim != 2 or not kept.any(1).all():
-        raise SifuError("a worst decile needs values and flags [seeds, clients], and a remaining client in every seed")
-    ordered = np.sort(np.where(kept, numbers, np.inf), axis=1)  # forgotten clients come last
-    counts = -(-kept.sum(1) // _DECILE)  # [S]
-    taken = np.arange(numbers.shape[1]) < counts[:, None]
-    return np.where(taken, ordered, 0.0).sum(1) / counts
+    numbers = np.asarray(values, np.float64)
+    if numbers.ndim != 2 or not numbers.shape[1]:
+        raise SifuError(f"a worst decile needs values [models, clients] of a client at least, not {numbers.shape}")
+    return np.sort(numbers, axis=1)[:, : -(-numbers.shape[1] // _DECILE)].mean(1)

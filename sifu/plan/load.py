@@ -128,6 +128,7 @@ def _refuse_parts(run: Run, scenarios: Mapping[str, Any], variants: Mapping[str,
         ("alpha_sweep", run.alpha_sweep),
         ("audits", run.audits),
         ("oracles", run.oracles),
+        ("atlas", run.atlas),
     ):
         for name in sweep.scenarios if sweep else ():
             _look_up(scenarios, name, f"{key}.scenarios")

@@ -27,6 +27,7 @@ def stage_options(suite: Suite, stage: str, job: Job) -> list[str]:
         "audit": _audit,
         "oracles": _oracles,
         "forgetting": _forgetting,
+        "atlas": _atlas,
     }
     return makers[stage](suite, job) if stage in makers else []
 
@@ -84,6 +85,10 @@ def _oracles(suite: Suite, job: Job) -> list[str]:
 
 def _forgetting(suite: Suite, job: Job) -> list[str]:
     return ["--blocks", *(one.block for one in suite.jobs["oracles"] if one.scenario == job.scenario)]
+
+
+def _atlas(suite: Suite, job: Job) -> list[str]:
+    return ["--clients", job.part, "--federation", suite.blocks[0]]
 
 
 def _count(flag: str, count: int | None) -> list[str]:

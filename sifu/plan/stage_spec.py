@@ -235,6 +235,20 @@ _ALL = (
         trains=False,
     ),
     StageSpec(
+        name="atlas",
+        does="Leave each client out in turn: what many trainings remember of it, next to alpha and Psi.",
+        jobs="atlas",
+        tables=_experiments(atlas="ATLAS"),
+        reads=("federation", "data"),
+        settings=_TRAIN,
+        options=(
+            option("--clients", "clients to leave out, such as c000-024: folder of the results", required=True),
+            option("--federation", "block of the partition; its first seed's is taken (default: that of --block)"),
+        ),
+        reported=("atlas",),
+        command="atlas_block",
+    ),
+    StageSpec(
         name="null_space",
         does="The paper's appendix A: fine-tuning an under-determined linear regression never forgets.",
         jobs="once",
@@ -247,7 +261,7 @@ _ALL = (
 
 WITH_PART = (  # jobs with a part
     *("variants", "own_trainings", "searches", "scenario_searches"),
-    *("sigma_sweep", "alpha_sweep"),
+    *("sigma_sweep", "alpha_sweep", "atlas"),
 )
 STAGES: dict[str, StageSpec] = {spec.name: spec for spec in _ALL}
 
@@ -256,6 +270,7 @@ STAGES: dict[str, StageSpec] = {spec.name: spec for spec in _ALL}
 PEOPLE_TABLES = (
     "headline",
     "forgetting",
+    "atlas",
     "budgets",
     "certificates",
     "frontier",

@@ -7,7 +7,14 @@ from functools import cached_property
 from itertools import product
 from pathlib import Path
 
-from sifu.config.blocks import block_name, block_names, block_of_oracles, block_seeds, chosen_block_size
+from sifu.config.blocks import (
+    block_name,
+    block_names,
+    block_of_oracles,
+    block_seeds,
+    chosen_block_size,
+    client_block_names,
+)
 from sifu.config.changed_scenario import Change, changed_scenario
 from sifu.config.fields import to_plain
 from sifu.config.run import AlphaSweep, Audits, RequestSets, Run, SigmaSweep
@@ -145,6 +152,7 @@ class Suite:
             "alpha_sweep": [job._replace(part=change) for job in swept for change in self.changes],
             "oracles": self._oracle_jobs(),
             "forgetting": self._forgetting_jobs(),
+            "atlas": self._atlas_jobs(),
         }
 
     def _swept(self, sweep: SigmaSweep | RequestSets | AlphaSweep | Audits | None, seeds_end: int) -> list[Job]:
@@ -164,6 +172,16 @@ class Suite:
 
     def _forgetting_jobs(self) -> list[Job]:
         return [Job(name, block_name(self._oracle_seeds)) for name in self._oracle_scenarios]
+
+    def _atlas_jobs(self) -> list[Job]:
+        """Blocks of clients of each scenario of the atlas."""
+        atlas, found = self.run.atlas, []
+        for name in [name for name in (atlas.scenarios if atlas else ()) if name in self.scenarios]:
+            assert atlas is not None
+            seeds = block_name(range(self.run.first_seed, self.run.first_seed + atlas.models))
+            parts = client_block_names(self.scenarios[name].partition.num_clients, atlas.block_size)
+            found += [Job(name, seeds, part) for part in parts]
+        return found
 
     @property
     def _oracle_scenarios(self) -> list[str]:

@@ -169,7 +169,7 @@ class Targets:
             scenario = self.suite.changed(job.scenario, job.part)
         elif stage == "scenario_search":
             method = self.suite.method(job.scenario, self._scenario_search(job).variant)
-        elif job.part:
+        elif job.part and stage != "atlas":
             method = self.suite.method(job.scenario, job.part)
         settings = freshness.relevant_settings(stage, scenario, method)
         if stage in ("request_sets", "audit", "oracles"):  # several variants in one job
@@ -206,7 +206,7 @@ class Targets:
             return self.suite.oracle_variants(job.scenario)
         if stage == "scenario_search":
             return [self._scenario_search(job).variant]
-        return [job.part] if job.part and stage != "alpha_sweep" else []
+        return [job.part] if job.part and stage not in ("alpha_sweep", "atlas") else []
 
     def figure_code(self, wildcards: Any) -> str:
         return code_hash("sifu.stages.figure", FIGURES[wildcards.figure].module)

@@ -22,6 +22,7 @@ from sifu.store.paths import manifest_file
 from sifu.store.timing import JobTime, busy_seconds, read_job_time
 
 _JOINED = ("commit", "torch", "device")
+_OF_MANY_MODELS = ("oracles", "atlas")  # stages whose tables say how many models they were made of
 _OF_NO_SCENARIO = "null_space/*.parquet"
 CARRIED = "carried_from_rules"  # of tables that were made under older rules, and lack what has changed since
 
@@ -42,14 +43,18 @@ def manifest(config: Path, blocks: list[dict[str, Any]]) -> dict[str, Any]:
     settings = described(config)
     made = {key: ", ".join(sorted({block[key] for block in blocks})) for key in _JOINED}
     head = {"config": config.name, "rules_version": RULES_VERSION} | made | {"settings_hash": _digest(settings)}
-    times = {"seconds": _seconds(blocks), "busy_seconds": _busy(blocks)} | counted_oracles(blocks)
+    times = {"seconds": _seconds(blocks), "busy_seconds": _busy(blocks)} | counted_models(blocks)
     return head | settings | times | {"block_settings": _block_settings(blocks), "blocks": blocks}
 
 
-def counted_oracles(blocks: list[dict[str, Any]]) -> dict[str, Any]:
-    """How many models the oracles are, and their seconds on each device; nothing where there are none."""
-    own = [block for block in blocks if block["stage"] == "oracles"]
-    return {"oracles": {"models": sum(block["models"] for block in own), "seconds": _seconds(own)}} if own else {}
+def counted_models(blocks: list[dict[str, Any]]) -> dict[str, Any]:
+    """How many models oracles and atlas are, and their seconds on each device; nothing of a stage without any."""
+    found = {}
+    for stage in _OF_MANY_MODELS:
+        own = [block for block in blocks if block["stage"] == stage]
+        if own:
+            found[stage] = {"models": sum(block["models"] for block in own), "seconds": _seconds(own)}
+    return found
 
 
 def _block_settings(blocks: list[dict[str, Any]]) -> dict[str, Any]:

@@ -12,21 +12,24 @@ TOGETHER = -1  # in place of a client: all clients of a request
 CAPTION = (
     "Two questions to many models of one federation, next to what they say where nothing differs. `told from "
     "retraining`: AUC of an attack (U-LiRA) that tells a method's models from scratch's by the forgotten clients' "
-    "data; `on remaining clients`: the same by each of theirs, so a general shift shows in both. `by twins`: is the "
-    "client remembered? In the other world a twin with like data sat in its seat; AUC of the margin on the client's "
-    "data minus that on the twin's. 0.5 means that nothing of the client is left, however odd the model. `null`: 0.5 "
-    "and the standard deviation where nothing is remembered; `half against half`: a placebo, one half of the twins' "
-    "world against the other, with the null of so few; `RULI`: AUC of its two games, unlearned against never seen, "
-    "both under unlearned models (privacy), and the latter under the original ones (efficacy); `original`: by twins, "
-    "before the request. `share forgotten`: 1 "
-    "- (by twins - 0.5) / (original - 0.5), with its 95% bootstrap interval. `forgotten?`: no, if by twins is more "
-    "than three deviations from 0.5; nothing to forget, if the original's AUC and two deviations are below 0.6; yes, "
-    "if by twins is within two deviations, at least 80% of the share is certain, and there are as many models as "
-    "advised (docs/forgetting.md); else it cannot tell. `relearn time`: client steps with the clients back until their "
-    "accuracy is close to the original's, over scratch's, in the seeds in which both got there; below 1 something was "
-    "left; >=: the method did not in more seeds than scratch, <=: in fewer. `KLOM`: mean over the forgotten clients' "
-    "examples, in nats, and where worlds are called so at random. All clients of a request together; single clients "
-    "are in the Parquet table."
+    "data, with its p-value; `paired p`: that of AUC against scratch of the same seeds, which sees more than an "
+    "attacker does; `on remaining clients`: the same AUC by each of theirs, so a general shift shows in both, and how "
+    "many of them the paired test tells apart (5% of these by mistake). `by twins`: is the client remembered? In the "
+    "other world a twin with like data sat in its seat; AUC of the margin on the client's data minus that on the "
+    "twin's. 0.5 means that nothing of the client is left, however odd the model. `null`: 0.5 and the standard "
+    "deviation where nothing is remembered; `U-LiRA by twins`: the same by a likelihood ratio; `half against half`: a "
+    "placebo, one half of the twins' world against the other, with the null of so few; `RULI`: AUC of its two games, "
+    "unlearned against never seen, both under unlearned models (privacy), and the latter under the original ones "
+    "(efficacy); `original`: by twins, before the request. `share forgotten`: 1 - (by twins - 0.5) / (original - 0.5), "
+    "with its 95% bootstrap interval. `forgotten?`: no, if by twins is more than three deviations from 0.5; nothing to "
+    "forget, if the original's AUC and two deviations are below 0.6; yes, if by twins is within two deviations, at "
+    "least 80% of the share is certain, and there are as many models as advised (docs/forgetting.md); else it cannot "
+    "tell. `relearn time`: client steps with the clients back until their accuracy is close to the original's, over "
+    "scratch's, in the seeds in which both got there; below 1 something was left; >=: the method did not in more seeds "
+    "than scratch, <=: in fewer. `KLOM`: mean over the forgotten clients' examples, in nats, and where worlds are "
+    "called so at random; `worst decile drop`: by how much the mean margin of the tenth of remaining clients that "
+    "fares worst is below scratch's, and at random. All clients of a request together; single clients are in the "
+    "Parquet table."
 )
 
 
@@ -39,17 +42,20 @@ def forgetting_table(rows: pd.DataFrame, distances: pd.DataFrame, labels: dict[s
             "method": rows["method"],
             "request": rows["request"],
             "models a world": rows["models"],
-            "told from retraining": _pair(rows, "retrain_auc", "retrain_null"),
-            "on remaining clients": rows["remaining_auc"].map(_number),
+            "told from retraining": _told(rows),
+            "paired p": rows["paired_p"].map(_p_value),
+            "on remaining clients": _remaining(rows),
             "by twins": rows["twins_auc"].map(_number),
             "null": rows["twins_null"].map(_null),
+            "U-LiRA by twins": rows["twins_lira_auc"].map(_number),
             "half against half": _pair(rows, "placebo_auc", "placebo_null"),
             "RULI": _games(rows),
             "original": rows["original_auc"].map(_number),
             "share forgotten": rows.apply(_share, axis=1) if len(rows) else [],
             COLUMN: rows["forgotten"],
             "relearn time": rows.apply(_relearn, axis=1) if len(rows) else [],
-            "KLOM": [_klom(distances, *key) for key in _keys(rows)],
+            "KLOM": [_distance(distances, "klom", "forget", *key) for key in _keys(rows)],
+            "worst decile drop": [_distance(distances, "worst_decile_drop", "retain", *key) for key in _keys(rows)],
         }
     )
 
@@ -117,6 +123,22 @@ def _pair(rows: pd.DataFrame, value: str, deviation: str) -> list[str]:
     return ["-" if pd.isna(one) else f"{one:.2f} (null {_null(two)})" for one, two in pairs]
 
 
+def _p_value(value: float) -> str:
+    return "-" if pd.isna(value) else f"{value:.3f}"
+
+
+def _told(rows: pd.DataFrame) -> list[str]:
+    """How well an attacker tells a method's models from scratch's, next to the null and with its p-value."""
+    parts = rows[["retrain_auc", "retrain_null", "retrain_p"]].itertuples(index=False, name=None)
+    return ["-" if pd.isna(one) else f"{one:.2f} (null {_null(two)}, p {_p_value(p)})" for one, two, p in parts]
+
+
+def _remaining(rows: pd.DataFrame) -> list[str]:
+    """The same by remaining clients, and the share of them that is told apart."""
+    pairs = zip(rows["remaining_auc"], rows["remaining_told"], strict=True)
+    return ["-" if pd.isna(one) else f"{one:.2f} ({told:.0%} told apart)" for one, told in pairs]
+
+
 def _games(rows: pd.DataFrame) -> list[str]:
     """RULI's games, privacy and efficacy, next to their null."""
     parts = rows[["ruli_privacy", "ruli_efficacy", "ruli_null"]].itertuples(index=False, name=None)
@@ -141,9 +163,9 @@ def _relearn(row: pd.Series) -> str:
     return f"{sign}{row['relearn']:.2f} [{row['relearn_low']:.2f}, {row['relearn_high']:.2f}]{counted}"
 
 
-def _klom(distances: pd.DataFrame, scenario: str, variant: str, request: int) -> str:
-    """The mean on the forgotten clients' examples next to its null."""
-    rows = distances[(distances["metric"] == "klom") & (distances["subset"] == "forget")]
+def _distance(distances: pd.DataFrame, metric: str, subset: str, scenario: str, variant: str, request: int) -> str:
+    """The mean of a distance on a subset next to its null."""
+    rows = distances[(distances["metric"] == metric) & (distances["subset"] == subset)]
     rows = rows[(rows["scenario"] == scenario) & (rows["variant"] == variant) & (rows["request"] == request)]
     if rows.empty or rows["mean"].isna().all():
         return "-"

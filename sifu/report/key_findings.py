@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from sifu.plan.report_plan import ReportPlan
 from sifu.report.grades import FORGOTTEN, IN_PART, NOT_FORGOTTEN
+from sifu.report.looked_good import looked_good
 from sifu.report.standings import BROKEN, EXACT, FOR_ONE, KEPT, UNCOUNTED, Standing
 
 _TRAIN_AGAIN = ("scratch", "scratch_again", "blurred_scratch")  # methods: what others are compared with
@@ -73,11 +74,12 @@ def _forgot(rows: list[Standing]) -> str:
 
 
 def _remembered(plan: ReportPlan, rows: list[Standing]) -> Finding | None:
-    """The methods whose clients were not forgotten, and where."""
+    """The methods whose clients were not forgotten, and where; and which of them accuracy alone lets pass."""
     words = _by_method(plan, rows, [row.has_cost and row.grade is NOT_FORGOTTEN for row in rows])
-    if not words:
-        return None
-    return Finding("Some methods do not forget.", f"Clients were not forgotten by {words}.")
+    misjudged = looked_good(plan, rows)
+    texts = [f"Clients were not forgotten by {words}." if words else None, misjudged]
+    head = "Some methods do not forget." if words else "No method was found that does not forget."
+    return Finding(head, " ".join(text for text in texts if text)) if any(texts) else None
 
 
 def _certificates(plan: ReportPlan, rows: list[Standing]) -> Finding | None:

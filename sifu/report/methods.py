@@ -16,7 +16,7 @@ from sifu.plan.method_check import method_class
 from sifu.plan.variants import build_method
 from sifu.unlearning.method import Assumptions
 
-_CAPTION = (
+CAPTION = (
     "What every method assumes and promises (the paper's Table 1, and more). All are run by this suite, and say "
     "themselves what they need, with a footnote where the paper's table differs."
 )
@@ -95,7 +95,7 @@ def methods_page(run: Iterable[str] = ()) -> str:
     rows, notes = table_1(run)
     lines = ["| " + " | ".join(rows[0]) + " |", "|" + " --- |" * len(rows[0])]
     lines += ["| " + " | ".join(row.values()) + " |" for row in rows]
-    return "\n".join([_CAPTION, "", *lines, "", *(f"{note}\n" for note in _numbered(notes))])
+    return "\n".join([CAPTION, "", *lines, "", *(f"{note}\n" for note in numbered(notes))])
 
 
 def methods_latex(run: Iterable[str] = ()) -> str:
@@ -105,7 +105,7 @@ def methods_latex(run: Iterable[str] = ()) -> str:
     from sifu.report.tables import latex
 
     rows, notes = table_1(run)
-    return latex(pd.DataFrame(rows), " ".join([_CAPTION, *_numbered(notes)])).replace("`", "")
+    return latex(pd.DataFrame(rows), " ".join([CAPTION, *numbered(notes)])).replace("`", "")
 
 
 def methods_csv(run: Iterable[str] = ()) -> str:
@@ -117,7 +117,8 @@ def methods_csv(run: Iterable[str] = ()) -> str:
     return csv_text(pd.DataFrame(table_1(run)[0]))
 
 
-def _numbered(notes: list[str]) -> list[str]:
+def numbered(notes: list[str]) -> list[str]:
+    """Footnotes with the numbers that rows refer to."""
     return [f"[{number}] {note}" for number, note in enumerate(notes, start=1)]
 
 

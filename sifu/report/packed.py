@@ -92,6 +92,7 @@ KEPT = {
     "alpha_sweep/alpha",
     "request_sets/request_sets",
     "audit/audit",
+    "atlas/atlas",
     "verify/metrics",
     "verify/verification",
     "forgetting/forgetting",

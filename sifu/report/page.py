@@ -14,6 +14,10 @@ import yaml
 from sifu.catalog.figures import FIGURES
 from sifu.plan.report_plan import ReportPlan
 from sifu.report import certificates, tables
+from sifu.report.atlas import CAPTION as ATLAS_CAPTION
+from sifu.report.atlas import atlas_table
+from sifu.report.audits import CAPTION as AUDIT_CAPTION
+from sifu.report.audits import audit_table
 from sifu.report.data_used import parts_in_words
 from sifu.report.deletion_test import verification
 from sifu.report.figures.overview import draw_narrow, drawn_scenarios
@@ -24,6 +28,9 @@ from sifu.report.html import folded, html_table, image, two_images
 from sifu.report.image import png
 from sifu.report.key_findings import key_findings
 from sifu.report.leaderboard import RowCommand, leaderboard, row_command, with_targets
+from sifu.report.looked_good import looked_good
+from sifu.report.methods import CAPTION as METHODS_CAPTION
+from sifu.report.methods import numbered, table_1
 from sifu.report.missing import missing_names, missing_words
 from sifu.report.plain_text import for_figures
 from sifu.report.results import Results
@@ -51,7 +58,7 @@ def build_page(
         **({"Verdicts": verdict_strip(list(claims))} if claims else {}),
         "Figures": _figures(folder, command),
         "Certificates": _certificates(source),
-        "Forgetting": _forgetting(source),
+        "Forgetting": _forgetting(source, rows) + _atlas(source),
         "Searches": _searches(source),
         "Details": _details(source, command),
     }
@@ -131,13 +138,24 @@ def _titled(source: Results, table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(scenario=[source.plan.titles.get(str(name), name) for name in table["scenario"]])
 
 
-def _forgetting(source: Results) -> str:
-    """What many models say of forgetting; nothing where it was not measured."""
+def _forgetting(source: Results, rows: list[Standing]) -> str:
+    """What many models say of forgetting, and what accuracy misses; nothing where it was not measured."""
     table = forgetting_table(source.forgetting, source.distances, source.plan.labels)
     if not len(table):
         return ""
     shown = html_table(_titled(source, table), "forgetting-table", sortable=True)
-    return folded("Was it forgotten? By many models", f"<p>{escape(CAPTION)}</p>{shown}")
+    told = looked_good(source.plan, rows)
+    words = f"<p>{escape(told)}</p>" if told else ""
+    return words + folded("Was it forgotten? By many models", f"<p>{escape(CAPTION)}</p>{shown}")
+
+
+def _atlas(source: Results) -> str:
+    """What trainings remember of each client; nothing where it was not measured."""
+    table = atlas_table(source.atlas)
+    if not len(table):
+        return ""
+    shown = html_table(_titled(source, table), "atlas", sortable=True)
+    return folded("Atlas: what is remembered of each client", f"<p>{escape(ATLAS_CAPTION)}</p>{shown}")
 
 
 def _choice(table: pd.DataFrame, columns: list[str], name: str) -> str:
@@ -190,7 +208,26 @@ def _certificates(source: Results) -> str:
     if len(checks):
         shown = html_table(_titled(source, checks), "checks", sortable=True)
         parts.append(folded("The clients' own test of deletion", shown))
+    parts.append(_audits(source))
     return "".join(parts) or "<p>No method of this run gives a certificate.</p>"
+
+
+def _audits(source: Results) -> str:
+    """What counting trainings with and without clients proves; nothing where no audit was made."""
+    table = audit_table(source.audit, source.plan.labels)
+    if not len(table):
+        return ""
+    shown = html_table(_titled(source, table), "audit", sortable=True)
+    return folded("Audits by counting trainings", f"<p>{escape(AUDIT_CAPTION)}</p>{shown}")
+
+
+def _assumptions(source: Results) -> str:
+    """What every method assumes and stores: the paper's Table 1, with its footnotes."""
+    rows, notes = table_1(source.plan.methods.values())
+    table = pd.DataFrame(rows).map(lambda text: text.strip("`"))
+    below = "".join(f"<p>{escape(note)}</p>" for note in numbered(notes))
+    shown = html_table(table, "assumptions", sortable=True)
+    return folded("What every method assumes (Table 1)", f"<p>{escape(METHODS_CAPTION)}</p>{shown}{below}")
 
 
 def _searches(source: Results) -> str:
@@ -207,12 +244,13 @@ def _searches(source: Results) -> str:
 
 
 def _details(source: Results, command: str) -> str:
-    """Every request, findings scenario by scenario, settings, and where the numbers come from."""
+    """Every request, findings scenario by scenario, what methods assume, settings, and where the numbers come from."""
     items = "".join(f"<li>{escape(text)}</li>" for text in findings(source))
     return "".join(
         [
             _requests(source),
             folded("Findings, scenario by scenario", f"<ul>{items}</ul>"),
+            _assumptions(source),
             folded("Settings", _settings(source)),
             folded("Where the numbers come from", _provenance(source, command)),
         ]

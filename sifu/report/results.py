@@ -121,6 +121,10 @@ class Results:
         return self.table("forgetting/power")
 
     @cached_property
+    def atlas(self) -> pd.DataFrame:
+        return self.table("atlas/atlas")
+
+    @cached_property
     def null_space(self) -> pd.DataFrame:
         return self.table("null_space/null_space")
 

@@ -46,6 +46,7 @@ class Standing(NamedTuple):
     floor: float  # of the gap: that of scratch, run again
     grade: Grade
     by: str  # twins | accuracy
+    by_accuracy: Grade  # the grade by accuracy, also where twins decide
     utility: float  # accuracy on test data, or on the remaining clients'
     utility_gap: float  # the same minus scratch's
     subset: str  # test | retain
@@ -87,14 +88,17 @@ def standings(source: Results) -> list[Standing]:
         for variant in plan.labels:
             key = (scenario, variant)
             if key in found and plan.methods[variant] != ORIGINAL:
-                judged = twins.get(key, grade(found[key]["gap"], original))
-                by = TWINS if key in twins else ACCURACY
-                rows.append(_standing(found[key], judged, by, useful, promises.get(key)))
+                by_accuracy = grade(found[key]["gap"], original)
+                rows.append(_standing(found[key], by_accuracy, twins.get(key), useful, promises.get(key)))
     return rows
 
 
 def _standing(
-    row: dict[Hashable, Any], judged: Grade, by: str, useful: dict[Hashable, Any], promise: Certificate | None
+    row: dict[Hashable, Any],
+    by_accuracy: Grade,
+    by_twins: Grade | None,
+    useful: dict[Hashable, Any],
+    promise: Certificate | None,
 ) -> Standing:
     scenario, variant = row["scenario"], row["variant"]
     own, scratch = (useful.get((scenario, name), (math.nan, "")) for name in (variant, REFERENCE))
@@ -107,8 +111,9 @@ def _standing(
         cost=float(row["cost"]),
         gap=float(row["gap"]),
         floor=float(row["floor"]),
-        grade=judged,
-        by=by,
+        grade=by_twins or by_accuracy,
+        by=TWINS if by_twins else ACCURACY,
+        by_accuracy=by_accuracy,
         utility=own[0],
         utility_gap=own[0] - scratch[0],
         subset=own[1],

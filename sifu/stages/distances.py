@@ -14,6 +14,7 @@ from sifu.forgetting.klom import Klom, PerPoint, against_null, gaussian_kl, klom
 from sifu.forgetting.margin import client_margins
 from sifu.forgetting.sample import TooFewModels, enough_models
 from sifu.forgetting.seeds import permuted_worlds
+from sifu.forgetting.worst_decile import worst_decile
 from sifu.store.margins import ModelMargins
 
 _DRAWS = 20  # of the null: a mean beyond all of them has a p-value below 0.05
@@ -37,11 +38,21 @@ def distance_rows(unlearned: ModelMargins, oracles: ModelMargins, points: pd.Dat
             found = _judged(unlearned.margins[:, some], oracles.margins[:, some], worlds, metric)
             rows.append(_row(name, subset, found, unlearned, oracles))
         if subset == "retain":
-            owners = points["client"].where(chosen, -1).to_numpy()
-            clients = sorted(set(owners) - {-1})
-            own, other = (client_margins(one.margins, owners, clients) for one in (unlearned, oracles))
-            rows.append(_row("margin_drop", subset, _judged(own, other, worlds, margin_drop), unlearned, oracles))
+            rows += _remaining(unlearned, oracles, points["client"].where(chosen, -1).to_numpy(), worlds)
     return rows
+
+
+def _remaining(
+    unlearned: ModelMargins, oracles: ModelMargins, owners: NDArray[np.int64], worlds: NDArray[np.bool_] | None
+) -> Rows:
+    """By how much the mean margins of the remaining clients are lower than scratch's, and of their worst decile."""
+    clients = sorted(set(owners.tolist()) - {-1})
+    own, other = (client_margins(one.margins, owners, clients) for one in (unlearned, oracles))
+    worst, other_worst = (worst_decile(values)[:, None] for values in (own, other))
+    return [
+        _row("margin_drop", "retain", _judged(own, other, worlds, margin_drop), unlearned, oracles),
+        _row("worst_decile_drop", "retain", _judged(worst, other_worst, worlds, margin_drop), unlearned, oracles),
+    ]
 
 
 def _subsets(points: pd.DataFrame, request: int) -> dict[str, pd.Series]:

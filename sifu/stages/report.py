@@ -9,6 +9,8 @@ import pandas as pd
 from sifu.plan.code_hash import code_hash
 from sifu.plan.report_plan import ReportPlan
 from sifu.report import bounds, certificates, tables
+from sifu.report.atlas import CAPTION as ATLAS_CAPTION
+from sifu.report.atlas import atlas_table
 from sifu.report.audits import CAPTION, audit_table
 from sifu.report.deletion_test import verification
 from sifu.report.forgetting import CAPTION as FORGETTING_CAPTION
@@ -26,6 +28,7 @@ from sifu.store.provenance import provenance
 from sifu.store.report_schemas import BOUNDS, CERTIFICATES, FRONTIER, STATISTICS
 
 CAPTIONS = {
+    "atlas": ATLAS_CAPTION,
     "audit": CAPTION,
     "forgetting": FORGETTING_CAPTION,
     "power": POWER_CAPTION,
@@ -113,6 +116,7 @@ def run_report(plan: ReportPlan, folder: Path) -> None:
         "verification": verification(source.verification, labels),
         "bounds": bounds.bounds_that_hold(source.alpha, plan.changes),
         "audit": audit_table(source.audit, labels),
+        "atlas": atlas_table(source.atlas),
         "settings": tables.hyper_parameters(plan.titles, source.settings),
     }
     for name, table in shown.items():

@@ -6,6 +6,7 @@ one of them diverged is left out of all.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, reduce
 from typing import Any, NamedTuple
@@ -15,12 +16,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sifu.forgetting.auc import auc_null_deviation, mann_whitney
-from sifu.forgetting.margin import client_margins
+from sifu.forgetting.client_attack import ClientAttack, client_attack
+from sifu.forgetting.margin import client_margins, lowest_margins
 from sifu.forgetting.relearning import relearn_time
 from sifu.forgetting.ruli import Separated, separated
 from sifu.forgetting.sample import Floats, TooFewModels
 from sifu.forgetting.twins import NOTHING, Share, TwinTest, share_forgotten, twin_test
-from sifu.forgetting.u_lira import ULira, pair, u_lira
+from sifu.forgetting.u_lira import ULira, pair, u_lira, u_lira_test
 from sifu.store.margins import MarginFiles, ModelMargins
 from sifu.store.oracle_schemas import WITH_CLIENT, WITH_TWIN
 
@@ -30,6 +32,7 @@ CANNOT_TELL = "cannot tell"
 _REMEMBERED, _FORGOTTEN = 3.0, 2.0  # deviations of the null: beyond the first, and within the second
 _CERTAIN = 0.8  # of the share forgotten
 Rows = list[dict[str, Any]]
+Statistic = Callable[[NDArray[np.float32], NDArray[np.int64], list[int]], Floats]  # margins, owners, clients
 
 
 class Differences(NamedTuple):
@@ -40,6 +43,15 @@ class Differences(NamedTuple):
 
     def column(self, place: int) -> Differences:
         return Differences(self.with_client[:, place], self.with_twin[:, place])
+
+
+class Retrained(NamedTuple):
+    """Attacks that tell a variant's models from scratch's, a column a client, and last all of them."""
+
+    alone: ULira  # of mean margins
+    p_value: Floats  # [C + 1] of its AUC
+    lowest: ULira  # of the lowest tenth of margins
+    pair: ULira  # with the model before the request
 
 
 @dataclass(frozen=True)
@@ -56,17 +68,19 @@ class TwoQuestions:
         """A row a client of the request, and one of all of them together."""
         own, before = (self._differences(name) for name in (self.variant, self.original))
         test, first = twin_test(*own), twin_test(*before)
-        alone, both = self._told_apart()
+        retrained, paired = self._told_apart(), self._attack(self._clients)
+        twins_lira = u_lira(*own, *self._seeds)
         privacy, efficacy = self._three_worlds()
         rows = []
         for place, client in enumerate([*self._clients, TOGETHER]):
-            row = {"client": client, "models": min(test.models)} | _retrain_columns(alone, both, place)
+            row = {"client": client, "models": min(test.models)} | _retrain_columns(retrained, place)
+            row |= _paired_columns(paired, place) | {"twins_lira_auc": float(twins_lira.auc[place])}
             share = share_forgotten(own.column(place), before.column(place), self._seeds)
             row |= _twin_columns(test, first, share, place)
             row |= {"ruli_privacy": float(privacy.auc[place]), "ruli_efficacy": float(efficacy.auc[place])}
             row |= {"ruli_null": privacy.null_deviation}
             rows.append(row | _placebo(before.with_twin[:, place]))
-        return [*rows[:-1], rows[-1] | {"remaining_auc": self._remaining()} | self._relearn()]
+        return [*rows[:-1], rows[-1] | self._remaining() | self._relearn()]
 
     def without_numbers(self) -> dict[str, Any]:
         """The row of all clients together where too few models are left, such as those of a method that diverges."""
@@ -97,21 +111,38 @@ class TwoQuestions:
         """Whose each point is, of the points of one kind of owner; -1: another kind's. [P]"""
         return self.points["client"].where(self.points["owner"] == owner, TOGETHER).to_numpy()
 
-    def _statistic(self, name: str, world: str, owner: str = "client") -> Floats:
+    def _statistic(self, name: str, world: str, owner: str = "client", of: Statistic = client_margins) -> Floats:
         """Mean margins on each client's data (or its twin's), and last over all of them. [N, C + 1]"""
-        values = client_margins(self.models(name, world).margins, self._owners(owner), self._clients)
+        values = of(self.models(name, world).margins, self._owners(owner), self._clients)
         return np.concatenate([values, values.mean(1, keepdims=True)], axis=1)
 
     def _differences(self, name: str) -> Differences:
         worlds = (WITH_CLIENT, WITH_TWIN)
         return Differences(*(self._statistic(name, one) - self._statistic(name, one, "twin") for one in worlds))
 
-    def _told_apart(self) -> tuple[ULira, ULira]:
+    def _told_apart(self) -> Retrained:
         """Unlearned models against scratch's with other draws; and pairs with the model before, of the same draws."""
         (own, other), unlearned = self._seeds, self._statistic(self.variant, WITH_CLIENT)
         before, same = (self._statistic(name, WITH_CLIENT) for name in (self.original, SCRATCH))
-        alone = u_lira(unlearned, self._statistic(SCRATCH, WITH_TWIN), own, other)
-        return alone, u_lira(pair(before, unlearned), pair(before, same), own, own)
+        oracles = self._statistic(SCRATCH, WITH_TWIN)
+        lowest, others_lowest = (self._statistic(*one, of=lowest_margins) for one in self._against_scratch)
+        return Retrained(
+            u_lira(unlearned, oracles, own, other),
+            u_lira_test(unlearned, oracles, own, other).p_value,
+            u_lira(lowest, others_lowest, own, other),
+            u_lira(pair(before, unlearned), pair(before, same), own, own),
+        )
+
+    @property
+    def _against_scratch(self) -> tuple[tuple[str, str], tuple[str, str]]:
+        """The models that an attacker tells apart: their names and worlds, which share no draws."""
+        return (self.variant, WITH_CLIENT), (SCRATCH, WITH_TWIN)
+
+    def _attack(self, clients: list[int]) -> ClientAttack:
+        """Some clients attacked at once, with scratch of the same seeds."""
+        margins = [self.models(name, WITH_CLIENT).margins for name in (self.variant, SCRATCH)]
+        own, same = (client_margins(one, self._owners("client"), clients) for one in margins)
+        return client_attack(own, same, self._seeds[0])
 
     def _three_worlds(self) -> tuple[Separated, Separated]:
         """RULI's games: a client that was unlearned against one that no model saw, as its twin had its seat.
@@ -123,13 +154,14 @@ class TwoQuestions:
         privacy, efficacy = (separated(unlearned, one, own, other) for one in never)
         return privacy, efficacy
 
-    def _remaining(self) -> float:
-        """AUC of U-LiRA on the remaining clients, each attacked alone: the mean over them."""
+    def _remaining(self) -> dict[str, float]:
+        """The remaining clients, each attacked alone: the mean AUC of U-LiRA, and how many are told apart."""
         points = self.points[self.points["owner"] == "client"]
         remain = sorted(set(points.loc[~points["left_at"].between(1, self.request), "client"]))
-        worlds = ((self.variant, WITH_CLIENT), (SCRATCH, WITH_TWIN))
-        first, second = (client_margins(self.models(*one).margins, self._owners("client"), remain) for one in worlds)
-        return float(u_lira(first, second, *self._seeds).auc.mean())
+        margins = (self.models(*one).margins for one in self._against_scratch)
+        first, second = (client_margins(one, self._owners("client"), remain) for one in margins)
+        mean = float(u_lira(first, second, *self._seeds).auc.mean())
+        return {"remaining_auc": mean, "remaining_told": self._attack(remain).told}
 
     def _relearn(self) -> dict[str, Any]:
         """Client steps until the forgotten clients are known again, over scratch's; nothing if it was not measured."""
@@ -161,11 +193,21 @@ def _placebo(with_twin: Floats) -> dict[str, float]:
     return {"placebo_auc": value, "placebo_null": auc_null_deviation(len(first), len(second))}
 
 
-def _retrain_columns(alone: ULira, both: ULira, place: int) -> dict[str, Any]:
+def _retrain_columns(found: Retrained, place: int) -> dict[str, Any]:
+    alone = found.alone
     row: dict[str, Any] = {"retrain_auc": float(alone.auc[place]), "retrain_null": alone.null_deviation}
+    row |= {"retrain_p": float(found.p_value[place]), "lowest_auc": float(found.lowest.auc[place])}
     for counted, name in zip(alone.low_rates(place).values(), ("1", "01"), strict=True):
         row |= {f"retrain_hits_{name}": counted.hits, f"retrain_alarms_{name}": counted.alarms}
-    return row | {"pair_auc": float(both.auc[place])}
+    return row | {"pair_auc": float(found.pair.auc[place])}
+
+
+def _paired_columns(found: ClientAttack, place: int) -> dict[str, Any]:
+    """Of a client; after the last one, of all together."""
+    if place == len(found.auc):
+        return {"paired_auc": float(found.auc.mean()), "paired_p": found.pooled_p_value}
+    numbers = {"paired_auc": found.auc, "paired_p": found.p_value, "paired_adjusted": found.adjusted}
+    return {name: float(values[place]) for name, values in numbers.items()}
 
 
 def _twin_columns(test: TwinTest, before: TwinTest, share: Share, place: int) -> dict[str, Any]:

@@ -149,6 +149,23 @@ AUDIT = Table(
     ),
 )
 
+ATLAS = Table(
+    "atlas",
+    "what trainings of one federation remember of each client: with it, and again without it, with the same draws and "
+    "as many rounds; a seed in which one of the two diverged has no row",
+    ("scenario", "client", "seed"),
+    (
+        SCENARIO,
+        Column("client", _INT, "number of the client that is left out, from 0"),
+        Column("seed", _INT, "seed of the training; the clients' data are the same for all"),
+        Column("memorisation", _REAL, "mean margin on the client's own data, with it minus without it"),
+        Column("accuracy_drop", _REAL, "the same of accuracy"),
+        Column("alpha", _REAL, "distance of the two models"),
+        Column("psi_published", _REAL, "Psi of the client at the end of the training, with the shares of all clients"),
+        Column("psi_strict", _REAL, "Psi with refilled seats"),
+    ),
+)
+
 NULL_SPACE = Table(
     "null_space",
     "the paper's appendix A: an under-determined linear regression, fine-tuned without an example and retrained",
@@ -162,4 +179,4 @@ NULL_SPACE = Table(
     ),
 )
 
-EXPERIMENT_TABLES = (SEARCH, SCENARIO_SEARCH, SWEEP, REQUEST_SETS, ALPHA, AUDIT, NULL_SPACE)
+EXPERIMENT_TABLES = (SEARCH, SCENARIO_SEARCH, SWEEP, REQUEST_SETS, ALPHA, AUDIT, ATLAS, NULL_SPACE)

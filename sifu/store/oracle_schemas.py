@@ -91,12 +91,38 @@ FORGETTING = Table(
             nullable=True,
         ),
         Column("retrain_null", _REAL, "standard deviation of that AUC where nothing differs, at most", nullable=True),
+        Column("retrain_p", _REAL, "p-value of that AUC, with worlds permuted at random", nullable=True),
         *_COUNTS,
+        Column("lowest_auc", _REAL, "the same by the lowest tenth of the client's margins", nullable=True),
         Column("pair_auc", _REAL, "the same for an attacker who also has the model before the request", nullable=True),
         Column(
             "remaining_auc",
             _REAL,
             "the same by remaining clients, their mean; null: a client's row",
+            nullable=True,
+        ),
+        Column(
+            "remaining_told",
+            _REAL,
+            "share of remaining clients whose paired_p, adjusted, is at most 0.05; null: a client's row",
+            nullable=True,
+        ),
+        Column(
+            "paired_auc",
+            _REAL,
+            "AUC of the mean margin against scratch of the same seeds; of all clients: their mean",
+            nullable=True,
+        ),
+        Column(
+            "paired_p",
+            _REAL,
+            "two-sided p-value of that AUC, with worlds permuted within seeds; of all clients: of their mean",
+            nullable=True,
+        ),
+        Column(
+            "paired_adjusted",
+            _REAL,
+            "paired_p adjusted for the number of clients (Benjamini and Hochberg); null: all of them together",
             nullable=True,
         ),
         Column(
@@ -106,6 +132,12 @@ FORGETTING = Table(
             nullable=True,
         ),
         Column("twins_null", _REAL, "standard deviation of that AUC where nothing is remembered", nullable=True),
+        Column(
+            "twins_lira_auc",
+            _REAL,
+            "AUC of U-LiRA, cross-fitted, between the same worlds; its null deviation is retrain_null",
+            nullable=True,
+        ),
         Column(
             "twins_shift",
             _REAL,
@@ -169,7 +201,8 @@ DISTANCES = Table(
             "metric",
             _TEXT,
             "klom | gaussian_kl (in nats) | disagreement (whether the right class has more than half) | "
-            "jensen_shannon (distance of the right class's probability) | margin_drop (of a client's mean margin)",
+            "jensen_shannon (distance of the right class's probability, against all others) | margin_drop (of a "
+            "client's mean margin) | worst_decile_drop (of the tenth of clients with the lowest mean margins)",
         ),
         Column("subset", _TEXT, "forget (clients of the request) | retain | test: at most 1,000 examples of it"),
         _MODELS,

@@ -13,9 +13,9 @@ from sifu.catalog.figures import FIGURES
 from sifu.plan.load import load_variant
 from sifu.plan.stage_spec import REPORT_FILES, STAGES
 from sifu.stages.choice import chosen_values
-from sifu.store.experiment_schemas import ALPHA, AUDIT, REQUEST_SETS, SCENARIO_SEARCH, SWEEP
+from sifu.store.experiment_schemas import ALPHA, ATLAS, AUDIT, REQUEST_SETS, SCENARIO_SEARCH, SWEEP
 from sifu.store.oracle_schemas import FORGETTING
-from sifu.store.parquet import read_stamp, read_table
+from sifu.store.parquet import read_stamp, read_table, read_tables
 from sifu.store.paths import FIGURE_KINDS
 from sifu.store.schemas import CELLS, METRICS
 from tests.workflow.conftest import ONCE, SMOKE, Checkout, parse_plan
@@ -62,6 +62,8 @@ def test_every_side_experiment_has_its_rows(results: Path) -> None:
     assert sorted(set(swept["sigma"])) == [0.001, 0.1]
     sets = read_table(results / "request_sets" / "smoke" / BLOCK / "request_sets.parquet", REQUEST_SETS)
     assert set(zip(sets["variant"], sets["set"], strict=True)) == {(v, n) for v in ("scratch", "sifu") for n in (0, 1)}
+    left_out = [results / "atlas" / "smoke" / part / BLOCK / "atlas.parquet" for part in ("c000-009", "c010-019")]
+    assert read_tables(left_out, ATLAS).groupby("seed")["client"].nunique().tolist() == [20, 20]
     audited = read_table(results / "audit" / "smoke" / BLOCK / "audit.parquet", AUDIT)
     assert audited[["variant", "models", "clients"]].to_numpy().tolist() == [["sifu", 20, 2]]
     forgotten = read_table(results / "forgetting" / "smoke" / "s000-009" / "forgetting.parquet", FORGETTING)

@@ -53,7 +53,7 @@ if test $# = 0; then
 fi
 if ! grep -q '/search/' <<< "$missing"; then # all have been made: as good as given, however new their partitions are
   more+=(--allowed-rules partition scenario_search train train_variant unlearn verify sweep request_sets alpha alpha_sweep
-    audit oracles forgetting null_space)
+    audit oracles forgetting atlas null_space)
 fi
 cd "$folder"
 exec timeout -s INT -k 30 "$seconds" $python -m snakemake --scheduler greedy --workflow-profile profiles/gpu \

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from sifu import RULES_VERSION, __version__
+from sifu.docs.forgetting import few_seeds
 from sifu.docs.generated_parts import filled
 from sifu.docs.pages import by_hand, pages
 from sifu.docs.settings import config_page
@@ -66,6 +67,11 @@ def test_parts_follow_the_replication(tmp_path: Path) -> None:
     assert "old" not in text
     assert "<!-- docs: headline -->\n| method | rounds |\n| --- | --- |\n| SIFU | 6 |\n<!-- end -->\n" in text
     assert filled(text, tmp_path) == text
+
+
+def test_the_readme_says_what_few_seeds_see() -> None:
+    assert few_seeds(REPO) == "10 seeds see no shift of margins below 1.6 standard deviations"
+    assert few_seeds(REPO) in (REPO / "README.md").read_text()
 
 
 def test_an_unknown_part_is_refused(tmp_path: Path) -> None:

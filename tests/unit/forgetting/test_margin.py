@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sifu.errors import SifuError
-from sifu.forgetting.margin import client_margins, lowest_margins, margin, margin_tensor, set_margin, stored_margin
+from sifu.forgetting.margin import client_margins, lowest_margins, margin, margin_tensor, stored_margin
 from tests import reference
 
 LOGITS = st.lists(st.floats(-8, 8), min_size=2, max_size=6)
@@ -56,10 +56,9 @@ def test_all_models_at_once() -> None:
 
 
 def test_a_client_has_the_mean_of_its_points() -> None:
-    """Client 7 holds points 0 and 2 (means 2 and 20), client 3 point 1. The set has all three."""
+    """Client 7 holds points 0 and 2 (means 2 and 20), client 3 point 1."""
     margins, owners = [[1.0, 5.0, 3.0], [10.0, 50.0, 30.0]], [7, 3, 7]
     assert client_margins(margins, owners, [3, 7]).tolist() == [[5, 2], [50, 20]]
-    assert set_margin(margins, owners, [3, 7]).tolist() == [3, 30]
     assert lowest_margins(margins, owners, [3, 7]).tolist() == [[5, 1], [50, 10]]
 
 

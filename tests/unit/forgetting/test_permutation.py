@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy.stats import kstest
 
 from sifu.errors import SifuError
+from sifu.forgetting.false_discovery import benjamini_hochberg
 from sifu.forgetting.permutation import auc_permutation_test, permutation_test, pooled_auc_test
-from sifu.forgetting.pooling import benjamini_hochberg, stouffer
 from sifu.forgetting.sample import Floats, TooFewModels
-from sifu.forgetting.seeds import disjoint_halves, folds, permuted_worlds
+from sifu.forgetting.seeds import folds, permuted_worlds
 from tests import reference
 
 SEEDS = st.sets(st.integers(0, 50), min_size=5, max_size=12).map(sorted)
@@ -80,21 +80,12 @@ def test_the_order_of_seeds_changes_nothing(seeds: list[int], paired: bool, shuf
 
 
 @given(SEEDS, SEEDS)
-def test_folds_and_halves_keep_seeds_together(first: list[int], second: list[int]) -> None:
+def test_folds_keep_seeds_together(first: list[int], second: list[int]) -> None:
     own, other = folds(first, second)
     fold = dict(zip(first, own, strict=True))
     assert all(fold.get(seed, place) == place for seed, place in zip(second, other, strict=True))
     for part in (own, other):
         assert abs(2 * int(part.sum()) - len(part)) <= 2, "shared seeds and others are cut in half each"
-    one, two = disjoint_halves(first, second)
-    assert not set(np.array(first)[one]) & set(np.array(second)[two])
-
-
-def test_coupled_worlds_are_cut_in_two_halves() -> None:
-    one, two = disjoint_halves([4, 1, 3, 2], [1, 2, 3, 4])
-    assert one.tolist() == [False, True, False, True]
-    assert two.tolist() == [False, False, True, True]
-    assert all(part.all() for part in disjoint_halves([1, 2], [3, 4])), "these share no seed anyhow"
 
 
 def test_a_pooled_test_sees_what_single_clients_do_not() -> None:
@@ -108,7 +99,7 @@ def test_a_pooled_test_sees_what_single_clients_do_not() -> None:
 
 
 def test_clients_of_the_same_models_are_not_independent() -> None:
-    """The same column 50 times: Stouffer multiplies its z by 7, the permutation of worlds does not."""
+    """The same column 50 times: a sum of z-values would be multiplied by 7, the permutation of worlds is not."""
     random = np.random.default_rng(7)
     first, second = random.normal(size=(2, 30, 1))
     worlds = permuted_worlds(range(30), range(30, 60), 199, paired=False)
@@ -118,15 +109,10 @@ def test_clients_of_the_same_models_are_not_independent() -> None:
 
 
 def test_many_p_values_by_hand() -> None:
-    """Two of 0.05 one-sided: z = 1.645 sqrt 2 = 2.326, p = 0.01. Benjamini-Hochberg of 0.01, 0.04, 0.03: times
-    3 / rank, then the smallest from above: 0.03, 0.04, 0.04.
-    """
-    assert stouffer([0.05, 0.05]) == pytest.approx(0.01, abs=1e-4)
-    assert stouffer([0.5]) == 0.5
+    """Benjamini-Hochberg of 0.01, 0.04, 0.03: times 3 / rank, then the smallest from above: 0.03, 0.04, 0.04."""
     assert benjamini_hochberg([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.04, 0.04])
-    assert (benjamini_hochberg([0.01, 0.04], dependent=True) > benjamini_hochberg([0.01, 0.04])).all()
     with pytest.raises(SifuError, match="between 0 and 1"):
-        stouffer([])
+        benjamini_hochberg([])
 
 
 def test_worlds_that_do_not_fit_are_refused() -> None:

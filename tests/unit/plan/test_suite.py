@@ -15,6 +15,7 @@ from sifu.config.scenario import Scenario
 from sifu.errors import ConfigError
 from sifu.plan.load import load_suite, read_yaml
 from sifu.plan.report_plan import Job
+from sifu.plan.stage_options import stage_options
 from tests.conftest import REPO
 
 CONFIG = REPO / "config"
@@ -146,6 +147,18 @@ def test_more_oracles_add_blocks_and_leave_the_others() -> None:
     assert blocks[1][:2] == blocks[0]
     assert [job.block for job in many.jobs["forgetting"]] == ["s000-019"]
     assert few.oracle_variants("smoke") == ["scratch"]
+
+
+def test_the_atlas_is_cut_into_blocks_of_clients() -> None:
+    """20 clients in blocks of 8; the command gets their range and the partition that all seeds share."""
+    raw = read_yaml(REPO / "config" / "smoke.yaml")
+    suite = load_suite(raw | {"atlas": {"scenarios": ["smoke"], "models": 5, "block_size": 8}}, REPO / "config")
+    assert suite.jobs["atlas"] == [Job("smoke", "s000-004", part) for part in ("c000-007", "c008-015", "c016-019")]
+    options = stage_options(suite, "atlas", suite.jobs["atlas"][0])
+    assert options == ["--clients", "c000-007", "--federation", "s000-001"]
+    assert load_suite(raw | {"atlas": None}, REPO / "config").jobs["atlas"] == []
+    with pytest.raises(ConfigError, match=r"atlas\.scenarios: 'smok' is refused"):
+        load_suite(raw | {"atlas": {"scenarios": ["smok"]}}, REPO / "config")
 
 
 def test_oracles_need_a_federation_that_is_the_same_for_all_seeds() -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from sifu.cli.main import main
-from sifu.replication.manifest import counted_oracles
+from sifu.replication.manifest import counted_models
 from sifu.store.experiment_schemas import SWEEP
 from sifu.store.parquet import write_table
 from sifu.store.provenance import provenance
@@ -119,9 +119,12 @@ def test_a_job_that_fails_leaves_no_time(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_oracles_are_counted_with_their_seconds() -> None:
+def test_models_of_oracles_and_atlas_are_counted_with_their_seconds() -> None:
     timed = {"stage": "oracles", "device": "gpu", "began": None}
     blocks = [timed | {"models": 40, "seconds": 2.5}, timed | {"models": 20, "seconds": 1.0}]
     other = [{"stage": "train", "device": "cpu", "began": None, "seconds": 9.0}]
-    assert counted_oracles(blocks + other) == {"oracles": {"models": 60, "seconds": {"gpu": 3.5}}}
-    assert counted_oracles(other) == {}
+    left_out = [{"stage": "atlas", "device": "gpu", "began": None, "models": 22, "seconds": 4.0}]
+    oracles = {"oracles": {"models": 60, "seconds": {"gpu": 3.5}}}
+    assert counted_models(blocks + other) == oracles
+    assert counted_models(blocks + left_out) == oracles | {"atlas": {"models": 22, "seconds": {"gpu": 4.0}}}
+    assert counted_models(other) == {}

@@ -23,6 +23,10 @@ def row(variant: str, twins: float, forgotten: str, client: int = -1, **more: An
         "original_auc": 0.99,
         "placebo_auc": 0.47,
         "placebo_null": 0.058,
+        "retrain_p": 0.005,
+        "paired_p": 0.001,
+        "remaining_told": 0.25,
+        "twins_lira_auc": 0.88,
         "share": 0.25,
         "share_low": 0.1,
     }
@@ -44,13 +48,17 @@ ROWS = frame(
 
 
 def test_a_row_a_method_with_every_null_next_to_its_number() -> None:
-    key = {"scenario": "digits", "request": 1, "metric": "klom", "subset": "forget", "models": 100, "enough": False}
-    klom = [key | {"variant": name, "mean": 1.5, "null_mean": 0.34} for name in ("sifu", "scratch")]
-    distances = pd.DataFrame(klom, columns=[column.name for column in DISTANCES.columns])
+    key = {"scenario": "digits", "request": 1, "models": 100}
+    klom = key | {"metric": "klom", "subset": "forget", "enough": False, "mean": 1.5, "null_mean": 0.34}
+    worst = key | {"metric": "worst_decile_drop", "subset": "retain", "enough": True, "mean": 0.4, "null_mean": 0.01}
+    far = [row | {"variant": name} for name in ("sifu", "scratch") for row in (klom, worst)]
+    distances = pd.DataFrame(far, columns=[column.name for column in DISTANCES.columns])
     table = forgetting_table(ROWS, distances, LABELS).set_index("method")
     assert list(table.index) == ["Original", "Scratch", "SIFU"]  # single clients are in the Parquet table
     sifu = table.loc["SIFU"]
-    assert sifu["told from retraining"] == "0.90 (null 0.50 +- 0.06)"
+    assert sifu["told from retraining"] == "0.90 (null 0.50 +- 0.06, p 0.005)"
+    assert [sifu["paired p"], sifu["on remaining clients"]] == ["0.001", "0.70 (25% told apart)"]
+    assert [sifu["U-LiRA by twins"], sifu["worst decile drop"]] == ["0.88", "0.40 (null 0.01)"]
     assert [sifu["by twins"], sifu["null"], sifu[COLUMN]] == ["0.87", "0.50 +- 0.04", "no"]
     assert sifu["half against half"] == "0.47 (null 0.50 +- 0.06)"
     assert sifu["share forgotten"] == "0.25 [0.10, 0.40]"

@@ -31,7 +31,18 @@ def standing(variant: str, cost: float, given: Grade, utility: float, worth: str
     promise = Certificate(10.0, 0.01, worth) if worth else None
     numbers = {"gap": 0.0, "floor": math.nan, "utility": utility, "utility_gap": 0.0}
     return Standing(
-        "a", variant, 2, 2, words, cost, grade=given, by=ACCURACY, subset="test", certificate=promise, **numbers
+        "a",
+        variant,
+        2,
+        2,
+        words,
+        cost,
+        grade=given,
+        by=ACCURACY,
+        by_accuracy=given,
+        subset="test",
+        certificate=promise,
+        **numbers,
     )
 
 

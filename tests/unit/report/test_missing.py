@@ -249,7 +249,7 @@ def test_the_note_stands_clear_of_everything_else(plan: ReportPlan, name: str, m
         assert "planned tables are missing: " in caption
         return
     if figure._suptitle is None:  # type: ignore[attr-defined]
-        assert name in ("sigma", "request_sets", "power"), "of which nothing is missing"
+        assert name in ("sigma", "request_sets", "power", "atlas"), "of which nothing is missing"
         return
     note = figure._suptitle.get_window_extent()  # type: ignore[attr-defined]
     others = [*figure.legends, *(axis for axis in figure.axes if axis.axison)]

@@ -203,10 +203,39 @@ def test_the_two_questions_are_answered(made: Made) -> None:
     assert games.nunique() == 1
     assert games.iloc[0] > 0.5 + 3 * rows.loc["original", "ruli_null"] / np.sqrt(2)  # the mean of two folds
     assert abs(rows.loc["scratch", "ruli_privacy"] - 0.5) < 3 * rows.loc["scratch", "ruli_null"]
+    assert rows.loc["original", "twins_lira_auc"] > 0.9
+    assert abs(rows.loc["scratch", "twins_lira_auc"] - 0.5) < 3 * rows.loc["scratch", "retrain_null"]
     distances = read_table(made.file("forgetting", "s000-011", "distances"), DISTANCES)
     klom = distances[(distances["metric"] == "klom") & (distances["variant"] == "scratch")]
     assert (klom["null_mean"] > 1).all()  # few models: KLOM measures their number, and says so
     assert not klom["enough"].any()
+
+
+def test_every_client_has_p_values_and_the_worst_of_the_remaining_a_row(made: Made) -> None:
+    """Scratch is its own pair: nothing differs. The original knew clients 2 and 3; four clients remain."""
+    table = read_table(made.file("forgetting", "s000-011", "forgetting"), FORGETTING)
+    rows = table[table["request"] == 1].set_index(["variant", "client"])
+    assert rows.loc[("scratch", -1), ["paired_auc", "paired_p", "remaining_told"]].tolist() == [0.5, 1, 0]
+    assert rows.loc[("original", -1), "paired_p"] == 1 / 1000, "none of 999 permutations of the pairs is as far"
+    assert rows.loc[("original", -1), "retrain_p"] < 0.05 < rows.loc[("scratch", -1), "retrain_p"]
+    assert rows.loc[("original", -1), "lowest_auc"] > 0.9
+    single = rows.loc["original"].loc[[2, 3]]
+    assert (single["paired_adjusted"] >= single["paired_p"]).all()
+    assert rows.xs(-1, level="client")["paired_adjusted"].isna().all()
+    distances = read_table(made.file("forgetting", "s000-011", "distances"), DISTANCES)
+    worst = distances[(distances["metric"] == "worst_decile_drop") & (distances["request"] == 1)].set_index("variant")
+    assert set(worst["subset"]) == {"retain"}
+    assert worst.loc["scratch", "p_value"] > 0.05
+    wanted = [worst_margin(made, *which) for which in (("scratch", "twin"), ("original", "client"))]
+    assert worst.loc["original", "mean"] == pytest.approx(wanted[0] - wanted[1])
+
+
+def worst_margin(made: Made, variant: str, world: str) -> float:
+    """Of clients 0, 1, 4 and 5 the lowest mean margin in each model, averaged: by loops."""
+    points = read_table(made.file("oracles", "s000-011", "points"), POINTS)
+    models = MarginFiles([made.file("oracles", "s000-011", "margins")]).models(variant, 1, world)
+    places = [points.index[(points["owner"] == "client") & (points["client"] == one)].tolist() for one in (0, 1, 4, 5)]
+    return float(np.mean([min(row[own].astype(float).mean() for own in places) for row in models.margins]))
 
 
 def test_power_is_measured_with_the_oracles_of_both_worlds(made: Made) -> None:

@@ -1,0 +1,37 @@
+"""Which methods look good by accuracy and fail the twin test: why forgetting is not judged by accuracy alone."""
+
+from __future__ import annotations
+
+from sifu.plan.report_plan import ReportPlan
+from sifu.report.grades import CLOSE, FORGOTTEN, NOT_FORGOTTEN, TWINS, UNKNOWN
+from sifu.report.standings import Standing
+
+
+def looked_good(plan: ReportPlan, rows: list[Standing]) -> str | None:
+    """The methods whose clients seem forgotten by accuracy and are not by twins, by scenario; None: no twin test."""
+    tested = [row for row in rows if row.by == TWINS]
+    if not tested:
+        return None
+    failed = [row for row in tested if row.grade is NOT_FORGOTTEN and _passes_by_accuracy(row)]
+    if not failed:
+        return "No method that looks good by accuracy fails the twin test."
+    scenarios = list(dict.fromkeys(row.scenario for row in failed))
+    words = [f"{plan.titles[name]}: {_methods(plan, failed, name)}" for name in scenarios]
+    return f"They look good by accuracy and fail the twin test: {'; '.join(words)}.{_blind(plan, failed)}"
+
+
+def _passes_by_accuracy(row: Standing) -> bool:
+    """Whether accuracy on the forgotten clients is as scratch's, also where even the original model's is close."""
+    return row.by_accuracy is FORGOTTEN or (row.by_accuracy is UNKNOWN and abs(row.gap) <= CLOSE)
+
+
+def _methods(plan: ReportPlan, rows: list[Standing], scenario: str) -> str:
+    return ", ".join(plan.labels[row.variant] for row in rows if row.scenario == scenario)
+
+
+def _blind(plan: ReportPlan, rows: list[Standing]) -> str:
+    """Where accuracy could not have told: a method passes there whatever it does."""
+    names = dict.fromkeys(plan.titles[row.scenario] for row in rows if row.by_accuracy is UNKNOWN)
+    if not names:
+        return ""
+    return f" Accuracy cannot tell on {', '.join(names)}: even the original model's is close to scratch's."

@@ -1,0 +1,99 @@
+"""Methods that look good by accuracy and fail the twin test are named; both grades of a method are kept."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+
+from sifu.plan.report_plan import ReportPlan
+from sifu.report.grades import ACCURACY, FORGOTTEN, IN_PART, NOT_FORGOTTEN, TWINS, UNKNOWN, Grade
+from sifu.report.key_findings import key_findings
+from sifu.report.looked_good import looked_good
+from sifu.report.results import Results
+from sifu.report.standings import Standing, standings
+from sifu.store.oracle_schemas import FORGETTING
+from sifu.store.schemas import CELLS, METRICS
+
+LABELS = {"original": "Original", "scratch": "Scratch", "tuned": "Fine-tuning", "sifu": "SIFU"}
+METHODS = {name: name for name in LABELS} | {"tuned": "fine_tuning"}
+PLAN = ReportPlan("", {"a": "Digits", "b": "Images"}, LABELS, METHODS)
+
+
+def standing(scenario: str, variant: str, by_twins: Grade | None, by_accuracy: Grade, gap: float = 0.0) -> Standing:
+    judged = {"grade": by_twins or by_accuracy, "by": TWINS if by_twins else ACCURACY, "by_accuracy": by_accuracy}
+    numbers = {"cost": 0.5, "gap": gap, "floor": math.nan, "utility": 0.9, "utility_gap": 0.0}
+    return Standing(scenario, variant, 2, 2, "", subset="test", certificate=None, **judged, **numbers)  # type: ignore[arg-type]
+
+
+def test_who_looks_good_by_accuracy_and_fails_is_named_by_scenario() -> None:
+    rows = [
+        standing("a", "tuned", NOT_FORGOTTEN, FORGOTTEN),
+        standing("a", "sifu", FORGOTTEN, FORGOTTEN),
+        standing("b", "tuned", NOT_FORGOTTEN, IN_PART),  # accuracy sees it, too
+        standing("b", "sifu", NOT_FORGOTTEN, FORGOTTEN),
+    ]
+    words = "They look good by accuracy and fail the twin test: Digits: Fine-tuning; Images: SIFU."
+    assert looked_good(PLAN, rows) == words
+    assert any(words in finding.text for finding in key_findings(PLAN, rows))
+
+
+def test_where_accuracy_cannot_tell_that_is_said() -> None:
+    """A gap of 0.02 is as scratch's; one of 0.05 does not look good, and one that was not measured does not either."""
+    rows = [
+        standing("a", "tuned", NOT_FORGOTTEN, UNKNOWN, gap=0.02),
+        standing("a", "sifu", NOT_FORGOTTEN, UNKNOWN, gap=0.05),
+        standing("b", "sifu", NOT_FORGOTTEN, UNKNOWN, gap=math.nan),
+    ]
+    assert looked_good(PLAN, rows) == (
+        "They look good by accuracy and fail the twin test: Digits: Fine-tuning. "
+        "Accuracy cannot tell on Digits: even the original model's is close to scratch's."
+    )
+
+
+def test_without_a_failure_that_is_said_and_without_a_twin_test_nothing() -> None:
+    said = "No method that looks good by accuracy fails the twin test."
+    assert looked_good(PLAN, [standing("a", "sifu", FORGOTTEN, FORGOTTEN)]) == said
+    assert looked_good(PLAN, [standing("a", "sifu", None, NOT_FORGOTTEN)]) is None
+
+
+def test_both_grades_of_a_method_are_kept() -> None:
+    """Accuracy on the forgotten clients: scratch 0.5, original 0.9, fine-tuning 0.52. By twins it is remembered."""
+    by_name = {row.variant: row for row in standings(source({"tuned": "no", "scratch": "yes"}))}
+    assert (by_name["tuned"].by_accuracy, by_name["tuned"].grade, by_name["tuned"].by) == (
+        FORGOTTEN,
+        NOT_FORGOTTEN,
+        TWINS,
+    )
+    assert (by_name["sifu"].by_accuracy, by_name["sifu"].grade, by_name["sifu"].by) == (
+        NOT_FORGOTTEN,
+        NOT_FORGOTTEN,
+        ACCURACY,
+    )
+    assert looked_good(PLAN, list(by_name.values())) == (
+        "They look good by accuracy and fail the twin test: Digits: Fine-tuning."
+    )
+
+
+def source(answers: dict[str, str]) -> Results:
+    """Tables of one seed and request, with the twin test's answers for some methods."""
+    accuracy = {"original": 0.9, "scratch": 0.5, "tuned": 0.52, "sifu": 0.8}
+    key = {"scenario": "a", "seed": 0, "request": 1, "stop": "target"}
+    cost = {"status": "done", "rounds": 10, "counted_rounds": 10, "client_steps": 50, "spare_steps": 0}
+    value = {"metric": "accuracy", "subset": "forgotten"}
+    found = Results(PLAN)
+    tables: dict[str, tuple[Any, list[dict[str, Any]]]] = {
+        "cells": (CELLS, [key | cost | {"variant": name} for name in accuracy]),
+        "metrics": (METRICS, [key | value | {"variant": name, "value": one} for name, one in accuracy.items()]),
+        "forgetting": (
+            FORGETTING,
+            [
+                {"scenario": "a", "request": 1, "client": -1, "twins_auc": 0.7, "variant": name, "forgotten": word}
+                for name, word in answers.items()
+            ],
+        ),
+    }
+    for name, (table, rows) in tables.items():
+        found.__dict__[name] = pd.DataFrame(rows, columns=[column.name for column in table.columns])
+    return found

@@ -1,0 +1,52 @@
+"""What the page shows of its tables: audits and the methods' assumptions, folded; nothing where none was made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from sifu.plan.report_plan import Job, ReportPlan
+from sifu.report.page import build_page
+from sifu.report.results import Results
+from sifu.store.experiment_schemas import AUDIT
+from sifu.store.parquet import write_table
+from sifu.store.provenance import provenance
+
+
+def page_of(root: Path, **jobs: list[Job]) -> str:
+    plan = ReportPlan(
+        str(root),
+        {"digits": "Digits"},
+        {"sifu": "SIFU"},
+        {"sifu": "sifu"},
+        ["sifu"],
+        {"digits": ["sifu"]},
+        {"digits": "plain"},
+        jobs,
+    )
+    return build_page(Results(plan), root / "report", "make")
+
+
+def test_audits_and_assumptions_are_on_the_page(tmp_path: Path) -> None:
+    row = {"scenario": "digits", "variant": "sifu", "who": "request", "seed": 0, "request": 1, "clients": 2}
+    row |= {"covers": 1, "claimed_epsilon": 10.0, "delta": 0.01, "models": 5000, "statistic": "projection"}
+    row |= {"hits": 4999, "alarms": 0, "proved_epsilon": 7.1, "most_provable": 7.2, "verdict": "exceeded"}
+    table = pd.DataFrame([row], columns=[column.name for column in AUDIT.columns])
+    path = tmp_path / "audit" / "digits" / "s000-000" / "audit.parquet"
+    write_table(path, AUDIT, table, provenance("audit", {}, "0" * 16, "cpu"))
+    page = page_of(tmp_path, audit=[Job("digits", "s000-000")])
+    assert "<details><summary>Audits by counting trainings</summary>" in page
+    _, _, audits = page.partition('<table id="audit"')
+    audits = audits.partition("</table>")[0]
+    assert all(f"<td>{word}" in audits for word in ("Digits", "SIFU", "each alone", "7.1", "5000", "exceeded"))
+    assumptions = page.partition('<table id="assumptions"')[2].partition("</table>")[0]
+    assert "needs forgotten clients" in assumptions
+    assert "<tr><td>sifu<td>" in assumptions
+    assert "<p>[1] " in page, "footnotes stand below"
+
+
+def test_without_an_audit_there_is_no_table_of_them(tmp_path: Path) -> None:
+    page = page_of(tmp_path)
+    assert "Audits by counting" not in page
+    assert "No method of this run gives a certificate." in page
