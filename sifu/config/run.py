@@ -92,7 +92,10 @@ class AlphaSweep:
 
 @settings
 class Audits:
-    """Many models with and without the forgotten clients: the epsilon that counting proves, for the first seed."""
+    """Many models with and without the forgotten clients: the epsilon that counting proves, for the first seed.
+
+    Several, of different scenarios: a list of audits.
+    """
 
     scenarios: tuple[str, ...] = setting("which of the run's scenarios")
     variants: tuple[str, ...] = setting("some of the run's variants")
@@ -203,7 +206,9 @@ class Run:
     alpha_sweep: AlphaSweep | None = setting(
         "alpha and Psi with other hyper-parameters; null: only the scenario's", default=None
     )
-    audits: Audits | None = setting("certificates audited by counting models; null: none", default=None)
+    audits: Audits | tuple[Audits, ...] | None = setting(
+        "certificates audited by counting models, or a list of such audits; null: none", default=None
+    )
     oracles: Oracles | None = setting(
         "what is forgotten, by many models in two worlds: the tables `margins` and `forgetting`; null: not measured",
         default=None,
@@ -260,6 +265,15 @@ class Run:
         sweep = self.sigma_sweep
         return (sweep,) if isinstance(sweep, SigmaSweep) else sweep or ()
 
+    @property
+    def audits_of(self) -> dict[str, Audits]:
+        """The audits by their scenario."""
+        return {name: audits for audits in self._audits for name in audits.scenarios}
+
+    @property
+    def _audits(self) -> tuple[Audits, ...]:
+        return (self.audits,) if isinstance(self.audits, Audits) else self.audits or ()
+
     def refuse(self) -> None:
         refuse_repeated(self)
         for key in ("scenarios", "variants"):
@@ -271,3 +285,6 @@ class Run:
         variants = [sweep.variant for sweep in self.sigma_sweeps]
         if len(set(variants)) < len(variants):
             raise ConfigError("sigma_sweep", variants, "one sweep a variant")
+        audited = [name for audits in self._audits for name in audits.scenarios]
+        if len(set(audited)) < len(audited):
+            raise ConfigError("audits", audited, "each scenario once")

@@ -84,7 +84,8 @@ def _budget(search: dict[str, Any]) -> str:
     values = 1
     for tried in search["grid"].values():
         values *= len(tried)
-    limit = "twice the rounds of the longest training" if search["rounds"] is None else f"{search['rounds']} rounds"
+    usual = "twice the rounds of the longest training; a new search of own trainings has the scenario's maximum"
+    limit = usual if search["rounds"] is None else f"{search['rounds']} rounds"
     return f"{values} values, {search['num_seeds']} seeds, {limit}"
 
 

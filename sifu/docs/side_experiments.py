@@ -74,10 +74,10 @@ def _searches(run: Run, folder: Path) -> Planned:
 
 def _many_models(run: Run, folder: Path) -> Planned:
     """Experiments that train many models of each world; of those that the plan leaves out, no scenario."""
-    wanted = {_AUDITS: ("audit", run.audits), _ORACLES: ("oracles", run.oracles)}
+    oracles = run.oracles.scenarios if run.oracles else ()
+    wanted = {_AUDITS: ("audit", tuple(run.audits_of)), _ORACLES: ("oracles", oracles)}
     return {
-        title: {name: _has_table(folder / stage / name) for name in (plan.scenarios if plan else ())}
-        for title, (stage, plan) in wanted.items()
+        title: {name: _has_table(folder / stage / name) for name in names} for title, (stage, names) in wanted.items()
     }
 
 

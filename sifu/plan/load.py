@@ -126,7 +126,7 @@ def _refuse_parts(run: Run, scenarios: Mapping[str, Any], variants: Mapping[str,
         *(("sigma_sweep", sweep) for sweep in run.sigma_sweeps),
         ("request_sets", run.request_sets),
         ("alpha_sweep", run.alpha_sweep),
-        ("audits", run.audits),
+        *(("audits", audits) for audits in run.audits_of.values()),
         ("oracles", run.oracles),
         ("atlas", run.atlas),
     ):
@@ -138,7 +138,7 @@ def _refuse_parts(run: Run, scenarios: Mapping[str, Any], variants: Mapping[str,
         _look_up(variants, name, "sigma_sweep.variant")
     for name in run.request_sets.variants if run.request_sets else ():
         _look_up(variants, name, "request_sets.variants")
-    for name in run.audits.variants if run.audits else ():
+    for name in (name for audits in run.audits_of.values() for name in audits.variants):
         _look_up(variants, name, "audits.variants")
     for name in run.oracles.variants if run.oracles else ():
         _look_up(variants, name, "oracles.variants")

@@ -66,12 +66,10 @@ def _change(suite: Suite, job: Job) -> list[str]:
 
 
 def _audit(suite: Suite, job: Job) -> list[str]:
-    audits = suite.run.audits
-    if audits is None:
-        return []
+    audits = suite.run.audits_of[job.scenario]
     counts = ["--models", str(audits.models), *_count("--more-models", audits.more_models)]
     after = ["--requests", *map(str, audits.requests), "--who", *audits.who]
-    return ["--variants", *suite.audit_variants, *counts, *after]
+    return ["--variants", *suite.audit_variants(job.scenario), *counts, *after]
 
 
 def _oracles(suite: Suite, job: Job) -> list[str]:

@@ -17,7 +17,7 @@ from sifu.config.blocks import (
 )
 from sifu.config.changed_scenario import Change, changed_scenario
 from sifu.config.fields import to_plain
-from sifu.config.run import AlphaSweep, Audits, RequestSets, Run, SigmaSweep
+from sifu.config.run import AlphaSweep, RequestSets, Run, SigmaSweep
 from sifu.config.scenario import Scenario
 from sifu.config.search import ScenarioSearch
 from sifu.config.variant import Variant
@@ -82,11 +82,10 @@ class Suite:
         sets = self.run.request_sets
         return [name for name in (sets.variants if sets else ()) if name in self.variants]
 
-    @property
-    def audit_variants(self) -> list[str]:
-        """The variants that are audited, of those of the run."""
-        audits = self.run.audits
-        return [name for name in (audits.variants if audits else ()) if name in self.variants]
+    def audit_variants(self, scenario: str) -> list[str]:
+        """The variants that are audited, of those of a scenario."""
+        audits = self.run.audits_of.get(scenario)
+        return [name for name in (audits.variants if audits else ()) if name in self.variants_of(scenario)]
 
     def oracle_variants(self, scenario: str) -> list[str]:
         """The variants of the oracles, of those of a scenario; scratch first, as the others are told from it."""
@@ -148,14 +147,19 @@ class Suite:
                 for job in self._swept(sweep, self.seeds_end(sweep))
             ],
             "request_sets": self._swept(run.request_sets, self.seeds_end(run.request_sets)),
-            "audits": self._swept(run.audits, run.first_seed + 1) if self.audit_variants else [],
+            "audits": self._audit_jobs(),
             "alpha_sweep": [job._replace(part=change) for job in swept for change in self.changes],
             "oracles": self._oracle_jobs(),
             "forgetting": self._forgetting_jobs(),
             "atlas": self._atlas_jobs(),
         }
 
-    def _swept(self, sweep: SigmaSweep | RequestSets | AlphaSweep | Audits | None, seeds_end: int) -> list[Job]:
+    def _audit_jobs(self) -> list[Job]:
+        """The first block of each scenario that is audited: one seed is enough."""
+        names = [name for name in self.run.audits_of if name in self.scenarios and self.audit_variants(name)]
+        return [Job(name, self.blocks[0]) for name in names]
+
+    def _swept(self, sweep: SigmaSweep | RequestSets | AlphaSweep | None, seeds_end: int) -> list[Job]:
         """The scenarios and blocks of a sweep."""
         blocks = [block for block in self.blocks if block_seeds(block).start < seeds_end]
         names = [name for name in (sweep.scenarios if sweep else ()) if name in self.scenarios]

@@ -138,7 +138,7 @@ class Targets:
         return self._searches(job, self.suite.set_variants)
 
     def _audit_searches(self, job: Job) -> list[str]:
-        return self._searches(job, self.suite.audit_variants)
+        return self._searches(job, self.suite.audit_variants(job.scenario))
 
     def _federation(self, job: Job) -> str:
         """The partition of the run's first block: that of all seeds, where the federation is fixed."""
@@ -201,7 +201,7 @@ class Targets:
         if stage == "request_sets":
             return self.suite.set_variants
         if stage == "audit":
-            return self.suite.audit_variants
+            return self.suite.audit_variants(job.scenario)
         if stage == "oracles":
             return self.suite.oracle_variants(job.scenario)
         if stage == "scenario_search":

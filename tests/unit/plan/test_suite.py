@@ -46,6 +46,24 @@ def test_only_some_variants_of_a_scenario() -> None:
     assert planned == {"smoke": ["original", "scratch", "sifu"], "smoke_cnn": ["scratch", "sifu"]}
 
 
+AUDITS = {"scenarios": ["smoke"], "variants": ["scratch"]}
+
+
+def test_audits_may_differ_between_scenarios() -> None:
+    """A job a scenario, of its first block; variants that a scenario does not have are left out."""
+    run = {"scenarios": ["smoke", "smoke_cnn"], "variants": ["scratch", "sifu"], "num_seeds": 4, "block_size": 2}
+    other = {"scenarios": ["smoke_cnn"], "variants": ["sifu", "scratch"], "models": 50, "requests": [1, 2]}
+    only = [{"scenario": "smoke_cnn", "variants": ["scratch"]}]
+    suite = load_suite(run | {"audits": [AUDITS, other], "only": only}, CONFIG, {})
+    jobs = suite.jobs["audit"]
+    assert jobs == [Job("smoke", "s000-001"), Job("smoke_cnn", "s000-001")]
+    options = [" ".join(stage_options(suite, "audit", job)) for job in jobs]
+    assert options == [
+        "--variants scratch --models 5000 --requests 1 --who request",
+        "--variants scratch --models 50 --requests 1 2 --who request",
+    ]
+
+
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [
@@ -62,6 +80,9 @@ def test_only_some_variants_of_a_scenario() -> None:
         ),
         ("request_sets", {"scenarios": ["smoke"], "variants": ["lost"]}, "request_sets.variants: 'lost' is refused"),
         ("alpha_sweep", {"scenarios": ["mnits"], "federations": []}, "alpha_sweep.scenarios: 'mnits' is refused"),
+        ("audits", {"scenarios": ["smoke"], "variants": ["lost"]}, "audits.variants: 'lost' is refused"),
+        ("audits", [AUDITS, {"scenarios": ["mnits"], "variants": ["scratch"]}], "audits.scenarios: 'mnits' is refused"),
+        ("audits", [AUDITS, AUDITS], "audits: .* is refused; allowed: each scenario once"),
     ],
 )
 def test_sweeps_must_be_of_the_run(key: str, value: object, words: str) -> None:
