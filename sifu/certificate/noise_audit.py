@@ -23,6 +23,7 @@ from sifu.errors import ConfigError
 
 _SIGNIFICANCE = 0.01  # of the test whether projections are Gaussian
 _FEWEST = 100  # draws: with fewer, that test means little
+_ROUNDING = 1e-12  # of a projection, relative: the same product may end in other bits in another row of a matrix
 
 
 @dataclass(frozen=True)
@@ -58,13 +59,14 @@ def audit_scores(with_client: Tensor, without_client: Tensor, confidence: float 
     freedom = sum(len(world) - 1 for world in worlds)
     variance = float(sum((world - world.mean()).square().sum() for world in worlds)) / freedom
     difference = float(worlds[0].mean() - worlds[1].mean())
-    if variance == 0:  # no noise at all
+    largest = max(float(world.abs().max()) for world in worlds)
+    if variance <= (_ROUNDING * largest) ** 2:  # no noise at all
         mu = math.inf if difference > 0 else 0.0
         return NoiseAudit(mu, mu, gaussian=True)
     tail = (1 - confidence) / 4
     error = float(t.ppf(1 - tail, freedom)) * math.sqrt(variance * sum(1 / len(world) for world in worlds))
-    largest, smallest = (math.sqrt(freedom * variance / chi2.ppf(share, freedom)) for share in (tail, 1 - tail))
-    low, high = max(0.0, difference - error) / largest, max(0.0, difference + error) / smallest
+    widest, narrowest = (math.sqrt(freedom * variance / chi2.ppf(share, freedom)) for share in (tail, 1 - tail))
+    low, high = max(0.0, difference - error) / widest, max(0.0, difference + error) / narrowest
     return NoiseAudit(low, high, is_gaussian(*worlds))
 
 

@@ -115,5 +115,7 @@ def test_the_noise_audit_says_so_where_its_assumption_fails() -> None:
 def test_no_noise_and_no_difference() -> None:
     theta, phi = torch.zeros(2, dtype=torch.float64), torch.ones(2, dtype=torch.float64)
     assert audit_models(phi, theta, 0.0, 100, KEY).epsilon(0.01) == math.inf
+    rounded = torch.full((100,), 2**0.5, dtype=torch.float64) + torch.arange(100) % 2 * 2.3e-16
+    assert audit_scores(rounded, rounded - 1).epsilon(0.01) == math.inf  # other bits are no noise
     assert audit_models(theta, theta, 1.0, 2_000, KEY).epsilon(0.01) == 0.0
     assert float(epsilon_at(0.01, torch.tensor([0.0]))) == 0.0
