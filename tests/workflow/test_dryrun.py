@@ -52,12 +52,12 @@ def test_paper_config(checkout: Checkout, data_root: Path) -> None:
     each = dict.fromkeys(("verify", "alpha"), present)
     # two variants of DP-FedAvg; `train` and `partition` also for the seeds of the searches
     whole = searched + 1
-    controlled, few = swept, 4  # datasets with all 21 variants; others with 5, none of them a DP-FedAvg
+    controlled, few = swept, 4  # datasets with all 22 variants; others with 6, none of them a DP-FedAvg
     marked = present - whole - few  # with 10 variants, one of them a DP-FedAvg
-    unlearned = 21 * controlled + 16 * (whole - controlled) + 10 * marked + 5 * few
+    unlearned = 22 * controlled + 16 * (whole - controlled) + 10 * marked + 6 * few
     twice = dict.fromkeys(("partition", "train"), present + searched) | {"train_variant": 2 * whole + marked}
     searches = {"search": 4 * searched, "scenario_search": 4 if there else 3}
-    sweeps = {"sweep": 2 * swept, "request_sets": swept, "alpha_sweep": 4 * swept, "audit": 1}
+    sweeps = {"sweep": 2 * swept, "request_sets": swept, "alpha_sweep": 4 * swept, "audit": 2}
     assert plan == ONCE | {"unlearn": unlearned} | sweeps | each | twice | searches
     assert sum(plan.values()) < 1500
     notice = "scenarios celeba, celeba_watermark, celeba_backdoor are left out: dataset celeba is missing"
