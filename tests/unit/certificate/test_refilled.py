@@ -128,15 +128,25 @@ def test_with_empty_seats_the_same_bound_fails() -> None:
     assert failed >= 8, "of 12"
 
 
-def test_a_round_in_which_a_whole_cohort_leaves_is_bounded() -> None:
-    """B < 1: the whole step of such a round counts, also where the empty-seat rule would only contract."""
-    engine, segment = trained(rounds=3, batch_size=8, momentum=0.0, client_lr=0.002)
-    gone = mask(*segment.trace.cohort[0, 1].tolist())
-    increment = refilled_increments(engine, segment, [gone])[0, 1, 0]
-    alpha = measure_alpha(engine, segment, torch.tensor([0]), gone)[0]
-    assert float(increment) > 0
-    psi = accumulate(refilled_increments(engine, segment, [gone]), 1.0)[0, :, 0]
-    assert (alpha <= psi * (1 + ROUNDING) + 1e-6).all()
+@pytest.mark.parametrize("decay", [0.0, 100.0])
+def test_a_round_in_which_a_whole_cohort_leaves_is_bounded(decay: float) -> None:
+    """The whole step of such a round counts; with B < 1 it contracts like any other, as others train in its place.
+
+    A step of eta = 0.002 on a loss with the penalty lambda / 2 ||theta||^2 contracts by B = 1 - eta lambda (0.8 with
+    lambda = 100), as long as eta (beta + lambda) <= 1; three steps of full batches by B^3.
+    """
+    steps = {"batch_size": 8, "momentum": 0.0, "client_lr": 0.002, "weight_decay": decay}
+    engine, segment = trained(rounds=6, **steps)
+    factor = (1 - 0.002 * decay) ** engine.federation.local_steps
+    for number in range(6):
+        gone = mask(*segment.trace.cohort[0, number].tolist())
+        increments = refilled_increments(engine, segment, [gone])
+        assert float(increments[0, number, 0]) > 0
+        alpha = measure_alpha(engine, segment, torch.tensor([0]), gone)[0]
+        psi = accumulate(increments, factor)[0, :, 0]
+        assert (alpha <= psi * (1 + ROUNDING) + 1e-6).all()
+    empty = accumulate(set_increments(segment, engine.clients.size, gone, "cohort"), factor)[0]
+    assert bool((alpha > empty * (1 + ROUNDING) + 1e-6).any()), "with the seats left empty Psi is no bound"
 
 
 def test_with_full_participation_no_seat_is_refilled() -> None:
