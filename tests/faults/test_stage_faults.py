@@ -77,7 +77,7 @@ def test_a_killed_stage_gives_the_same_bytes(tmp_path: Path, command: tuple[str,
     if name != "train":
         assert stage(tmp_path, "train") == 0
     more = ("--sigmas", "0.001", "0.1") if name == "sweep" else ()
-    folder = folder_of(tmp_path, name, "sifu" if name == "unlearn" else "")
+    folder = folder_of(tmp_path, name, "" if name == "train" else "sifu")
     line = [sys.executable, "-m", "sifu", *command, *more, *options(tmp_path), "--device", "cpu"]
     environment = os.environ | {"PYTHONPATH": str(REPO)}
     for _ in range(2):
