@@ -10,7 +10,7 @@ MODELS ?= 60
 # Start-up of every job is dominated by imports: let Python keep its compiled files.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run report search unlock test test-all test-cluster test-cluster-whole test-faults test-protections test-load test-flower audit-dependencies lint format docs site bench smoke audit mnist paper verify-paper clean help
+.PHONY: run report search unlock test test-second test-all test-cluster test-cluster-whole test-faults test-protections test-load test-flower audit-dependencies lint format docs site bench smoke audit mnist paper verify-paper clean help
 
 ##@ Everyday
 
@@ -77,6 +77,9 @@ bench: $(VENV)/.ok  ## time the engine against the plain loop
 	$(BIN)/python -m sifu bench
 
 ##@ More tests
+
+test-second: $(VENV)/.ok  ## second looks at what `make test` shows: pages in a browser, the docs' examples, plugins; CI runs them
+	$(PYTEST) -m "second and not long"
 
 test-all: $(VENV)/.ok  ## `make test` with the long tests and more examples, then all below; an hour or more, as root
 	$(PYTEST) --hypothesis-profile=all -m "not cluster and not whole and not faults and not protections and not load and not flower"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -30,6 +31,8 @@ from sifu.store.table import Table
 from tests.conftest import REPO
 
 _MADE: dict[str, StoredTables] = {}
+_COPIES = tempfile.TemporaryDirectory()  # removed when the process ends
+_WRITTEN: dict[str, Path] = {}
 SEEDS, REQUESTS = (0, 1, 2), (1, 2)
 BLOCK = "s000-002"
 PLAIN = ("",)
@@ -218,9 +221,15 @@ class World:
         return {"forgotten": 100 + self.idle, "hidden": round(100 * self.hidden) + self.idle, "idle": self.idle}
 
     def write(self, root: Path) -> Path:
-        """The same as a checkout with a config and results."""
+        """The same as a checkout with a config and results; tables are written once, then copied."""
+        if repr(self) not in _WRITTEN:
+            _WRITTEN[repr(self)] = Path(_COPIES.name, str(len(_WRITTEN)))
+            self._write(_WRITTEN[repr(self)])
         shutil.copytree(REPO / "config", root / "config", dirs_exist_ok=True)
-        folder, tables = root / "results" / "paper", self.tables()
+        return Path(shutil.copytree(_WRITTEN[repr(self)], root / "results" / "paper", dirs_exist_ok=True))
+
+    def _write(self, folder: Path) -> None:
+        tables = self.tables()
         for name in self.places:
             for variant in self.outcomes(name):
                 part = tables.cells[(tables.cells["scenario"] == name) & (tables.cells["variant"] == variant)]
@@ -237,7 +246,6 @@ class World:
             _write(path, SEARCH, _part(tables.trials, name))
         _write(folder / "report" / "tables" / "bounds.parquet", BOUNDS, tables.bounds)
         _write(folder / "null_space" / "null_space.parquet", NULL_SPACE, tables.null_space)
-        return folder
 
 
 @cache

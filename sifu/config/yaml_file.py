@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +63,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     text = ""
     try:
         text = _text(path)
-        _refuse_bombs(text)
-        data = yaml.load(text, _StrictLoader)
+        data = deepcopy(_parsed(text))  # callers may change what they get
     except (OSError, UnicodeDecodeError) as error:
         raise SifuError(f"cannot read {path}: {_reason(path, error)}") from None
     except yaml.MarkedYAMLError as error:
@@ -80,10 +81,15 @@ def read_yaml(path: Path) -> dict[str, Any]:
 def read_value(text: str) -> Any:
     """A value of YAML, read as strictly as a file; ValueError where it is none, or none that a config may have."""
     try:
-        _refuse_bombs(text)
-        return yaml.load(text, _StrictLoader)
+        return deepcopy(_parsed(text))
     except (yaml.YAMLError, OverflowError, _Refused) as error:
         raise ValueError(" ".join(str(error).split())[:300]) from None
+
+
+@lru_cache(maxsize=32)  # a plan asks for the same few files many times
+def _parsed(text: str) -> Any:
+    _refuse_bombs(text)
+    return yaml.load(text, _StrictLoader)
 
 
 def _text(path: Path) -> str:

@@ -23,6 +23,8 @@ from sifu.store.parquet import read_table, write_table
 from sifu.store.provenance import provenance
 from sifu.store.schemas import CELLS, METRICS
 
+pytestmark = pytest.mark.second
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 LABELS = {"scratch": "Scratch", "sifu": "SIFU", "fine_tuning": "Fine-tuning"}
 ROUNDS = {"scratch": 100, "sifu": 62, "fine_tuning": 9}

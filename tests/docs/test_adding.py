@@ -9,6 +9,8 @@ import pytest
 from tests.conftest import REPO
 from tests.docs.tutorial import Reader, sections, steps
 
+pytestmark = pytest.mark.second
+
 SECTIONS = sections("adding.md")
 
 

@@ -12,6 +12,8 @@ import torch
 import sifu
 from tests.conftest import REPO
 
+pytestmark = pytest.mark.second
+
 LIBRARY = (REPO / "docs" / "library.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", LIBRARY, re.DOTALL | re.MULTILINE)
 EXAMPLE, PRINTED = BLOCKS[0][1], BLOCKS[1][1]

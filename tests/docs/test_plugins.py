@@ -13,6 +13,8 @@ import pytest
 from tests.conftest import REPO
 from tests.docs.tutorial import Reader, Step, sections
 
+pytestmark = pytest.mark.second
+
 SECTIONS = sections("plugins.md")
 INSTALL = f"{sys.executable} -m pip install -q --no-deps --no-build-isolation --no-index --target"
 

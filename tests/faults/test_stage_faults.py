@@ -115,6 +115,7 @@ store.write_table(Path(sys.argv[1]), PARTITION, ROWS, STAMP)
 """
 
 
+@pytest.mark.second
 def test_a_process_killed_while_it_writes_a_table(tmp_path: Path) -> None:
     path = tmp_path / "partition.parquet"
     line = [sys.executable, "-c", KILLED_WRITER, str(path)]

@@ -12,6 +12,7 @@ from sifu.plan.stage_spec import STAGES
 from tests.workflow.conftest import ONCE, SMOKE, Checkout, parse_plan
 
 
+@pytest.mark.second
 def test_default_config(checkout: Checkout, tmp_path: Path) -> None:
     """3 seeds in one block; 13, 6 and 7 variants, 2 of them with a training of their own; nothing is searched.
 

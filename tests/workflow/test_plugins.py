@@ -28,6 +28,8 @@ import json
 from pathlib import Path
 from sifu.plan.load import read_yaml
 from sifu.plan.workflow import load_workflow
+
+pytestmark = pytest.mark.second
 path = Path("run.yaml")
 plan = load_workflow(read_yaml(path), Path(), [path], remote=False, nodes=None, cores=None, main=False)
 jobs = plan.targets.suite.jobs

@@ -14,6 +14,8 @@ import pytest
 from tests.conftest import REPO, made_once
 from tests.workflow.conftest import ONCE, parse_plan
 
+pytestmark = pytest.mark.second
+
 PARTS = ("sifu", "config", "workflow", "profiles")
 FILES = ("Snakefile", "pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
 

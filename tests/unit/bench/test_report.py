@@ -29,6 +29,7 @@ COMMAND = [
 ]
 
 
+@pytest.mark.second
 def test_bench_prints_rows_and_a_table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(REPO)
     assert main([*COMMAND, "--json"]) == 0

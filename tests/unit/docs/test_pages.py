@@ -24,6 +24,7 @@ from tests.docs.numbers import typed_numbers
 REPLICATED = sorted((REPO / "docs" / "replication").glob("*.md"))
 
 
+@pytest.mark.second
 def test_generated_pages_are_current() -> None:
     wanted = pages(REPO)
     stale = [str(path.relative_to(REPO)) for path, text in wanted.items() if path.read_text() != text]

@@ -129,6 +129,7 @@ def test_strict_sifu_is_paid_in_client_steps(tmp_path: Path) -> None:
     assert "strict SIFU takes 60.0% more client steps than scratch" in page
 
 
+@pytest.mark.second
 def test_a_dataset_without_scratch_is_neither_run_nor_missing(tmp_path: Path) -> None:
     folder = World(("mnist", "celeba"), marks=PLAIN).write(tmp_path)
     write_manifest(folder)
@@ -209,6 +210,7 @@ def test_two_partitions_stand_next_to_each_other(tmp_path: Path) -> None:
     assert saved in page.split("## Two partitions of CIFAR-10")[1]
 
 
+@pytest.mark.second
 def test_what_was_run_and_not_measured_is_not_called_not_run(tmp_path: Path) -> None:
     """CIFAR-10 has answers and no accuracies; fine-tuning missed its target, SIFU as described was not run."""
     changed = {("cifar10", "fine_tuning"): Outcome(50, status="not_reached")}
@@ -223,6 +225,7 @@ def test_what_was_run_and_not_measured_is_not_called_not_run(tmp_path: Path) -> 
     assert "| rounds saved by fine-tuning | target missed | not run |" in table
 
 
+@pytest.mark.second
 def test_the_readme_has_every_method_on_every_dataset(tmp_path: Path) -> None:
     """SIFU takes 40 rounds of 10 client steps where scratch takes 100, and knows 0.02 more. Of FedEraser, with 110 to
     130 rounds and all at the target, the mean is 1.20; Last never reaches it, and CIFAR was not run.
@@ -372,6 +375,7 @@ def test_the_report_is_that_of_todays_figures_and_settings() -> None:
     assert set(stored) <= set(today.to_csv(index=False).splitlines()), f"settings.csv is {words}"
 
 
+@pytest.mark.second
 def test_docs_writes_the_pages(mnist: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("README.md", "CONTRIBUTING.md", "CITATION.cff", "pyproject.toml"):
         shutil.copy(REPO / name, tmp_path)

@@ -25,6 +25,7 @@ def test_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[1].startswith("train x: round 20, 0 seeds running, retain accuracy 0.700 / 0.800 / 0.900")
 
 
+@pytest.mark.second
 def test_a_bar_in_a_terminal() -> None:
     code = (
         "from sifu.federation.progress import show_progress; from sifu.federation.segment import Evaluation\n"

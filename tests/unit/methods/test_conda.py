@@ -43,6 +43,7 @@ def test_it_is_the_plain_loop(origin: str, cutoff: float, as_released: bool) -> 
     assert server.spent.client_steps.tolist() == [0]
 
 
+@pytest.mark.second
 @pytest.mark.parametrize(
     ("method", "expected"),
     [

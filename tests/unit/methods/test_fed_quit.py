@@ -43,6 +43,7 @@ def test_with_two_classes_the_teacher_is_undecided() -> None:
     assert FedQuit().virtual(two, LABELS).softmax(1).tolist() == [[0.5, 0.5], [0.5, 0.5]]
 
 
+@pytest.mark.second
 def test_a_long_training_forgets_what_was_known() -> None:
     """One client of 5 examples, 10 classes: the label ties with the least likely class, so that none is right any more.
 

@@ -31,6 +31,7 @@ def test_shared_curvature_makes_every_estimate_exact() -> None:
     assert server.spent.comm_floats.tolist() == [14 * 5 * 2 * FEATURES]
 
 
+@pytest.mark.second
 def test_if_everybody_trains_it_is_scratch() -> None:
     """T_c = 1, all clients in each round: bit for bit the rounds that Scratch would train."""
     history = bed(12)

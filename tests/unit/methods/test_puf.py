@@ -38,6 +38,7 @@ def test_everybody_with_a_factor_of_minus_one_is_a_round() -> None:
     torch.testing.assert_close(model, bed(31).current[0], rtol=1e-12, atol=0)
 
 
+@pytest.mark.second
 def test_stored_updates_are_those_of_the_last_round() -> None:
     """After convergence a client's update is the same in every round: as special, to the last round's distance."""
     stored, special = (forgotten_by(Puf(updates=name), bed(60))[0] for name in ("stored", "special"))

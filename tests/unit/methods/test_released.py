@@ -29,6 +29,7 @@ REQUESTS = [[0, 3], [1, 4], [2, 7]]  # 5, 6 and 8 remain: as many as are sampled
 ROUNDS = [16, 8, 8, 8]
 FEDERATION = {"clients_per_round": 3, "local_steps": 5, "batch_size": 4, "client_lr": 0.02, "momentum": 0.9}
 CERTIFICATE = Certificate(sigma=0.05, epsilon=10.0, preset="released")
+halves = pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, SEEDS), marks=pytest.mark.second)], ids=str)
 FED_ERASER_LEAST = 14  # rounds that a recovery takes, calibration counted
 
 
@@ -104,12 +105,13 @@ def assert_same_weights(found: list[Answer], seed: int, expected: list[Done]) ->
             torch.testing.assert_close(one, other, rtol=1e-3, atol=2e-5)
 
 
+@halves
 @pytest.mark.parametrize("sigma", [0.05, *(pytest.param(sigma, marks=pytest.mark.long) for sigma in (0.04, 0.07))])
-def test_sifu(sigma: float) -> None:
+def test_sifu(sigma: float, seeds: range) -> None:
     """Psi* is 0.23, 0.18 and 0.32. No client crosses it in the first round of a later branch."""
     certificate = replace(CERTIFICATE, sigma=sigma)
     found = answers("sifu", {}, certificate)
-    for seed in range(SEEDS):
+    for seed in seeds:
         expected = plain_sifu(seed, sigma)
         for answer, done in zip(found, expected, strict=True):
             node, promise = answer.unlearned.node, answer.unlearned.promise
@@ -152,9 +154,10 @@ def test_the_cut_itself_is_that_of_the_code() -> None:
         assert nodes == [case[number].cut for case in expected]
 
 
-def test_last() -> None:
+@halves
+def test_last(seeds: range) -> None:
     found = answers("last", {"clients": "all"})
-    for seed in range(SEEDS):
+    for seed in seeds:
         expected = released.last(plain(seed))
         for answer, done in zip(found, expected, strict=True):
             promise = answer.unlearned.promise
@@ -174,14 +177,16 @@ def test_last_hides_more_than_the_forgotten_clients() -> None:
         assert (first.sigma > 1.01 * second.sigma).any()
 
 
-def test_fed_accum() -> None:
+@halves
+def test_fed_accum(seeds: range) -> None:
     found = answers("fed_accum", {"as_released": True})
-    for seed in range(SEEDS):
+    for seed in seeds:
         assert_same_weights(found, seed, released.fed_accum(plain(seed)))
 
 
+@halves
 @pytest.mark.parametrize("count", [pytest.param(27, marks=pytest.mark.long), 30])
-def test_fed_eraser(count: int) -> None:
+def test_fed_eraser(count: int, seeds: range) -> None:
     """K = 5, so that r K = 2.5 is rounded down to 2, and a past round counts 2 / (2 x 5) = 0.2 of a round.
 
     Counted before recovery: of 27 rounds 5, of 30 rounds 6. The former begins with an odd count, so that recovery is
@@ -190,7 +195,7 @@ def test_fed_eraser(count: int) -> None:
     stop = Stop(0.0, FED_ERASER_LEAST, torch.full((SEEDS,), 1000))
     found = answers("fed_eraser_released", {}, stop=stop, rounds=count)
     rounds = [count, 0, 0, 0]
-    for seed in range(SEEDS):
+    for seed in seeds:
         expected = released.fed_eraser(plain(seed, rounds), FED_ERASER_LEAST)
         first = count // 5
         assert int(found[0].unlearned.segment.rounds[seed]) == FED_ERASER_LEAST - first
@@ -218,10 +223,11 @@ def test_fed_eraser_past_its_maximum() -> None:
     assert answer.unlearned.segment.rounds.tolist() == [3] * SEEDS
 
 
-def test_dp() -> None:
+@halves
+def test_dp(seeds: range) -> None:
     clip = 0.3
     found = answers("dp_fedavg", {"clip": clip}, privacy=clip)
-    for seed in range(SEEDS):
+    for seed in seeds:
         expected = released.dp(plain(seed), clip)
         for answer, done in zip(found, expected, strict=True):
             promise = answer.unlearned.promise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -63,6 +64,7 @@ def divergence(world: World, weights: Tensor) -> Tensor:
     return torch.stack(found)
 
 
+@pytest.mark.second
 def test_distillation_brings_the_teacher_back() -> None:
     """A negative control: with enough epochs the student answers as the model that knew the forgotten clients."""
     world = World.make()

@@ -191,6 +191,7 @@ def test_before_anything_has_run(tmp_path: Path) -> None:
     assert "planned tables are missing" in (report / "tables" / "budgets.tex").read_text()
 
 
+@pytest.mark.second
 @pytest.mark.parametrize(
     "gone",
     [

@@ -16,6 +16,7 @@ def test_resamples_in_parts_are_the_same(monkeypatch: pytest.MonkeyPatch) -> Non
     np.testing.assert_allclose(statistics.bootstrap_intervals(samples), whole, rtol=1e-12)
 
 
+@pytest.mark.second
 def test_ten_thousand_seeds_fit_into_memory() -> None:
     """The draws alone are 800 MB, and a share of every seed in every resample as much again."""
     sample = np.random.default_rng(1).normal(size=10_000)

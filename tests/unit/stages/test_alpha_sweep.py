@@ -41,6 +41,7 @@ def swept(block: Block, folder: Path, rounds: int | None = None, **change: Any) 
     return read_table(folder / "alpha.parquet", ALPHA)
 
 
+@pytest.mark.second
 def test_a_change_that_changes_nothing_measures_the_same(tmp_path: Path) -> None:
     """`smoke` with its own momentum of 0.9: the rows of stage `alpha` to the bit; with fewer rounds, the first."""
     block = block_of(tmp_path)

@@ -114,6 +114,7 @@ def test_margins_are_those_of_the_stage_train(made: Made) -> None:
     np.testing.assert_allclose(stored.margins[list(stored.seeds).index(3)], wanted, rtol=2e-3, atol=2e-3)  # float16
 
 
+@pytest.mark.second
 def test_blocks_and_their_order_change_nothing(made: Made, tmp_path: Path) -> None:
     """12 models together, or 7 and 5: the same margins but for rounding; the order of files matters not at all."""
     parts = [made.file("oracles", block, "margins") for block in ("s000-006", "s007-011")]
@@ -252,6 +253,7 @@ def test_power_is_measured_with_the_oracles_of_both_worlds(made: Made) -> None:
     assert power_table(rows.iloc[:0]).empty
 
 
+@pytest.mark.second
 def test_a_method_that_diverges_leaves_the_others_their_rows(made: Made, tmp_path: Path) -> None:
     """No model of sifu is left, and three of blurred_scratch, one of them without numbers: both lose their numbers."""
     path, source = tmp_path / "models" / "margins.parquet", made.file("oracles", "s000-011", "margins")

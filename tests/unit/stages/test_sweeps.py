@@ -139,6 +139,7 @@ def test_the_first_requests_alone_are_the_same_rows(made: Made, tmp_path: Path) 
     pd.testing.assert_frame_equal(same, first, check_exact=True)
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("size", [2, pytest.param(4, marks=pytest.mark.long)])
 def test_packed_tables_are_the_same(made: Made, tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """sigma values, and methods and sets that share a training, in one batch: as one after another, to the last bit."""

@@ -122,6 +122,7 @@ def test_keys_are_unique_in_a_file_and_over_files(tmp_path: Path) -> None:
         read_table(path, METRICS)
 
 
+@pytest.mark.second
 def test_a_small_table_fills_no_memory(tmp_path: Path) -> None:
     """Four million equal rows in some kB."""
     schema = CELLS.schema.with_metadata({"sifu.rules_version": read_rules(tmp_path)})

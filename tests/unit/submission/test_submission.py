@@ -79,6 +79,7 @@ def test_an_honest_submission_passes(small_run: Path, honest: Path, capsys: pyte
     assert [block["seeds"] for block in manifest["blocks"]] == [[0, 1], [0, 1]]
 
 
+@pytest.mark.second
 def test_a_cheaper_cost_is_found_by_the_re_run(
     small_run: Path, honest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -98,6 +98,7 @@ def shifted(cells: pd.DataFrame) -> pd.DataFrame:
     return cells.assign(rounds=cells["rounds"] + cells["seed"].map({0: 30, 1: 0}))
 
 
+@pytest.mark.second
 @pytest.mark.parametrize(
     ("device", "code", "counts"),
     [
@@ -184,6 +185,7 @@ def rounds_in(folder: Path, seed: int) -> int:
     )
 
 
+@pytest.mark.second
 @pytest.mark.parametrize(("variant", "stop"), [("sifu", "target"), ("sifu", "budget_50"), ("dp_smoke", "budget_50")])
 def test_what_a_cell_costs_is_what_is_run_for_it(
     small_run: Path, again_of: Callable[[CellKey], Path], variant: str, stop: str
