@@ -22,14 +22,14 @@ from sifu.store.schemas import CELLS
 from tests.conftest import REPO
 from tests.outside import write_package
 
+pytestmark = pytest.mark.second
+
 BLOCK = ["--scenario", "tried", "--block", "s000-001", "--config", ".", "--results", "results"]
 CODES = """
 import json
 from pathlib import Path
 from sifu.plan.load import read_yaml
 from sifu.plan.workflow import load_workflow
-
-pytestmark = pytest.mark.second
 path = Path("run.yaml")
 plan = load_workflow(read_yaml(path), Path(), [path], remote=False, nodes=None, cores=None, main=False)
 jobs = plan.targets.suite.jobs

@@ -65,7 +65,7 @@ def test_same_weights_as_the_plain_loop(name: str) -> None:
         torch.testing.assert_close(segment.final[seed], plain(engine, seed, 1, [0, 1, 2, 3])[-1], **EXACT)
 
 
-@pytest.mark.parametrize("clients_per_round", [2, 4])
+@pytest.mark.parametrize("clients_per_round", [2, pytest.param(4, marks=pytest.mark.second)])
 @pytest.mark.parametrize("name", ["logistic", "cnn28"])
 def test_nearly_the_same_weights_in_float32(name: str, clients_per_round: int) -> None:
     """Where a maximum was flipped, some weights differ by a step; m < M and m = M, three rounds."""

@@ -57,7 +57,9 @@ def assert_same(first: Segment, second: Segment) -> None:
             assert torch.equal(one, other) if isinstance(one, torch.Tensor) else one == other, part.name
 
 
-@pytest.mark.parametrize("change", [{}, {"sampling": "poisson"}], ids=["fixed", "poisson"])
+@pytest.mark.parametrize(
+    "change", [{}, pytest.param({"sampling": "poisson"}, marks=pytest.mark.second)], ids=["fixed", "poisson"]
+)
 def test_a_budget_has_the_bits_of_a_training_alone(trained: list[int], change: dict[str, object]) -> None:
     """After 65 and 70 rounds of the target: 64 are shared with a budget of 66 and 90; 40 with one of 41 and 47."""
     plain = tiny_engine(**change)

@@ -80,7 +80,7 @@ def test_trainings(small_run: Path, trainings: dict[int, sifu.Training]) -> None
 
 
 @pytest.mark.parametrize(("budget", "stop"), [(None, "target"), (0.5, "budget_50")])
-@pytest.mark.parametrize("variant", ["scratch", "sifu", "dp_smoke"])
+@pytest.mark.parametrize("variant", ["scratch", "sifu", pytest.param("dp_smoke", marks=pytest.mark.second)])
 def test_answers(
     small_run: Path,
     trainings: dict[int, sifu.Training],

@@ -35,6 +35,7 @@ def test_weight_decay_is_the_federations_or_refused() -> None:
         world.answer(RapidRetraining(), rounds=1)
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("curvature", ["gradient", "fisher", "hutchinson"])
 def test_other_optimisers_give_other_models_of_the_same_kind(curvature: str) -> None:
     world = World.make()

@@ -60,7 +60,7 @@ def copied(tmp_path: Path) -> Path:
     [
         ("federation/engine.py", "\nNEW = 1\n", False, True),
         pytest.param("data/partition.py", "\nNEW = 1\n", True, False, marks=pytest.mark.long),
-        ("core/keys.py", "\nNEW = 1\n", True, True),
+        pytest.param("core/keys.py", "\nNEW = 1\n", True, True, marks=pytest.mark.second),
         pytest.param("models/cnn.py", "\nNEW = 1\n", False, False, marks=pytest.mark.long),
         pytest.param("bench/rounds.py", "\nNEW = 1\n", False, False, marks=pytest.mark.long),
         pytest.param("library/train.py", "\nNEW = 1\n", False, False, marks=pytest.mark.long),

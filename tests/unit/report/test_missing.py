@@ -136,6 +136,7 @@ def make_all(plan: ReportPlan) -> Path:
     return report
 
 
+@pytest.mark.second
 def test_with_everything_there_nothing_is_missing(plan: ReportPlan, monkeypatch: pytest.MonkeyPatch) -> None:
     """Captions, tables and the page; drawing takes long, and captions do not wait for it."""
     monkeypatch.setattr("sifu.stages.figure.write_figure", lambda path, figure: None)

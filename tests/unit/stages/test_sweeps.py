@@ -158,6 +158,7 @@ def test_packed_tables_are_the_same(made: Made, tmp_path: Path, size: int, monke
         pd.testing.assert_frame_equal(alone, packed_rows, check_exact=True)
 
 
+@pytest.mark.second
 def test_the_first_seeds_alone_are_the_same_rows(made: Made, tmp_path: Path) -> None:
     method = build_method("sifu", {}, made.scenario.certificate)
     trained = {"sifu": Trained(method, made.scenario, made.history)}

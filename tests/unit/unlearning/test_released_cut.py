@@ -79,7 +79,7 @@ def made_up(generator: torch.Generator, branches: int) -> list[Tensor]:
     return psi
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.second) for seed in (2, 3, 4))])
 def test_the_walk_is_that_of_the_transcript(seed: int) -> None:
     """100 times four requests of two clients."""
     generator = torch.Generator().manual_seed(seed)

@@ -46,6 +46,7 @@ def test_a_sifu_that_does_not_forget_outperforms_nobody() -> None:
     assert verdict(MARKS, World(changes={("*", "sifu_released"): Outcome(40, 0.11)})) is FAILS
 
 
+@pytest.mark.second
 def test_triggers_are_looked_for_where_clients_have_them() -> None:
     """SIFU answers 30 of 100 triggers on MNIST, scratch 1, fine-tuning 80; elsewhere SIFU answers as scratch does."""
     lines = claim(BACKDOORS).measure(World(changes={("mnist_backdoor", "sifu"): Outcome(40, triggers=30)}).tables())

@@ -61,7 +61,7 @@ def again_of(small_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Calla
     return lambda cell: made(*cell[:4])
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", [pytest.param("scratch", marks=pytest.mark.second), "sifu", "dp_smoke"])
 def test_a_named_cell_is_the_same_to_the_digit(
     small_run: Path, again_of: Callable[[CellKey], Path], variant: str
 ) -> None:
@@ -76,6 +76,7 @@ def test_a_named_cell_is_the_same_to_the_digit(
     assert set(again.cells["stop"]) == {"target"}, "other limits were run, too"
 
 
+@pytest.mark.second
 def test_a_budget_is_run_under_its_own_rule(small_run: Path, again_of: Callable[[CellKey], Path]) -> None:
     cell = CellKey("smoke", "sifu", "budget_50", 1, 1)
     found = compare(cell, read_tables(small_run / "results"), read_tables(again_of(cell)), elsewhere=False)
@@ -230,6 +231,7 @@ def test_rounding_depends_on_the_block_on_a_gpu(small_run: Path, tmp_path: Path,
     assert (one != two) is other
 
 
+@pytest.mark.second
 def test_a_backdoor_is_run_with_scratch(small_run: Path, tmp_path: Path) -> None:
     scenario = "smoke_backdoor"
     cell = CellKey(scenario, "sifu", "target", 0, 1)
