@@ -22,6 +22,14 @@ _MOST_NAMES = 500  # scenarios, or variants, of a run: names of all variants are
 
 
 @settings
+class BlockSize:
+    """Scenarios with another size of blocks than the run's."""
+
+    scenarios: tuple[str, ...] = setting("some of the run's scenarios")
+    size: int = setting("seeds trained together in one job", at_least(1))
+
+
+@settings
 class Only:
     """A scenario that runs only some of the variants. (A list, because Snakemake merges mappings of two configs.)"""
 
@@ -229,6 +237,9 @@ class Run:
         at_least(1),
         default=None,
     )
+    block_sizes: tuple[BlockSize, ...] = setting(
+        "scenarios with another block_size: a small model trains faster in larger blocks", default=()
+    )
     results: str = setting(
         "folder of all results, inside the project's folder (it may be a link)",
         inner_folder(),
@@ -285,6 +296,9 @@ class Run:
         variants = [sweep.variant for sweep in self.sigma_sweeps]
         if len(set(variants)) < len(variants):
             raise ConfigError("sigma_sweep", variants, "one sweep a variant")
+        sized = [name for entry in self.block_sizes for name in entry.scenarios]
+        if len(set(sized)) < len(sized) or not set(sized) <= set(self.scenarios):
+            raise ConfigError("block_sizes", sized, "scenarios of this config, each once")
         audited = [name for audits in self._audits for name in audits.scenarios]
         if len(set(audited)) < len(audited):
             raise ConfigError("audits", audited, "each scenario once")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields, replace
-from itertools import product
 from typing import Any, NamedTuple
 
 from sifu.errors import ConfigError
@@ -39,9 +38,10 @@ class ReportPlan:
     datasets: dict[str, str] = field(default_factory=dict)  # scenario -> its dataset, with its source
 
     @property
-    def blocks(self) -> list[str]:
-        """The seed blocks of the trainings."""
-        return list(dict.fromkeys(job.block for job in self.jobs.get("train", [])))
+    def blocks(self) -> dict[str, list[str]]:
+        """The seed blocks of each scenario's training."""
+        trainings = self.jobs.get("train", [])
+        return {name: [job.block for job in trainings if job.scenario == name] for name in self.titles}
 
     @property
     def unmarked(self) -> dict[str, str]:
@@ -63,7 +63,7 @@ class ReportPlan:
         if not isinstance(data, dict) or set(data) != set(names):
             raise ConfigError("--plan", data, f"a JSON file with the keys {', '.join(names)}")
         jobs = {stage: [Job(*job) for job in listed] for stage, listed in data["jobs"].items()}
-        cells = list(product(data["titles"], data["blocks"]))
+        cells = [(name, block) for name in data["titles"] for block in data["blocks"][name]]
         variants = [Job(name, block, part) for name, block in cells for part in data["variants"][name]]
         for stage in _PRODUCTS:
             by_variant = STAGES[stage].jobs == "variants"

@@ -77,7 +77,7 @@ def _oracles(suite: Suite, job: Job) -> list[str]:
     if oracles is None:
         return []
     after = ["--requests", *map(str, oracles.requests)]
-    more = [*_count("--relearn-rounds", oracles.relearn_rounds), "--federation", suite.blocks[0]]
+    more = [*_count("--relearn-rounds", oracles.relearn_rounds), "--federation", suite.blocks_of(job.scenario)[0]]
     return ["--variants", *suite.oracle_variants(job.scenario), *after, *more]
 
 
@@ -86,7 +86,7 @@ def _forgetting(suite: Suite, job: Job) -> list[str]:
 
 
 def _atlas(suite: Suite, job: Job) -> list[str]:
-    return ["--clients", job.part, "--federation", suite.blocks[0]]
+    return ["--clients", job.part, "--federation", suite.blocks_of(job.scenario)[0]]
 
 
 def _count(flag: str, count: int | None) -> list[str]:

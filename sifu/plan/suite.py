@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product
 from pathlib import Path
 
 from sifu.config.blocks import (
@@ -131,7 +130,7 @@ class Suite:
     @cached_property
     def _jobs_of(self) -> dict[str, list[Job]]:
         """Jobs by what they are made for: the words that `StageSpec.jobs` may have."""
-        run, cells = self.run, list(product(self.scenarios, self.blocks))
+        run, cells = self.run, [(name, block) for name in self.scenarios for block in self.blocks_of(name)]
         variants = [Job(name, block, v) for name, block in cells for v in self.variants_of(name)]
         swept = self._swept(run.alpha_sweep, run.first_seed + run.num_seeds)
         return {
@@ -157,13 +156,13 @@ class Suite:
     def _audit_jobs(self) -> list[Job]:
         """The first block of each scenario that is audited: one seed is enough."""
         names = [name for name in self.run.audits_of if name in self.scenarios and self.audit_variants(name)]
-        return [Job(name, self.blocks[0]) for name in names]
+        return [Job(name, self.blocks_of(name)[0]) for name in names]
 
     def _swept(self, sweep: SigmaSweep | RequestSets | AlphaSweep | None, seeds_end: int) -> list[Job]:
         """The scenarios and blocks of a sweep."""
-        blocks = [block for block in self.blocks if block_seeds(block).start < seeds_end]
         names = [name for name in (sweep.scenarios if sweep else ()) if name in self.scenarios]
-        return [Job(name, block) for name in names for block in blocks]
+        found = [Job(name, block) for name in names for block in self.blocks_of(name)]
+        return [job for job in found if block_seeds(job.block).start < seeds_end]
 
     def _oracle_jobs(self) -> list[Job]:
         """Blocks of models of each scenario of the oracles."""
@@ -241,13 +240,16 @@ class Suite:
 
     def refuse_too_many(self) -> None:
         """Refuse a plan that no machine could hold in memory, before it is made."""
-        jobs = len(self.scenarios) * len(self.blocks) * (len(self.variants) + 1)
+        jobs = sum(len(self.blocks_of(name)) for name in self.scenarios) * (len(self.variants) + 1)
         if jobs > _MOST_JOBS:
             raise ConfigError("num_seeds", self.run.num_seeds, f"a plan of at most {_MOST_JOBS} jobs: raise block_size")
 
-    @cached_property
-    def blocks(self) -> list[str]:
-        """Names of the seed blocks: s000-009, s010-019, ..."""
+    def blocks_of(self, scenario: str) -> list[str]:
+        """Names of a scenario's seed blocks: s000-009, s010-019, ..."""
         seeds = range(self.run.first_seed, self.run.first_seed + self.run.num_seeds)
-        size = self.run.block_size or chosen_block_size(self.scenarios.values(), self.run.device)
-        return block_names(seeds, size)
+        own = [entry.size for entry in self.run.block_sizes if scenario in entry.scenarios]
+        return block_names(seeds, own[0] if own else self._block_size)
+
+    @cached_property
+    def _block_size(self) -> int:
+        return self.run.block_size or chosen_block_size(self.scenarios.values(), self.run.device)

@@ -142,7 +142,7 @@ class Targets:
 
     def _federation(self, job: Job) -> str:
         """The partition of the run's first block: that of all seeds, where the federation is fixed."""
-        return self._partition(job._replace(block=self.suite.blocks[0]))
+        return self._partition(job._replace(block=self.suite.blocks_of(job.scenario)[0]))
 
     def _oracle_searches(self, job: Job) -> list[str]:
         return self._searches(job, self.suite.oracle_variants(job.scenario))

@@ -144,11 +144,10 @@ def row_command(plan: ReportPlan, command: str) -> RowCommand:
     def again(scenario: str, variant: str) -> str:
         if not command.startswith("snakemake "):
             return command
-        files = [
-            str(stage_folder(AGAIN, "unlearn", scenario, block, variant) / "cells.parquet") for block in plan.blocks
-        ]
+        blocks = plan.blocks[scenario]
+        files = [str(stage_folder(AGAIN, "unlearn", scenario, block, variant) / "cells.parquet") for block in blocks]
         run = f".venv/bin/{with_targets(command, files)} --config results={AGAIN}"
-        seed = int(plan.blocks[0].removeprefix("s").partition("-")[0]) if plan.blocks else 0
+        seed = int(blocks[0].removeprefix("s").partition("-")[0]) if blocks else 0
         cell = f"--scenario {scenario} --variant {variant} --seed {seed} --results {AGAIN} --against {plan.results}"
         return f"{run}\n.venv/bin/python -m sifu cell {cell}"
 

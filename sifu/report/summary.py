@@ -25,7 +25,7 @@ def print_summary(run: Run) -> None:
     folders = [
         stage_folder(run.results, "train", name, block)
         for name in run.scenarios
-        for block in Suite(run, {}, {}, {}).blocks
+        for block in Suite(run, {}, {}, {}).blocks_of(name)
     ]
     done = [folder for folder in folders if (folder / "cells.parquet").exists()]
     if not done:

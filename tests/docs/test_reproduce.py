@@ -53,4 +53,6 @@ def test_the_cell_is_one_of_the_default_job() -> None:
     assert "mnist_embedded" in suite.scenarios
     assert {"scratch", "sifu"} <= set(suite.variants_of("mnist_embedded"))
     assert suite.run.first_seed <= 2 < suite.run.first_seed + suite.run.num_seeds
-    assert set(re.findall(r"results/all/unlearn/mnist_embedded/sifu/(\S+)/", text)) == {suite.blocks[0]}
+    assert set(re.findall(r"results/all/unlearn/mnist_embedded/sifu/(\S+)/", text)) == {
+        suite.blocks_of("mnist_embedded")[0]
+    }

@@ -112,7 +112,7 @@ def test_make_clean_removes_what_configs_and_pages_write() -> None:
 
 def test_blocks_of_seeds_in_pages_are_those_of_the_default_job() -> None:
     config = REPO / "config" / "config.yaml"
-    blocks = load_suite(read_yaml(config), config.parent).blocks
+    blocks = load_suite(read_yaml(config), config.parent).blocks_of("mnist_embedded")
     assert set(re.findall(r"s\d{3}-\d{3}", (REPO / "README.md").read_text())) == set(blocks)
 
 

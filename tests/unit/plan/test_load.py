@@ -19,7 +19,7 @@ from sifu.config.scenario import Scenario, request_lists
 from sifu.config.variant import Variant
 from sifu.errors import ConfigError, SifuError
 from sifu.plan.load import load_scenario, load_suite, read_yaml
-from sifu.plan.report_plan import Job
+from sifu.plan.report_plan import Job, ReportPlan
 from sifu.plan.variants import method_of
 from tests.conftest import REPO
 
@@ -261,8 +261,41 @@ def test_bad_block_names_are_refused(name: str) -> None:
 @given(st.integers(1, 50), st.integers(1, 12), st.integers(0, 30))
 def test_blocks_cover_every_seed_once(count: int, size: int, first: int) -> None:
     run = replace(DEFAULT.run, num_seeds=count, block_size=size, first_seed=first)
-    seeds = [seed for block in replace(DEFAULT, run=run).blocks for seed in block_seeds(block)]
+    seeds = [seed for block in replace(DEFAULT, run=run).blocks_of("mnist_embedded") for seed in block_seeds(block)]
     assert seeds == list(range(first, first + count))
+
+
+def test_scenarios_may_have_blocks_of_their_own() -> None:
+    """Seven seeds in blocks of two, but of `smoke_backdoor` in one of ten; sweeps, audits and the report follow."""
+    run = {
+        "scenarios": ["smoke", "smoke_backdoor"],
+        "variants": ["scratch", "sifu"],
+        "num_seeds": 7,
+        "block_size": 2,
+        "block_sizes": [{"scenarios": ["smoke_backdoor"], "size": 10}],
+        "request_sets": {"scenarios": ["smoke", "smoke_backdoor"], "variants": ["scratch"], "num_seeds": 3},
+        "audits": {"scenarios": ["smoke_backdoor"], "variants": ["sifu"]},
+    }
+    suite = load_suite(run, CONFIG, {})
+    twos = ["s000-001", "s002-003", "s004-005", "s006-006"]
+    assert [(job.scenario, job.block) for job in suite.jobs["train"]] == [
+        *(("smoke", block) for block in twos),
+        ("smoke_backdoor", "s000-006"),
+    ]
+    assert len(suite.jobs["unlearn"]) == 2 * 5
+    assert [job.block for job in suite.jobs["request_sets"]] == [*twos[:2], "s000-006"]
+    assert [job.block for job in suite.jobs["audit"]] == ["s000-006"]
+    plan = suite.report_plan()
+    assert plan.blocks == {"smoke": twos, "smoke_backdoor": ["s000-006"]}
+    read = ReportPlan.read(json.loads(json.dumps(plan.plain())))
+    assert (read.blocks, read.jobs["unlearn"]) == (plan.blocks, plan.jobs["unlearn"])
+
+
+@pytest.mark.parametrize("names", [["smoke", "smoke"], ["smok"]])
+def test_blocks_of_unknown_scenarios_are_refused(names: list[str]) -> None:
+    run = {"scenarios": ["smoke"], "variants": ["scratch"], "block_sizes": [{"scenarios": names, "size": 2}]}
+    with pytest.raises(ConfigError, match="scenarios of this config, each once"):
+        load_suite(run, CONFIG, {})
 
 
 def test_shipped_yaml_is_plain() -> None:
