@@ -10,6 +10,7 @@ _ANSWERS = ("unlearn/cells", "verify/metrics")
 class FigureSpec(NamedTuple):
     module: str
     tables: tuple[str, ...] = _ANSWERS  # "stage/table": a change of one of them draws the figure again
+    needs: str = "unlearn"  # the stage without whose jobs there is nothing to draw
 
 
 FIGURES: dict[str, FigureSpec] = {
@@ -17,12 +18,15 @@ FIGURES: dict[str, FigureSpec] = {
     "budgets": FigureSpec("sifu.report.figures.budgets"),
     "watermark": FigureSpec("sifu.report.figures.watermark"),
     "requests": FigureSpec("sifu.report.figures.requests"),
-    "sigma": FigureSpec("sifu.report.figures.sigma", (*_ANSWERS, "sweep/sweep")),
-    "request_sets": FigureSpec("sifu.report.figures.request_sets", ("request_sets/request_sets",)),
+    "sigma": FigureSpec("sifu.report.figures.sigma", (*_ANSWERS, "sweep/sweep"), needs="sweep"),
+    "request_sets": FigureSpec(
+        "sifu.report.figures.request_sets", ("request_sets/request_sets",), needs="request_sets"
+    ),
     "frontier": FigureSpec("sifu.report.figures.frontier", ("unlearn/cells", "sweep/sweep")),
-    "alpha": FigureSpec("sifu.report.figures.alpha", ("alpha/alpha", "alpha_sweep/alpha")),
+    "audit": FigureSpec("sifu.report.figures.audit", ("audit/audit",), needs="audit"),
+    "alpha": FigureSpec("sifu.report.figures.alpha", ("alpha/alpha", "alpha_sweep/alpha"), needs="alpha"),
     "lineage": FigureSpec("sifu.report.figures.lineage", ("unlearn/cells", "train/cells")),
-    "power": FigureSpec("sifu.report.figures.power", ("forgetting/power",)),
-    "atlas": FigureSpec("sifu.report.figures.atlas", ("atlas/atlas",)),
-    "null_space": FigureSpec("sifu.report.figures.null_space", ("null_space/null_space",)),
+    "power": FigureSpec("sifu.report.figures.power", ("forgetting/power",), needs="forgetting"),
+    "atlas": FigureSpec("sifu.report.figures.atlas", ("atlas/atlas",), needs="atlas"),
+    "null_space": FigureSpec("sifu.report.figures.null_space", ("null_space/null_space",), needs="null_space"),
 }

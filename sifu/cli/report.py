@@ -106,7 +106,7 @@ def _figure(parsed: argparse.Namespace) -> None:
     from sifu.stages.figure import run_figure
 
     plan = _plan(parsed)
-    for name in parsed.names or FIGURES:
+    for name in parsed.names or plan.figures:
         if name not in FIGURES:
             close = missing_line("figures", name) or did_you_mean(name, FIGURES)
             raise ConfigError("figure", name, " | ".join(FIGURES) + close)

@@ -67,8 +67,8 @@ DATA = (
     Deviation(
         "Watermarks",
         "Text: clients by Dirichlet(1). Code: so on CIFAR alone, MNIST and FashionMNIST with one class a client; ten "
-        "clients share a mark, and a request removes all clients of a mark. Not so on CelebA: a mark goes by the number "
-        "of the person in the dataset, a request by that of the client.",
+        "clients share a mark, and a request removes all clients of a mark. Not so on CelebA: a mark goes by the "
+        "number of the person in the dataset, a request by that of the client.",
         "As in the code",
     ),
     Deviation(

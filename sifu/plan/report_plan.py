@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
+from sifu.catalog.figures import FIGURES
 from sifu.errors import ConfigError
 from sifu.plan.stage_spec import STAGES
 
@@ -44,6 +46,11 @@ class ReportPlan:
         return {name: [job.block for job in trainings if job.scenario == name] for name in self.titles}
 
     @property
+    def figures(self) -> list[str]:
+        """The figures for which something is planned."""
+        return planned_figures(self.jobs)
+
+    @property
     def unmarked(self) -> dict[str, str]:
         """The names of the scenarios whose data have no marks."""
         return {name: title for name, title in self.titles.items() if self.marks[name] == "plain"}
@@ -69,3 +76,8 @@ class ReportPlan:
             by_variant = STAGES[stage].jobs == "variants"
             jobs[stage] = variants if by_variant else [Job(name, block) for name, block in cells]
         return ReportPlan(**({name: value for name, value in data.items() if name != "blocks"} | {"jobs": jobs}))
+
+
+def planned_figures(jobs: Mapping[str, Sequence[Job]]) -> list[str]:
+    """The figures for which some of the jobs, by stage, measure something."""
+    return [name for name, spec in FIGURES.items() if jobs.get(spec.needs)]

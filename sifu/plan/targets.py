@@ -24,7 +24,7 @@ from sifu.config.search import ScenarioSearch, trials
 from sifu.errors import SifuError
 from sifu.plan import freshness
 from sifu.plan.code_hash import code_hash
-from sifu.plan.report_plan import Job, ReportPlan
+from sifu.plan.report_plan import Job, ReportPlan, planned_figures
 from sifu.plan.stage_options import stage_options
 from sifu.plan.stage_spec import REPORT_FILES, STAGES, WITH_PART
 from sifu.plan.suite import Suite
@@ -248,7 +248,7 @@ class Targets:
         return [str(paths.figure_file(self.report, name, kind)) for kind in paths.FIGURE_KINDS]
 
     def all_figures(self) -> list[str]:
-        return [file for name in FIGURES for file in self.figure_files(name)]
+        return [file for name in planned_figures(self.suite.jobs) for file in self.figure_files(name)]
 
     @property
     def page_file(self) -> str:

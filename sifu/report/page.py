@@ -11,7 +11,6 @@ from string import Template
 import pandas as pd
 import yaml
 
-from sifu.catalog.figures import FIGURES
 from sifu.plan.report_plan import ReportPlan
 from sifu.report import certificates, tables
 from sifu.report.atlas import CAPTION as ATLAS_CAPTION
@@ -56,7 +55,7 @@ def build_page(
         "In one look": _picture(source, folder, command, rows),
         "Leaderboard": leaderboard(source.plan, rows, again or row_command(source.plan, command)),
         **({"Verdicts": verdict_strip(list(claims))} if claims else {}),
-        "Figures": _figures(folder, command),
+        "Figures": _figures(source.plan, folder, command),
         "Certificates": _certificates(source),
         "Forgetting": _forgetting(source, rows) + _atlas(source),
         "Searches": _searches(source),
@@ -168,9 +167,9 @@ def _choice(table: pd.DataFrame, columns: list[str], name: str) -> str:
     return f'<label>{name}<select data-column="{columns.index(name)}">{options}</select></label>'
 
 
-def _figures(folder: Path, command: str) -> str:
-    shown = "".join(_figure(folder, command, name) for name in FIGURES if name != _PICTURE)
-    return folded(f"{len(FIGURES) - 1} figures", shown)
+def _figures(plan: ReportPlan, folder: Path, command: str) -> str:
+    names = [name for name in plan.figures if name != _PICTURE]
+    return folded(f"{len(names)} figures", "".join(_figure(folder, command, name) for name in names))
 
 
 def _figure(folder: Path, command: str, name: str, narrow: bytes | None = None) -> str:

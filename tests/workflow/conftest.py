@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import REPO
 
-ONCE = {"all": 1, "null_space": 1, "report": 1, "figure": 12, "page": 1}
+ONCE = {"all": 1, "null_space": 1, "report": 1, "figure": 13, "page": 1}
 # what config/smoke.yaml plans: a scenario with 3 variants, a block of 2 seeds; one variant has a search and its own
 # training; a setting of the scenario is searched with the same seed that is not reported; two blocks of oracles, and
 # two of clients of the atlas

@@ -24,6 +24,7 @@ pytestmark = pytest.mark.long
 CONFIG = ("--configfile", "config/whole.yaml")
 SCENARIOS = ("smoke", "smoke_cnn", "smoke_convex", "smoke_backdoor")
 BLOCKS = ("s000-001",)
+DRAWN = set(FIGURES) - {"audit", "power", "atlas"}  # which are not planned
 READ = {"all": 1, "report": 1, "page": 1}
 ANSWERS = READ | {"figure": 7}  # all but alpha, null_space and request_sets
 SWEEPS = {"sweep": 1, "request_sets": 1, "figure": 8}
@@ -62,7 +63,7 @@ def test_every_planned_cell_has_its_files_and_rows(done: Checkout) -> None:
     assert seeds == [0, 1]
     report = done.root / "results" / "whole" / "report"
     assert all((report / "tables" / file).exists() for file in REPORT_FILES)
-    assert all((report / "figures" / f"{name}.{kind}").exists() for name in FIGURES for kind in FIGURE_KINDS)
+    assert all((report / "figures" / f"{name}.{kind}").exists() for name in DRAWN for kind in FIGURE_KINDS)
     page = (report / "report.html").read_text()
     assert "planned tables are missing" not in page
     assert "snakemake --cores 4 --configfile config/whole.yaml" in page

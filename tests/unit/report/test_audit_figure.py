@@ -1,0 +1,34 @@
+"""The figure of audits: a line a method over the clients that have left, an arrow where more models would prove more."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from sifu.report.figures import audit
+from sifu.report.results import Results
+from sifu.store.experiment_schemas import AUDIT
+from tests.unit.report.test_missing import plan_of
+
+
+def row(clients: int, proved: float, most: float, who: str = "request") -> dict[str, object]:
+    key = {"scenario": "smoke", "variant": "sifu", "who": who, "seed": 0, "request": clients, "clients": clients}
+    found = {"claimed_epsilon": 10.0, "strict_epsilon": math.inf, "proved_epsilon": proved, "most_provable": most}
+    return dict.fromkeys((column.name for column in AUDIT.columns), None) | key | found
+
+
+def test_proved_and_claimed_over_the_clients_that_have_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two requests of three and four clients; of the second all is proved that a thousand models can prove."""
+    table = pd.DataFrame([row(7, 6.0, 6.0), row(3, 0.5, 6.0), row(3, 2.0, 6.0, "client 1")])
+    monkeypatch.setattr(Results, "audit", table)
+    figure = audit.draw(Results(plan_of(tmp_path)))
+    (axis,) = [axis for axis in figure.axes if axis.axison]
+    proved, claimed, strict = axis.get_lines()
+    assert proved.get_xydata().tolist() == [[3, 0.5], [7, 6.0]]
+    assert claimed.get_ydata().tolist() == [10.0, 10.0]
+    assert all(math.isinf(value) for value in strict.get_ydata())
+    assert [text.xy for text in axis.texts] == [(7, 6.0)], "one arrow"
+    figure.draw_without_rendering()
