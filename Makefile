@@ -119,7 +119,7 @@ unlock: $(VENV)/.ok  ## after a run that was killed: remove Snakemake's lock (CO
 
 clean:  ## remove results and caches, keep the environment
 	rm -rf results/sweep results/request_sets results/partition results/train results/unlearn results/verify results/alpha results/alpha_sweep results/audit results/oracles results/forgetting results/atlas results/report results/smoke results/whole \
-	  results/search results/scenario_search results/default_search results/null_space results/mnist results/field results/many results/resnet \
+	  results/search results/scenario_search results/default_search results/null_space results/mnist results/field results/many \
 	  results/one results/all results/again results/cluster results/try .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/.ok: pyproject.toml constraints.txt

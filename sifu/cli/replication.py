@@ -16,7 +16,7 @@ from sifu.errors import ConfigError
 from sifu.plan.load import default_data_root, load_suite, read_named, read_yaml
 from sifu.store.paths import stage_folder
 
-_PAPER, _METHODS = config_file("paper.yaml"), config_file("methods.yaml")
+_PAPER = config_file("paper.yaml")
 
 
 def add_replication(commands: Commands) -> None:
@@ -34,7 +34,7 @@ def add_replication(commands: Commands) -> None:
     parser.add_argument("--config", type=Path, default=_PAPER, help="what is planned (default: %(default)s)")
     text = "Write the margins of a run's oracles as a dataset folder: tables, README, data card (Croissant), checksums."
     parser = commands.add(REPLICATION, "dataset", text, _dataset)
-    parser.add_argument("--config", type=Path, default=_METHODS, help="what was run (default: %(default)s)")
+    parser.add_argument("--config", type=Path, default=_PAPER, help="what was run (default: %(default)s)")
     parser.add_argument("--out", type=Path, help="folder to write to (default: `dataset` in the run's results)")
     parser.add_argument("--url", help="where it will be published, for the data card")
     _add_verify(commands)

@@ -174,7 +174,10 @@ class Oracles:
 
 @settings
 class Atlas:
-    """Every client left out in turn, in many trainings of one federation: what each training remembers of it."""
+    """Every client left out in turn, in many trainings of one federation: what each training remembers of it.
+
+    Several, of different scenarios: a list of them.
+    """
 
     scenarios: tuple[str, ...] = setting("which of the run's scenarios, each with the clients of the run's first seed")
     models: int = setting(
@@ -221,8 +224,10 @@ class Run:
         "what is forgotten, by many models in two worlds: the tables `margins` and `forgetting`; null: not measured",
         default=None,
     )
-    atlas: Atlas | None = setting(
-        "what trainings remember of each client, by leaving it out: the table `atlas`; null: not measured", default=None
+    atlas: Atlas | tuple[Atlas, ...] | None = setting(
+        "what trainings remember of each client, by leaving it out: the table `atlas`, or a list of such; null: not "
+        "measured",
+        default=None,
     )
     scenario_searches: tuple[ScenarioSearch, ...] = setting(
         "values of scenarios' settings to compare on seeds that are not reported; the run always uses the scenario's "
@@ -282,6 +287,11 @@ class Run:
         return {name: audits for audits in self._audits for name in audits.scenarios}
 
     @property
+    def atlases(self) -> tuple[Atlas, ...]:
+        """The parts of the atlas, each with scenarios of its own."""
+        return (self.atlas,) if isinstance(self.atlas, Atlas) else self.atlas or ()
+
+    @property
     def _audits(self) -> tuple[Audits, ...]:
         return (self.audits,) if isinstance(self.audits, Audits) else self.audits or ()
 
@@ -302,3 +312,6 @@ class Run:
         audited = [name for audits in self._audits for name in audits.scenarios]
         if len(set(audited)) < len(audited):
             raise ConfigError("audits", audited, "each scenario once")
+        mapped = [name for atlas in self.atlases for name in atlas.scenarios]
+        if len(set(mapped)) < len(mapped):
+            raise ConfigError("atlas", mapped, "each scenario once")

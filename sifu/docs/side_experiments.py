@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from sifu.config.changed_scenario import Change
 from sifu.config.fields import build
 from sifu.config.run import Run
 from sifu.config.search import setting_name
@@ -15,6 +16,7 @@ from sifu.replication.claims.stored_tables import StoredTables
 
 _AUDITS = "audits of certificates by counting models"
 _ORACLES = "many models with the forgotten clients and with twins (twin test)"
+_ATLAS = "each client left out in turn (atlas)"
 Planned = dict[str, dict[str, bool]]  # side experiment -> scenario -> whether it was run
 
 
@@ -27,6 +29,8 @@ def side_experiments_table(
     planned = _sigma_sweeps(run, folder, sigmas) | _sets(run, folder) | _alphas(run, tables) | _searches(run, folder)
     planned |= _many_models(run, folder)
     counts = {name: tables.sweep.loc[tables.sweep["variant"] == variant] for name, variant in sigmas.items()}
+    for change in run.alpha_sweep.federations if run.alpha_sweep else ():
+        counts[_with_change(change)] = tables.bounds[tables.bounds["change"] == change.name]
     rows = [
         [name, *_listed(scenarios, titles), _seeds(counts.get(name, _rows(name, tables)))]
         for name, scenarios in planned.items()
@@ -57,11 +61,13 @@ def _alphas(run: Run, tables: StoredTables) -> Planned:
         return {}
     measured = set(zip(tables.bounds["scenario"], tables.bounds["change"], strict=True))
     return {
-        f"alpha and Psi with {change.label}": {
-            name: (name, change.name) in measured for name in run.alpha_sweep.scenarios
-        }
+        _with_change(change): {name: (name, change.name) in measured for name in run.alpha_sweep.scenarios}
         for change in run.alpha_sweep.federations
     }
+
+
+def _with_change(change: Change) -> str:
+    return f"alpha and Psi with {change.label}"
 
 
 def _searches(run: Run, folder: Path) -> Planned:
@@ -75,7 +81,8 @@ def _searches(run: Run, folder: Path) -> Planned:
 def _many_models(run: Run, folder: Path) -> Planned:
     """Experiments that train many models of each world; of those that the plan leaves out, no scenario."""
     oracles = run.oracles.scenarios if run.oracles else ()
-    wanted = {_AUDITS: ("audit", tuple(run.audits_of)), _ORACLES: ("oracles", oracles)}
+    mapped = tuple(name for atlas in run.atlases for name in atlas.scenarios)
+    wanted = {_AUDITS: ("audit", tuple(run.audits_of)), _ORACLES: ("oracles", oracles), _ATLAS: ("atlas", mapped)}
     return {
         title: {name: _has_table(folder / stage / name) for name in names} for title, (stage, names) in wanted.items()
     }
@@ -92,7 +99,7 @@ def _missing_methods(run: Run, tables: StoredTables) -> list[tuple[str, str]]:
 
 def _rows(experiment: str, tables: StoredTables) -> pd.DataFrame | None:
     """The rows of a kind of experiment, by the first word of its title; None where models are counted, not seeds."""
-    kinds = {"sigma": tables.sweep, "other": tables.sets, "alpha": tables.bounds, "search": tables.scenario_trials}
+    kinds = {"sigma": tables.sweep, "other": tables.sets, "search": tables.scenario_trials}
     return kinds.get(experiment.split()[0])
 
 
@@ -108,4 +115,5 @@ def _listed(scenarios: dict[str, bool], titles: dict[str, str]) -> list[str]:
     """The scenarios that were run, then those that were not."""
     if not scenarios:
         return ["", "not planned"]
-    return [", ".join(titles[name] for name, ran in scenarios.items() if ran is wanted) for wanted in (True, False)]
+    between = "; " if any("," in titles[name] for name in scenarios) else ", "
+    return [between.join(titles[name] for name, ran in scenarios.items() if ran is wanted) for wanted in (True, False)]

@@ -128,7 +128,7 @@ def _refuse_parts(run: Run, scenarios: Mapping[str, Any], variants: Mapping[str,
         ("alpha_sweep", run.alpha_sweep),
         *(("audits", audits) for audits in run.audits_of.values()),
         ("oracles", run.oracles),
-        ("atlas", run.atlas),
+        *(("atlas", atlas) for atlas in run.atlases),
     ):
         for name in sweep.scenarios if sweep else ():
             _look_up(scenarios, name, f"{key}.scenarios")

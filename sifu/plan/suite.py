@@ -178,9 +178,9 @@ class Suite:
 
     def _atlas_jobs(self) -> list[Job]:
         """Blocks of clients of each scenario of the atlas."""
-        atlas, found = self.run.atlas, []
-        for name in [name for name in (atlas.scenarios if atlas else ()) if name in self.scenarios]:
-            assert atlas is not None
+        wanted = [(atlas, name) for atlas in self.run.atlases for name in atlas.scenarios if name in self.scenarios]
+        found = []
+        for atlas, name in wanted:
             seeds = block_name(range(self.run.first_seed, self.run.first_seed + atlas.models))
             parts = client_block_names(self.scenarios[name].partition.num_clients, atlas.block_size)
             found += [Job(name, seeds, part) for part in parts]

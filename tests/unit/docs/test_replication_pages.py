@@ -269,14 +269,17 @@ def test_the_page_says_which_side_experiments_are_missing(tmp_path: Path) -> Non
     assert "| sigma sweep of SIFU, strict |  | MNIST, FashionMNIST, CIFAR-10, CIFAR-100, CelebA | 0 |" in page
     assert "| other sets of requests | MNIST | FashionMNIST, CIFAR-10, CIFAR-100, CelebA | 3 |" in page
     assert "| alpha and Psi with K = 1 | MNIST | FashionMNIST, CIFAR-10, CIFAR-100, CelebA | 3 |" in page
-    assert "| alpha and Psi with eta = 0.1 |  | MNIST, FashionMNIST, CIFAR-10, CIFAR-100, CelebA | 3 |" in page
+    assert "| alpha and Psi with eta = 0.1 |  | MNIST, FashionMNIST, CIFAR-10, CIFAR-100, CelebA | 0 |" in page
     assert "| search of federation.clip | CIFAR-100 | FashionMNIST, CIFAR-10, CelebA | 1 |" in page
     assert "Budget of each value: 10 values, 2 seeds, twice the rounds of the longest training;" in searches
     for search in described(REPO / CONFIG)["side_experiments"]["scenario_searches"]:
         values = len(search["grid"]["federation.clip"])
         assert f"{values} values, {search['num_seeds']} seeds, {search['rounds']} rounds" in searches
-    assert "| audits of certificates by counting models |  | MNIST, MNIST, single clients | - |" in page
-    assert "| many models with the forgotten clients and with twins (twin test) |  | not planned | - |" in page
+    assert "| audits of certificates by counting models |  | MNIST; MNIST, single clients | - |" in page
+    assert (
+        "| many models with the forgotten clients and with twins (twin test) |  | MNIST, twins; CIFAR-10, twins | - |"
+        in page
+    )
     clips = next(line for line in pages["deviations.md"].splitlines() if "| Clipping |" in line)
     assert clips.endswith("| [searches.md](searches.md) has other values on CIFAR-100. |")
     assert "| CIFAR-100 | federation.clip | 20 |" in pages["searches.md"]

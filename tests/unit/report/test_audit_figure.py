@@ -1,4 +1,4 @@
-"""The figure of audits: a line a method over the clients that have left, an arrow where more models would prove more."""
+"""The figure of audits: a line a method over the clients that have left, an arrow where models could prove no more."""
 
 from __future__ import annotations
 
