@@ -129,6 +129,7 @@ def _refuse_parts(run: Run, scenarios: Mapping[str, Any], variants: Mapping[str,
         *(("audits", audits) for audits in run.audits_of.values()),
         ("oracles", run.oracles),
         *(("atlas", atlas) for atlas in run.atlases),
+        *(("block_sizes", sizes) for sizes in run.block_sizes),
     ):
         for name in sweep.scenarios if sweep else ():
             _look_up(scenarios, name, f"{key}.scenarios")

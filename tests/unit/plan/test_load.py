@@ -291,11 +291,16 @@ def test_scenarios_may_have_blocks_of_their_own() -> None:
     assert (read.blocks, read.jobs["unlearn"]) == (plan.blocks, plan.jobs["unlearn"])
 
 
-@pytest.mark.parametrize("names", [["smoke", "smoke"], ["smok"]])
-def test_blocks_of_unknown_scenarios_are_refused(names: list[str]) -> None:
-    run = {"scenarios": ["smoke"], "variants": ["scratch"], "block_sizes": [{"scenarios": names, "size": 2}]}
-    with pytest.raises(ConfigError, match="scenarios of this config, each once"):
-        load_suite(run, CONFIG, {})
+@pytest.mark.parametrize(
+    ("names", "words"), [(["smoke", "smoke"], "each scenario once"), (["smok"], "did you mean smoke")]
+)
+def test_blocks_of_unknown_scenarios_are_refused(names: list[str], words: str) -> None:
+    """One that this run leaves out is none of them."""
+    run = {"scenarios": ["smoke"], "variants": ["scratch"], "block_size": 1}
+    with pytest.raises(ConfigError, match=words):
+        load_suite(run | {"block_sizes": [{"scenarios": names, "size": 2}]}, CONFIG, {})
+    left_out = load_suite(run | {"block_sizes": [{"scenarios": ["smoke_cnn"], "size": 2}]}, CONFIG, {})
+    assert left_out.blocks_of("smoke")[0] == "s000-000"
 
 
 def test_shipped_yaml_is_plain() -> None:
