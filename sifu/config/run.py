@@ -159,6 +159,11 @@ class Oracles:
         at_least(0),
         default=0,
     )
+    rounds: int | None = setting(
+        "maximum rounds of a recovery: some methods never get to the target; null: the scenario's",
+        at_least(1),
+        default=None,
+    )
     block_size: int | None = setting(
         "models of a world that are trained together in one job; null: as many as fit into this machine's memory, at "
         "most 1,000 on a GPU (of networks 200) and 100 on a CPU",

@@ -1,4 +1,4 @@
-"""Distances between models of two worlds, point by point: margins [N, P] and [M, P] -> [P].
+"""Distances between models of two worlds, point by point: margins, or predictions, [N, P] and [M, P] -> [P].
 
 Each is for `against_null` (sifu/forgetting/klom.py), which sets it next to the same between models that do not differ.
 """
@@ -13,12 +13,11 @@ from sifu.forgetting.sample import Floats, samples
 
 
 def disagreement(unlearned: ArrayLike, oracles: ArrayLike) -> Floats:
-    """How often a model of each world disagree whether the right class has more than half of the probability. [P]
-
-    Margins do not say which class a model predicts, only whether the right one has the majority.
-    """
-    one, two = ((world > 0).mean(0) for world in samples("auc", unlearned, oracles))  # shares of models that say so
-    return one * (1 - two) + two * (1 - one)
+    """How often a model of each world say different classes, of predictions [N, P] and [M, P]. [P]"""
+    one, two = samples("auc", unlearned, oracles)
+    classes = np.union1d(one, two)
+    shares = ([(world == name).mean(0) for name in classes] for world in (one, two))
+    return 1 - np.sum([own * other for own, other in zip(*shares, strict=True)], axis=0)
 
 
 def jensen_shannon(unlearned: ArrayLike, oracles: ArrayLike) -> Floats:

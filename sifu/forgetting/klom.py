@@ -32,7 +32,7 @@ class Klom:
     percentile: float
     null_mean: float
     null_percentile: float
-    p_value: float  # of the mean, by the null's draws
+    p_value: float  # of the mean, by permuted worlds
     models: tuple[int, int]
     enough: bool
 
@@ -71,17 +71,20 @@ def gaussian_kl(unlearned: ArrayLike, oracles: ArrayLike) -> Floats:
 def against_null(
     unlearned: ArrayLike,
     oracles: ArrayLike,
-    points: Flags,
+    others: ArrayLike,
     worlds: Flags,
     metric: PerPoint = klom,
 ) -> Klom:
-    """A metric on a subset (`points` [P] bool), with the null of permuted worlds [draws, N + M] (`permuted_worlds`):
-    it has the same numbers of models, and needs no further oracles.
+    """A metric with its null: oracles against `others` [K, P], which are oracles as well, assigned at random.
+
+    The p-value is by permuted worlds [draws, N + M] of the models and the oracles themselves (`permuted_worlds`).
     """
-    one, two = (world[:, points] for world in samples("klom", unlearned, oracles))
+    one, two = samples("klom", unlearned, oracles)
     both = np.concatenate([one, two])
-    null = np.array([_summary(metric(both[chosen], both[~chosen])) for chosen in worlds])  # [draws, 2]
-    return _judged(metric(one, two), null, (len(one), len(two)))
+    permuted = np.array([_summary(metric(both[chosen], both[~chosen])) for chosen in worlds])  # [draws, 2]
+    pool = np.concatenate([two, *samples("klom", others)])
+    null = oracle_null(pool, min(len(one), len(two), len(pool) // 2), len(worlds), metric)
+    return _judged(metric(one, two), permuted, null, (len(one), len(two)))
 
 
 def oracle_null(oracles: ArrayLike, models: int, draws: int, metric: PerPoint = klom, key: int = 0) -> Floats:
@@ -106,8 +109,8 @@ def _summary(values: Floats) -> tuple[float, float]:
     return float(values.mean()), float(np.percentile(values, _PERCENTILE))
 
 
-def _judged(values: Floats, null: Floats, models: tuple[int, int]) -> Klom:
+def _judged(values: Floats, permuted: Floats, null: Floats, models: tuple[int, int]) -> Klom:
     mean, percentile = _summary(values)
-    p_value = (1 + int((null[:, 0] >= mean - 1e-12).sum())) / (1 + len(null))
+    p_value = (1 + int((permuted[:, 0] >= mean - 1e-12).sum())) / (1 + len(permuted))
     middle = null.mean(0)
     return Klom(mean, percentile, float(middle[0]), float(middle[1]), p_value, models, enough_models("klom", *models))

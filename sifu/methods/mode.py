@@ -44,6 +44,7 @@ class Mode(Method):
     def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Segment:
         model, new = history.current, server.new_start(keys)
         going = request.size > 0  # [S]: until the budget is spent
+        share = history.share_of(request.forget).to(model)[:, None]  # [S, 1]
         for number in range(max(self.degrade_rounds, self.guided_rounds)):
             if number < self.degrade_rounds:
                 how: dict[str, Any] = {} if self.degrade_lr is None else {"optimiser": Sgd(lr=self.degrade_lr)}
@@ -51,11 +52,16 @@ class Mode(Method):
                 going, new = (asked.cohort >= 0).any(1), asked.mean
                 model = self._where(going, self.keep * model + (1 - self.keep) * new, model)
             if number < self.guided_rounds:
-                model, going = self._guided(model, new, going, server, keys)
+                model, going = self._guided(model, new, going, share, server, keys)
         return server.recover(model, keys)
 
-    def _guided(self, model: Tensor, new: Tensor, going: Tensor, server: Server, keys: Keys) -> tuple[Tensor, Tensor]:
-        """A round of guidance by `new` [S, P] for the seeds `going` [S], and which of them go on."""
+    def _guided(
+        self, model: Tensor, new: Tensor, going: Tensor, share: Tensor, server: Server, keys: Keys
+    ) -> tuple[Tensor, Tensor]:
+        """A round of guidance by `new` [S, P] for the seeds `going` [S], and which of them go on.
+
+        `share` [S, 1]: the weight of the clients to forget, among all; a cohort stands for those who stay.
+        """
         from sifu.federation.local.loss import PseudoLabels
 
         asked = server.ask_forgotten(
@@ -64,8 +70,6 @@ class Mode(Method):
         going = (asked.cohort >= 0).any(1)
         stayed = server.ask_remaining(model, keys, same_round=True, seeds=going, optimiser=Sgd(lr=self.guided_lr))
         going = (stayed.cohort >= 0).any(1)
-        forgotten, remaining = (one.examples.sum(1).double() for one in (asked, stayed))  # [S]
-        share = (forgotten / (forgotten + remaining).clamp(min=1)).to(model)[:, None]
         return self._where(going, share * asked.mean + (1 - share) * stayed.mean, model), going
 
     @staticmethod

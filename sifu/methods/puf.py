@@ -62,8 +62,7 @@ class Puf(Method):
         if self.updates == "special":
             return model - away
         stayed = server.ask_remaining(model, keys, same_round=True)
-        forgotten, remaining = (one.examples.sum(1).double() for one in (asked, stayed))  # [S]
-        share = forgotten / (forgotten + remaining).clamp(min=1)
-        weight = share.to(model)[:, None]
+        weight = history.share_of(request.forget).to(model)[:, None]  # a cohort stands for all who stay
         moved = model + (1 - weight) * (stayed.mean - model) - weight * away
-        return moved.where((remaining > 0).to(model.device)[:, None], model)  # a budget may not pay for both
+        paid = (stayed.examples.sum(1) > 0).to(model.device)[:, None]  # a budget may not pay for both
+        return moved.where(paid, model)

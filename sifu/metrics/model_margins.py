@@ -14,10 +14,13 @@ _AT_ONCE = 5000  # images that a network answers together: memory
 
 
 @torch.no_grad()
-def model_margins(model: FlatModel, weights: Tensor, images: Tensor, labels: Tensor) -> NDArray[np.float16]:
-    """phi of models [S, P] on `images` [n, ...] with right classes `labels` [n]. [S, n]"""
-    rows = []
+def model_margins(
+    model: FlatModel, weights: Tensor, images: Tensor, labels: Tensor
+) -> tuple[NDArray[np.float16], NDArray[np.uint8]]:
+    """phi of models [S, P] on `images` [n, ...] with right classes `labels` [n], and what they say. [S, n] each"""
+    margins, predicted = [], []
     for row in weights.to(images.device):
-        pairs = zip(images.split(_AT_ONCE), labels.split(_AT_ONCE), strict=True)
-        rows.append(torch.cat([margin_tensor(model.logits(row, part).float(), known) for part, known in pairs]))
-    return stored_margin(torch.stack(rows)).cpu().numpy()
+        logits = torch.cat([model.logits(row, part).float() for part in images.split(_AT_ONCE)])  # [n, classes]
+        margins.append(margin_tensor(logits, labels))
+        predicted.append(logits.argmax(1).to(torch.uint8))
+    return stored_margin(torch.stack(margins)).cpu().numpy(), torch.stack(predicted).cpu().numpy()

@@ -77,7 +77,8 @@ def _oracles(suite: Suite, job: Job) -> list[str]:
     if oracles is None:
         return []
     after = ["--requests", *map(str, oracles.requests)]
-    more = [*_count("--relearn-rounds", oracles.relearn_rounds), "--federation", suite.blocks_of(job.scenario)[0]]
+    limits = [*_count("--relearn-rounds", oracles.relearn_rounds), *_count("--rounds", oracles.rounds)]
+    more = [*limits, "--federation", suite.blocks_of(job.scenario)[0]]
     return ["--variants", *suite.oracle_variants(job.scenario), *after, *more]
 
 

@@ -220,6 +220,7 @@ _ALL = (
             option("--variants", "names in variants.yaml; the original model is there in any case", **_LIST),
             option("--requests", "after which requests (default: 1)", nargs="+", type=int, default=[1]),
             option("--relearn-rounds", "maximum rounds with forgotten clients back", type=int, default=0),
+            option("--rounds", _MAXIMUM, type=int),
             option("--federation", "block of the partition, the same for all seeds (default: that of --block)"),
         ),
     ),

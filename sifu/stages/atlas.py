@@ -80,8 +80,9 @@ def atlas_rows(block: Block, models: Sequence[int], clients: Sequence[int] | Non
     for place, client in enumerate(chosen):
         label = f"atlas {block.name}, without client {client}"
         with show_progress(label, int(lineage.segments[0].rounds.max())) as progress:
-            # a cache of its own for each client: a run without one is never asked for again
-            columns = _left_out(replace(lineage, cache=ReplayCache()), client, progress)
+            # a run without a client is never asked for again: it needs neither a cache nor a history
+            engine = replace(lineage.engine, history=False)
+            columns = _left_out(replace(lineage, cache=ReplayCache(), engine=engine), client, progress)
         columns |= {name: psi[:, place].numpy() for name, psi in bounds.items()}
         parts.append(pd.DataFrame({"client": client, "seed": np.asarray(models)} | columns))
     rows = pd.concat(parts, ignore_index=True).assign(scenario=block.name)
@@ -119,4 +120,4 @@ def _mean_margin(engine: Engine, weights: Tensor, client: int) -> NDArray[np.flo
     clients = engine.clients
     count = int(clients.size[0, client])
     images, labels = clients.images[0, client, :count], clients.labels[0, client, :count]
-    return model_margins(engine.model, weights, images, labels).astype(np.float64).mean(1)
+    return model_margins(engine.model, weights, images, labels)[0].astype(np.float64).mean(1)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,32 +27,48 @@ _METRICS: Mapping[str, PerPoint] = {
     "jensen_shannon": jensen_shannon,
 }
 Rows = list[dict[str, Any]]
+Values = Callable[[ModelMargins], NDArray[Any]]
 
 
-def distance_rows(unlearned: ModelMargins, oracles: ModelMargins, points: pd.DataFrame, request: int) -> Rows:
+class Compared(NamedTuple):
+    """A method's models, scratch's of the other world (the oracles), and scratch's of its own, for the null."""
+
+    unlearned: ModelMargins
+    oracles: ModelMargins
+    others: ModelMargins
+
+    def values(self, of: Values) -> list[NDArray[Any]]:
+        return [of(models) for models in self]
+
+
+def distance_rows(models: Compared, points: pd.DataFrame, request: int) -> Rows:
     """A row a metric and subset; where there are too few models, one without numbers."""
-    worlds = _worlds(unlearned, oracles)
+    worlds = _worlds(models)
     rows = []
     for subset, chosen in _subsets(points, request).items():
         some = _spaced(chosen)
         for name, metric in _METRICS.items():
-            found = _judged(unlearned.margins[:, some], oracles.margins[:, some], worlds, metric)
-            rows.append(_row(name, subset, found, unlearned, oracles))
+            part = "predicted" if name == "disagreement" else "margins"
+            found = _judged(models.values(partial(_columns, part, some)), worlds, metric)
+            rows.append(_row(name, subset, found, models))
         if subset == "retain":
-            rows += _remaining(unlearned, oracles, points["client"].where(chosen, -1).to_numpy(), worlds)
+            rows += _remaining(models, points["client"].where(chosen, -1).to_numpy(), worlds)
     return rows
 
 
-def _remaining(
-    unlearned: ModelMargins, oracles: ModelMargins, owners: NDArray[np.int64], worlds: NDArray[np.bool_] | None
-) -> Rows:
+def _columns(part: str, places: NDArray[np.int64], models: ModelMargins) -> NDArray[Any]:
+    values: NDArray[Any] = getattr(models, part)
+    return values[:, places]
+
+
+def _remaining(models: Compared, owners: NDArray[np.int64], worlds: NDArray[np.bool_] | None) -> Rows:
     """By how much the mean margins of the remaining clients are lower than scratch's, and of their worst decile."""
     clients = sorted(set(owners.tolist()) - {-1})
-    own, other = (client_margins(one.margins, owners, clients) for one in (unlearned, oracles))
-    worst, other_worst = (worst_decile(values)[:, None] for values in (own, other))
+    means = models.values(lambda one: client_margins(one.margins, owners, clients))
+    worst = [worst_decile(values)[:, None] for values in means]
     return [
-        _row("margin_drop", "retain", _judged(own, other, worlds, margin_drop), unlearned, oracles),
-        _row("worst_decile_drop", "retain", _judged(worst, other_worst, worlds, margin_drop), unlearned, oracles),
+        _row("margin_drop", "retain", _judged(means, worlds, margin_drop), models),
+        _row("worst_decile_drop", "retain", _judged(worst, worlds, margin_drop), models),
     ]
 
 
@@ -71,28 +88,27 @@ def _spaced(chosen: pd.Series) -> NDArray[np.int64]:
     return places[:: -(-len(places) // _POINTS)]
 
 
-def _worlds(unlearned: ModelMargins, oracles: ModelMargins) -> NDArray[np.bool_] | None:
+def _worlds(models: Compared) -> NDArray[np.bool_] | None:
     """Worlds called so at random; None where there are too few models. [draws, N + M]"""
     try:
-        return permuted_worlds(unlearned.seeds, oracles.seeds, _DRAWS, paired=False)
+        return permuted_worlds(models.unlearned.seeds, models.oracles.seeds, _DRAWS, paired=False)
     except TooFewModels:
         return None
 
 
-def _judged(
-    unlearned: NDArray[Any], oracles: NDArray[Any], worlds: NDArray[np.bool_] | None, metric: PerPoint
-) -> Klom | None:
+def _judged(values: list[NDArray[Any]], worlds: NDArray[np.bool_] | None, metric: PerPoint) -> Klom | None:
     """A metric with its null; None where it is refused for want of models."""
     if worlds is None:
         return None
     try:
-        return against_null(unlearned, oracles, np.ones(unlearned.shape[1], bool), worlds, metric)
+        unlearned, oracles, others = values
+        return against_null(unlearned, oracles, others, worlds, metric)
     except TooFewModels:
         return None
 
 
-def _row(name: str, subset: str, found: Klom | None, *worlds: ModelMargins) -> dict[str, Any]:
-    counts = [len(world.seeds) for world in worlds]
+def _row(name: str, subset: str, found: Klom | None, models: Compared) -> dict[str, Any]:
+    counts = [len(models.unlearned.seeds), len(models.oracles.seeds)]
     need = {"klom": "klom", "gaussian_kl": "gaussian_kl"}.get(name, "auc")
     row = {"metric": name, "subset": subset, "models": min(counts), "enough": enough_models(need, *counts)}
     if found is None:

@@ -13,7 +13,7 @@ from sifu.forgetting.sample import TooFewModels
 from sifu.plan.code_hash import code_hash
 from sifu.plan.freshness import relevant_settings, stage_modules
 from sifu.stages.call import StageCall
-from sifu.stages.distances import distance_rows
+from sifu.stages.distances import Compared, distance_rows
 from sifu.stages.power import power_rows
 from sifu.stages.rows import ORIGINAL, frame
 from sifu.stages.two_questions import SCRATCH, TwoQuestions
@@ -79,5 +79,5 @@ def _answers(cell: TwoQuestions, name: str) -> Rows:
 
 def _distances(cell: TwoQuestions) -> Rows:
     """How far a variant is from scratch, on the clients to forget, on the others, and on the test set."""
-    unlearned, oracles = cell.models(cell.variant, WITH_CLIENT), cell.models(SCRATCH, WITH_TWIN)
-    return distance_rows(unlearned, oracles, cell.points, cell.request)
+    unlearned, others = (cell.models(name, WITH_CLIENT) for name in (cell.variant, SCRATCH))
+    return distance_rows(Compared(unlearned, cell.models(SCRATCH, WITH_TWIN), others), cell.points, cell.request)

@@ -52,6 +52,7 @@ class Retrained(NamedTuple):
     p_value: Floats  # [C + 1] of its AUC
     lowest: ULira  # of the lowest tenth of margins
     pair: ULira  # with the model before the request
+    pair_p: Floats  # [C + 1] of its AUC
 
 
 @dataclass(frozen=True)
@@ -73,10 +74,11 @@ class TwoQuestions:
         privacy, efficacy = self._three_worlds()
         rows = []
         for place, client in enumerate([*self._clients, TOGETHER]):
-            row = {"client": client, "models": min(test.models)} | _retrain_columns(retrained, place)
+            row: dict[str, Any] = {"client": client, "models": min(test.models), "reached": self._reached}
+            row |= _retrain_columns(retrained, place)
             row |= _paired_columns(paired, place) | {"twins_lira_auc": float(twins_lira.auc[place])}
             share = share_forgotten(own.column(place), before.column(place), self._seeds)
-            row |= _twin_columns(test, first, share, place)
+            row |= _twin_columns(test, first, share, place, there=2 * self._reached >= min(test.models))
             row |= {"ruli_privacy": float(privacy.auc[place]), "ruli_efficacy": float(efficacy.auc[place])}
             row |= {"ruli_null": privacy.null_deviation}
             rows.append(row | _placebo(before.with_twin[:, place]))
@@ -84,7 +86,8 @@ class TwoQuestions:
 
     def without_numbers(self) -> dict[str, Any]:
         """The row of all clients together where too few models are left, such as those of a method that diverges."""
-        return {"client": TOGETHER, "models": min(map(len, self._seeds)), "forgotten": CANNOT_TELL}
+        models = min(map(len, self._seeds))
+        return {"client": TOGETHER, "models": models, "reached": self._reached, "forgotten": CANNOT_TELL}
 
     def models(self, name: str, world: str) -> ModelMargins:
         """Models of a variant of a world, of the seeds that all have."""
@@ -96,6 +99,11 @@ class TwoQuestions:
     def _seeds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         with_client, with_twin = (self.models(self.variant, world).seeds for world in (WITH_CLIENT, WITH_TWIN))
         return with_client, with_twin
+
+    @property
+    def _reached(self) -> int:
+        """Models that met the target accuracy, of the world in which fewer did."""
+        return min(self.models(self.variant, world).reached for world in (WITH_CLIENT, WITH_TWIN))
 
     @property
     def _clients(self) -> list[int]:
@@ -125,12 +133,14 @@ class TwoQuestions:
         (own, other), unlearned = self._seeds, self._statistic(self.variant, WITH_CLIENT)
         before, same = (self._statistic(name, WITH_CLIENT) for name in (self.original, SCRATCH))
         oracles = self._statistic(SCRATCH, WITH_TWIN)
+        pairs = pair(before, unlearned), pair(before, same)
         lowest, others_lowest = (self._statistic(*one, of=lowest_margins) for one in self._against_scratch)
         return Retrained(
             u_lira(unlearned, oracles, own, other),
             u_lira_test(unlearned, oracles, own, other).p_value,
             u_lira(lowest, others_lowest, own, other),
-            u_lira(pair(before, unlearned), pair(before, same), own, own),
+            u_lira(*pairs, own, own),
+            u_lira_test(*pairs, own, own, paired=True).p_value,  # both have the draws of the same seeds
         )
 
     @property
@@ -165,7 +175,7 @@ class TwoQuestions:
 
     def _relearn(self) -> dict[str, Any]:
         """Client steps until the forgotten clients are known again, over scratch's; nothing if it was not measured."""
-        own, scratch = (self.models(name, WITH_CLIENT).relearned for name in (self.variant, SCRATCH))
+        own, scratch = (self.models(name, WITH_CLIENT).notes for name in (self.variant, SCRATCH))
         known = (own["relearn_steps"].notna() & scratch["relearn_steps"].notna()).to_numpy()
         steps, others = (part["relearn_steps"].to_numpy()[known] for part in (own, scratch))
         met, others_met = (part["relearned"].to_numpy()[known].astype(bool) for part in (own, scratch))
@@ -199,7 +209,7 @@ def _retrain_columns(found: Retrained, place: int) -> dict[str, Any]:
     row |= {"retrain_p": float(found.p_value[place]), "lowest_auc": float(found.lowest.auc[place])}
     for counted, name in zip(alone.low_rates(place).values(), ("1", "01"), strict=True):
         row |= {f"retrain_hits_{name}": counted.hits, f"retrain_alarms_{name}": counted.alarms}
-    return row | {"pair_auc": float(found.pair.auc[place])}
+    return row | {"pair_auc": float(found.pair.auc[place]), "pair_p": float(found.pair_p[place])}
 
 
 def _paired_columns(found: ClientAttack, place: int) -> dict[str, Any]:
@@ -210,14 +220,15 @@ def _paired_columns(found: ClientAttack, place: int) -> dict[str, Any]:
     return {name: float(values[place]) for name, values in numbers.items()}
 
 
-def _twin_columns(test: TwinTest, before: TwinTest, share: Share, place: int) -> dict[str, Any]:
+def _twin_columns(test: TwinTest, before: TwinTest, share: Share, place: int, *, there: bool) -> dict[str, Any]:
+    """`there`: whether most of the models met the target; noise alone makes a model forget."""
     value, first, shift = (float(values[place]) for values in (test.auc, before.auc, test.shift))
     known = not np.isnan(share.value)
     numbers = {"share": share.value, "share_low": share.low, "share_high": share.high}
     return (
         {"twins_auc": value, "twins_null": test.null_deviation, "twins_shift": shift, "original_auc": first}
         | {name: number if known else None for name, number in numbers.items()}
-        | {"forgotten": verdict(value, test.null_deviation, share, enough=test.enough)}
+        | {"forgotten": verdict(value, test.null_deviation, share, enough=test.enough and there)}
     )
 
 

@@ -20,7 +20,7 @@ from sifu.store.oracle_schemas import MARGINS, OTHER_DRAWS, WITH_TWIN
 from sifu.store.parquet import check_schema, readable
 from sifu.store.place import refuse_misplaced
 
-_SHORT = [column.name for column in MARGINS.columns if column.name != "margins"]
+_SHORT = [column.name for column in MARGINS.columns if column.name not in ("margins", "predicted")]
 
 
 class ModelMargins(NamedTuple):
@@ -28,14 +28,21 @@ class ModelMargins(NamedTuple):
 
     seeds: NDArray[np.int64]  # [N]; numbers of their own in the twins' world, which shares no draws with the other
     margins: NDArray[np.float32]  # [N, P]
-    relearned: pd.DataFrame  # relearn_steps, relearned: a row a model
+    predicted: NDArray[np.uint8]  # [N, P] classes that the models say
+    notes: pd.DataFrame  # status, relearn_steps, relearned: a row a model
 
     def only(self, seeds: NDArray[np.int64]) -> ModelMargins:
         """The models of some seeds."""
         if len(seeds) == len(self.seeds):
             return self
         kept = np.isin(self.seeds, seeds)
-        return ModelMargins(self.seeds[kept], self.margins[kept], self.relearned[kept].reset_index(drop=True))
+        notes = self.notes[kept].reset_index(drop=True)
+        return ModelMargins(self.seeds[kept], self.margins[kept], self.predicted[kept], notes)
+
+    @property
+    def reached(self) -> int:
+        """How many of them met the target accuracy."""
+        return int((self.notes["status"] == Status.DONE.value).sum())
 
 
 class MarginFiles:
@@ -55,21 +62,26 @@ class MarginFiles:
         keys = self.keys
         chosen = keys[(keys["variant"] == variant) & (keys["request"] == request) & (keys["world"] == world)]
         chosen = chosen[chosen["status"] != Status.DIVERGED.value].sort_values("seed")
-        rows: dict[tuple[int, int], NDArray[np.float32]] = {}
-        for number, part in chosen.groupby("file"):
-            path, groups = self.paths[int(number)], part["group"].tolist()
-            with readable(path), open_parquet(path, checksums=True) as file:
-                column = file.read_row_groups(groups, columns=["margins"]).column("margins").combine_chunks()
-                self._refuse_lengths(path, column)
-                values = column.flatten().to_numpy(zero_copy_only=False).astype(np.float32).reshape(len(groups), -1)
-            rows |= {(int(number), group): row for group, row in zip(groups, values, strict=True)}
-        order = zip(chosen["file"], chosen["group"], strict=True)
-        found = [rows[int(file), int(group)] for file, group in order]
+        margins = np.zeros((len(chosen), self.num_points), np.float32)
+        predicted = np.zeros(margins.shape, np.uint8)
+        for number in chosen["file"].unique():
+            here = (chosen["file"] == number).to_numpy()
+            margins[here], predicted[here] = self._read(self.paths[int(number)], chosen.loc[here, "group"].tolist())
         seeds = chosen["seed"].to_numpy() + (OTHER_DRAWS if world == WITH_TWIN else 0)
-        margins = np.stack(found) if found else np.zeros((0, self.num_points), np.float32)
         finite = np.isfinite(margins).all(1)  # a method may end with such a model without having diverged on the way
-        relearned = chosen.loc[finite, ["relearn_steps", "relearned"]].reset_index(drop=True)
-        return ModelMargins(seeds[finite], margins[finite], relearned)
+        notes = chosen.loc[finite, ["status", "relearn_steps", "relearned"]].reset_index(drop=True)
+        return ModelMargins(seeds[finite], margins[finite], predicted[finite], notes)
+
+    def _read(self, path: Path, groups: list[int]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Margins and predictions of some row groups, in this order. [N, P] each"""
+        with readable(path), open_parquet(path, checksums=True) as file:
+            table = file.read_row_groups(groups, columns=["margins", "predicted"])
+        columns = [table.column(name).combine_chunks() for name in ("margins", "predicted")]
+        for column in columns:
+            self._refuse_lengths(path, column)
+        flat = (column.flatten().to_numpy(zero_copy_only=False) for column in columns)
+        margins, predicted = (values.reshape(len(groups), -1) for values in flat)
+        return margins, predicted
 
     def _refuse_lengths(self, path: Path, column: pa.ListArray) -> None:
         """All models are about the same points."""

@@ -31,6 +31,7 @@ MARGINS = Table(
         _WORLD,
         SEED,
         Column("status", _TEXT, "done | not_reached (at max_rounds) | diverged"),
+        Column("rounds", _INT, "rounds of the training, or of the recovery, that it ended with"),
         Column(
             "relearn_steps",
             _INT,
@@ -44,6 +45,7 @@ MARGINS = Table(
             pa.list_(pa.float16()),
             "log p / (1 - p) of the right class, from the logits, in the order of `points`",
         ),
+        Column("predicted", pa.list_(pa.uint8()), "the class that the model says, in the same order"),
     ),
 )
 
@@ -84,6 +86,7 @@ FORGETTING = Table(
         CELL[4],
         Column("client", _INT, "a client of the request; -1: all of them together"),
         _MODELS,
+        Column("reached", _INT, "of them, those that met the target accuracy, in the world in which fewer did"),
         Column(
             "retrain_auc",
             _REAL,
@@ -95,6 +98,7 @@ FORGETTING = Table(
         *_COUNTS,
         Column("lowest_auc", _REAL, "the same by the lowest tenth of the client's margins", nullable=True),
         Column("pair_auc", _REAL, "the same for an attacker who also has the model before the request", nullable=True),
+        Column("pair_p", _REAL, "p-value of that AUC, with worlds permuted within seeds", nullable=True),
         Column(
             "remaining_auc",
             _REAL,
@@ -185,8 +189,8 @@ FORGETTING = Table(
             "forgotten",
             _TEXT,
             "by twins: no (more than three deviations of the null from 0.5) | yes (within two, at least 80% of the "
-            "share is certain, and as many models as advised) | nothing to forget (the original's AUC and two "
-            "deviations are below 0.6) | cannot tell",
+            "share is certain, as many models as advised, and half of them met the target) | nothing to forget (the "
+            "original's AUC and two deviations are below 0.6) | cannot tell",
         ),
     ),
 )
@@ -200,7 +204,7 @@ DISTANCES = Table(
         Column(
             "metric",
             _TEXT,
-            "klom | gaussian_kl (in nats) | disagreement (whether the right class has more than half) | "
+            "klom | gaussian_kl (in nats) | disagreement (of the classes that they say) | "
             "jensen_shannon (distance of the right class's probability, against all others) | margin_drop (of a "
             "client's mean margin) | worst_decile_drop (of the tenth of clients with the lowest mean margins)",
         ),
@@ -208,9 +212,19 @@ DISTANCES = Table(
         _MODELS,
         Column("mean", _REAL, "mean over examples (margin_drop: over clients); null: too few models", nullable=True),
         Column("percentile", _REAL, "the 95th percentile over them", nullable=True),
-        Column("null_mean", _REAL, "the same mean where worlds are called so at random", nullable=True),
+        Column(
+            "null_mean",
+            _REAL,
+            "the same mean between scratch's models, assigned at random",
+            nullable=True,
+        ),
         Column("null_percentile", _REAL, "the same percentile", nullable=True),
-        Column("p_value", _REAL, "share of these draws with a mean as large", nullable=True),
+        Column(
+            "p_value",
+            _REAL,
+            "share of draws with a mean as large, where the method's and scratch's models are assigned at random",
+            nullable=True,
+        ),
         Column("enough", pa.bool_(), "whether there are as many models as the metric is advised to have"),
     ),
 )

@@ -55,15 +55,16 @@ def test_paper_config(checkout: Checkout, data_root: Path) -> None:
     output = result.stdout + result.stderr
     plan = parse_plan(output)
     each = dict.fromkeys(("verify", "alpha"), blocks) | dict.fromkeys(("partition", "train"), blocks + searched)
-    # 22 variants on a dataset, 10 with its marks, 16 on two others, 6 on four controls; two blocks each of the field's
-    # 43 on two, 6, 7, 6 and 10 on others, 32 on two with twins; 6 of a ResNet
-    unlearned = (22 + 20) * datasets + 32 + 24 + 2 * (86 + 29 + 64) + 6
-    # DP-FedAvg: two variants on a dataset, one with each of its marks, two on two others, one in each block with twins;
-    # of shards and of FATS 2 and 5
-    trained = (2 + 2) * datasets + 4 + 2 * (2 * 2 + 2 * 2 + 5)
-    searches = {"search": 4 * (datasets + 1) + 2 * 13 + 2, "scenario_search": datasets - 1}
+    # 22 variants on a dataset, 10 with its marks, 16 on two others, 6 on three controls, 9 where single clients leave;
+    # two blocks each of the field's 40 and 42 on two, 6, 6, 6 and 10 on others, 34 on two with twins; 6 of a ResNet
+    unlearned = (22 + 20) * datasets + 32 + 18 + 9 + 2 * (82 + 28 + 68) + 6
+    # DP-FedAvg: two variants on a dataset, one with each of its marks, two on two others; shards of 5 and of 10 where
+    # single clients leave; two blocks each: shards on two, DP-FedAvg's two, shards and FATS with twins, five of FATS
+    trained = (2 + 2) * datasets + 4 + 2 + 2 * (2 + 4 * 2 + 5)
+    # four on a dataset and by writer, 13 on two, one each of two models; rapid retraining's for two datasets' twins
+    searches = {"search": 4 * (datasets + 1) + 2 * 13 + 2 + 2, "scenario_search": datasets - 1}
     sweeps = {"sweep": 2 * datasets, "request_sets": datasets, "alpha_sweep": 4 * datasets}
-    many = {"audit": 2, "oracles": 16, "forgetting": 2, "atlas": 8}
+    many = {"audit": 2, "oracles": 18, "forgetting": 2, "atlas": 8}
     assert plan == ONCE | {"unlearn": unlearned, "train_variant": trained} | sweeps | each | many | searches
     assert sum(plan.values()) < 1500
     notice = "scenarios celeba, celeba_watermark, celeba_backdoor are left out: dataset celeba is missing"

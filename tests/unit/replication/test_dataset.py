@@ -23,9 +23,8 @@ def _block(folder: Path, seeds: range) -> Path:
     """Two models a seed, one of each world, with two points."""
     stamp, cell = provenance("oracles", {}, "", "cpu"), {"scenario": "tiny", "variant": "scratch", "request": 1}
     models = [(seed, world) for seed in seeds for world in (WITH_CLIENT, WITH_TWIN)]
-    rows = [
-        cell | {"world": w, "seed": s, "status": "done", "margins": np.array([s, -s], np.float16)} for s, w in models
-    ]
+    cell |= {"status": "done", "rounds": 1, "predicted": np.array([1, 2], np.uint8)}
+    rows = [cell | {"world": w, "seed": s, "margins": np.array([s, -s], np.float16)} for s, w in models]
     frame = pd.DataFrame(rows).assign(relearn_steps=None, relearned=None)
     write_table(folder / "margins.parquet", MARGINS, frame, stamp, row_group_size=1)
     points = pd.DataFrame([_POINTS | {"scenario": "tiny", "point": n, "place": n} for n in range(2)])

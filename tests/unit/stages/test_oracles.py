@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,9 @@ from sifu.plan.variants import build_method
 from sifu.report.power import power_table
 from sifu.stages.block import Block
 from sifu.stages.forgetting import run_forgetting
+from sifu.stages.kept_margins import KeptMargins
 from sifu.stages.oracle_worlds import Worlds
-from sifu.stages.oracles import Asked, Oracles
+from sifu.stages.oracles import Asked, Oracles, run_oracles
 from sifu.store.margins import MarginFiles
 from sifu.store.oracle_schemas import DISTANCES, FORGETTING, MARGINS, OTHER_DRAWS, POINTS, POWER
 from sifu.store.parquet import read_stamp, read_table, write_table
@@ -112,6 +114,8 @@ def test_margins_are_those_of_the_stage_train(made: Made) -> None:
         others = torch.tensor([value for place, value in enumerate(logits.tolist()) if place != label])
         wanted.append(logits[label].item() - np.log(np.exp(others.numpy()).sum()))
     np.testing.assert_allclose(stored.margins[list(stored.seeds).index(3)], wanted, rtol=2e-3, atol=2e-3)  # float16
+    said = both.engine.model.logits(segment.final[0], both.points.images).argmax(1)
+    assert stored.predicted[list(stored.seeds).index(3)].tolist() == said.tolist()
 
 
 @pytest.mark.second
@@ -154,7 +158,7 @@ def test_margins_of_something_else_are_refused(made: Made, tmp_path: Path, damag
     if damage == "short":
         margins = [row[: len(row) - place % 2] for place, row in enumerate(rows.column("margins").to_pylist())]
         rows = rows.set_column(
-            rows.num_columns - 1, rows.schema.field("margins"), pa.array(margins, pa.list_(pa.float16()))
+            rows.column_names.index("margins"), rows.schema.field("margins"), pa.array(margins, pa.list_(pa.float16()))
         )
     pq.write_table(rows, path, row_group_size=None if damage == "one group" else 1)
     if damage == "pipe":
@@ -307,13 +311,47 @@ def oracle_rows(made: Made, name: str, asked: dict[str, Any], **settings: Any) -
         vars(both)["test_data"] = settings["test_data"]  # embedded digits have no test set
     method = build_method(name, asked, scenario.certificate, "")
     wanted = Asked({name: method}, relearn_rounds=1)
-    return Oracles(replace(both.block, seeds=range(2)), both, next(iter(both)), wanted).rows()
+    with tempfile.TemporaryDirectory() as folder:
+        kept = KeptMargins(Path(folder), "", provenance("oracles", {}, "", "cpu"))
+        parts = Oracles(replace(both.block, seeds=range(2)), both, next(iter(both)), wanted, kept).parts()
+    return [row for part in parts for row in part.to_dict("records")]
 
 
 def test_a_training_of_its_own_has_no_relearn_time(made: Made) -> None:
     rows = oracle_rows(made, "dp_fedavg", {"mode": "published", "clip": 0.5})
     assert {row["variant"] for row in rows} == {"dp_fedavg", "original of dp_fedavg"}
-    assert not any("relearn_steps" in row for row in rows)
+    assert all(pd.isna(row["relearn_steps"]) for row in rows)
+
+
+def test_a_job_that_was_cut_off_makes_only_the_rest(
+    made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends in the second variant of the first world; then that world is trained again, for what is missing."""
+    federation = worlds(made, 1)
+    names = ("scratch", "fine_tuning", "sifu")
+    methods = {name: build_method(name, {}, tiny(made).certificate, "") for name in names}
+    block, asked = replace(federation.block, seeds=range(3)), Asked(methods)
+    run_oracles(block, asked, tmp_path / "whole", federation=range(1))
+    answers, made_for = Oracles._answers, []
+
+    def cut_off(self: Oracles, name: str, *more: Any) -> Any:
+        made_for.append((self.world.name, name))
+        if made_for.count(("client", "fine_tuning")) == 1 and name == "fine_tuning" and len(made_for) == 2:
+            raise KeyboardInterrupt
+        return answers(self, name, *more)
+
+    monkeypatch.setattr(Oracles, "_answers", cut_off)
+    with pytest.raises(KeyboardInterrupt):
+        run_oracles(block, asked, tmp_path / "parts", federation=range(1))
+    assert not (tmp_path / "parts" / "margins.parquet").exists()
+    run_oracles(block, asked, tmp_path / "parts", federation=range(1))
+    rest = [("client", "fine_tuning"), ("client", "sifu"), *(("twin", name) for name in names)]
+    assert made_for == [("client", "scratch"), ("client", "fine_tuning"), *rest]
+    one, other = (pq.read_table(tmp_path / name / "margins.parquet") for name in ("whole", "parts"))
+    assert one.equals(other)
+    run_oracles(block, asked._replace(rounds=2), tmp_path / "parts", federation=range(1))
+    few = pq.read_table(tmp_path / "parts" / "margins.parquet").to_pandas()
+    assert few.groupby("variant")["rounds"].max().to_dict() == {"original": 5} | dict.fromkeys(names, 2)
 
 
 def test_a_method_that_an_oracle_ends_has_a_test_set(made: Made, capsys: pytest.CaptureFixture[str]) -> None:

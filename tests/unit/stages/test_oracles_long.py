@@ -13,6 +13,7 @@ from sifu.plan.load import load_scenario
 from sifu.plan.variants import build_method
 from sifu.stages.block import Block
 from sifu.stages.forgetting import cells, run_forgetting
+from sifu.stages.kept_margins import KeptMargins
 from sifu.stages.oracle_worlds import World, Worlds
 from sifu.stages.oracles import Asked, Oracles, run_oracles
 from sifu.stages.partition import run_partition
@@ -66,7 +67,9 @@ def test_twin_against_twin_is_at_its_null(made: Path) -> None:
     worlds = Worlds(replace(block, seeds=range(1)), (1,))
     twins = next(world for world in worlds if world.name == WITH_TWIN)
     method = {"fine_tuning": build_method("fine_tuning", {}, block.scenario.certificate, "")}
-    again = Oracles(block, worlds, World(twins.name, twins.engine, (1,)), Asked(method)).rows()
+    kept = KeptMargins(made / "again", "", provenance("oracles", {}, "", "cpu"))
+    parts = Oracles(block, worlds, World(twins.name, twins.engine, (1,)), Asked(method), kept).parts()
+    again = [row for part in parts for row in part.to_dict("records")]
     files, points = MarginFiles([made / "margins.parquet"]), read_table(made / "points.parquet", POINTS)
     stored = {cell.variant: cell for cell in cells(files, points)}
     chosen = [((points["owner"] == owner) & (points["left_at"] == 1)).to_numpy() for owner in ("client", "twin")]
