@@ -68,3 +68,19 @@ def test_clients_count_by_their_examples(updates: str) -> None:
         assert answer.unlearned.weights.isfinite().all()
         asked = {"regular": 3 + int(forget[0].sum()), "special": int(forget[0].sum()), "stored": 0}[updates]
         assert (answer.work.client_steps == 2 * asked + 2 * 3 * 2).all()  # K = 2; two rounds of three clients
+
+
+def test_a_cohort_stands_for_all_who_stay() -> None:
+    """Three of seven clients are asked beside those to forget, whose weight is their share of all examples."""
+    world, (forget, *_) = World.make(), masks(7, 3)
+
+    def pushed(updates: str) -> torch.Tensor:
+        """What a factor of 6 adds."""
+        far, near = (world.answer(Puf(updates=updates, factor=factor), rounds=2)[0] for factor in (6.0, 0.0))
+        return far.unlearned.segment.start - near.unlearned.segment.start  # [S, P]
+
+    size = world.lineage.engine.clients.size.double()  # [S, C]
+    share = size.where(forget, 0.0).sum(1) / size.sum(1)
+    torch.testing.assert_close(
+        pushed("regular"), share[:, None] * pushed("special"), rtol=1e-3, atol=1e-6, check_dtype=False
+    )
