@@ -286,10 +286,8 @@ def test_the_papers_searches_have_equal_budgets(data_root: Path) -> None:
     raw = read_yaml(REPO / "config" / "paper.yaml")
     suite = load_suite(raw, REPO / "config", {"SIFU_DATA_ROOT": str(data_root)})
     found = {name: variant.search for name, variant in suite.variants.items() if variant.search is not None}
-    assert set(found) == {
-        *("dp_released", "dp_accounted"),
-        *("fed_eraser_searched", "fed_eraser_layers_searched"),
-    }
+    assert {"dp_released", "dp_accounted", "fed_eraser_searched", "fed_eraser_layers_searched"} <= set(found)
+    assert len(found) >= 19, "the field's methods have one, too"
     for name, search in found.items():
         assert (len(trials(search.grid)), search.num_seeds, search.rounds) == (10, 2, None)
         assert "eraser" not in name or "2, 0.5" in trials(search.grid)

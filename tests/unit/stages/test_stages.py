@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 import torch
 
-from sifu.catalog.figures import FIGURES
 from sifu.catalog.methods import METHODS
 from sifu.config.fields import settings, to_plain
 from sifu.config.scenario import Scenario
@@ -122,7 +121,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     run_alpha(block, made.folder("alpha"), history=history)
     run_null_space(root / "null_space")
     run_report(plan_of(root), root / "report")
-    for name in FIGURES:
+    for name in plan_of(root).figures:
         run_figure(plan_of(root), name, root / "report")
     run_page(plan_of(root), root / "report", "make")
     return made
@@ -237,7 +236,7 @@ def test_the_report_shows_every_method_and_says_what_is_missing(results: Ran) ->
     assert "| `fed_eraser` |" in (report / "tables" / "methods.md").read_text()
     assert "fed\\_eraser & " in (report / "tables" / "methods.tex").read_text()
     assert "`fed_eraser`" in pd.read_csv(report / "tables" / "methods.csv")["method"].tolist()
-    for name in FIGURES:
+    for name in plan_of(results.root).figures:
         assert (report / "figures" / f"{name}.png").stat().st_size > 4_000
         assert (report / "figures" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
         assert (report / "figures" / f"{name}.md").read_text().startswith("**")
