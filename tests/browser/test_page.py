@@ -246,13 +246,13 @@ def test_the_navigation_stays_and_opens_what_is_folded(page: Page) -> None:
 
 def test_what_has_not_been_drawn_is_said(page: Page) -> None:
     unfold(page)
-    assert page.get_by_text("Figure alpha has not been drawn.").is_visible()
+    assert page.get_by_text("Figure requests has not been drawn.").is_visible()
 
 
 def test_a_wide_figure_scrolls_on_a_phone_and_fits_on_a_desk(browser: Browser, tmp_path: Path) -> None:
     """Drawn 12 inches wide: 1152 dots of a page; a small one, of 4 inches, is never stretched."""
     (tmp_path / "report" / "figures").mkdir(parents=True)
-    for name, inches in (("alpha", 12), ("sigma", 4)):
+    for name, inches in (("requests", 12), ("budgets", 4)):
         Image.new("RGB", (200 * inches, 400), "white").save(tmp_path / "report" / "figures" / f"{name}.png")
         (tmp_path / "report" / "figures" / f"{name}.md").write_text(f"**{name}.** Text.\n")
     text = build_page(Results(write_results(tmp_path)), tmp_path / "report", "make")
@@ -260,10 +260,10 @@ def test_a_wide_figure_scrolls_on_a_phone_and_fits_on_a_desk(browser: Browser, t
     opened = browser.new_page(viewport={"width": 1600, "height": 900})
     opened.goto((tmp_path / "report.html").as_uri())
     unfold(opened)
-    widths = {name: f"document.querySelector('#figure-{name} img').clientWidth" for name in ("alpha", "sigma")}
+    widths = {name: f"document.querySelector('#figure-{name} img').clientWidth" for name in ("requests", "budgets")}
     assert [opened.evaluate(script) for script in widths.values()] == [1152, 384]
     opened.set_viewport_size({"width": 400, "height": 900})
-    assert opened.evaluate(widths["alpha"]) == 1152
-    assert opened.evaluate(widths["sigma"]) < 400
+    assert opened.evaluate(widths["requests"]) == 1152
+    assert opened.evaluate(widths["budgets"]) < 400
     assert opened.evaluate("document.documentElement.scrollWidth") <= 400
     opened.close()
