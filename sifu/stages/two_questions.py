@@ -31,6 +31,7 @@ SCRATCH = "scratch"
 CANNOT_TELL = "cannot tell"
 _REMEMBERED, _FORGOTTEN = 3.0, 2.0  # deviations of the null: beyond the first, and within the second
 _CERTAIN = 0.8  # of the share forgotten
+_PAIR_DRAWS = 99  # permutations of the attack on pairs: two numbers a model take their time
 Rows = list[dict[str, Any]]
 Statistic = Callable[[NDArray[np.float32], NDArray[np.int64], list[int]], Floats]  # margins, owners, clients
 
@@ -140,7 +141,7 @@ class TwoQuestions:
             u_lira_test(unlearned, oracles, own, other).p_value,
             u_lira(lowest, others_lowest, own, other),
             u_lira(*pairs, own, own),
-            u_lira_test(*pairs, own, own, paired=True).p_value,  # both have the draws of the same seeds
+            u_lira_test(*pairs, own, own, _PAIR_DRAWS, paired=True).p_value,  # both have the draws of the same seeds
         )
 
     @property

@@ -14,14 +14,14 @@ from tests.workflow.conftest import ONCE, SMOKE, Checkout, parse_plan
 
 @pytest.mark.second
 def test_default_config(checkout: Checkout, tmp_path: Path) -> None:
-    """3 seeds in one block; 13, 6 and 7 variants, 2 of them with a training of their own; nothing is searched.
+    """3 seeds in one block; 13, 6, 6 and 5 variants, 2 of them with a training of their own; nothing is searched.
 
     From another folder, into results whose name has a space: commands quote it.
     """
     result = checkout.snakemake("-n", "-p", "--directory", str(tmp_path), "--config", "results='my results'")
     assert result.returncode == 0, result.stderr
     plan = parse_plan(result.stdout + result.stderr)
-    blocks = {"partition": 4, "train": 4, "unlearn": 31, "verify": 4, "alpha": 4, "sweep": 1, "request_sets": 1}
+    blocks = {"partition": 4, "train": 4, "unlearn": 30, "verify": 4, "alpha": 4, "sweep": 1, "request_sets": 1}
     figures = {"figure": 11}  # neither audits nor an atlas
     assert plan == ONCE | figures | {"train_variant": 2, "alpha_sweep": 1, "oracles": 1, "forgetting": 1} | blocks
     assert sum(plan.values()) <= 70

@@ -66,7 +66,7 @@ def test_the_default_config_is_planned_in_any_folder(site: Path, tmp_path: Path)
     done = sifu(site, folder, "run", "--", "-n")
     assert done.returncode == 0, done.stdout + done.stderr
     plan = parse_plan(done.stdout + done.stderr)
-    assert plan.items() >= (ONCE | {"figure": 11, "train": 4, "unlearn": 31}).items()
+    assert plan.items() >= (ONCE | {"figure": 11, "train": 4, "unlearn": 30}).items()
     assert [path.name for path in folder.iterdir()] == [".snakemake"]
 
 
