@@ -67,9 +67,10 @@ DATA = (
     Deviation(
         "Watermarks",
         "Text: clients by Dirichlet(1). Code: so on CIFAR alone, MNIST and FashionMNIST with one class a client; ten "
-        "clients share a mark, and a request removes all clients of a mark. Not so on CelebA: a mark goes by the "
-        "number of the person in the dataset, a request by that of the client.",
-        "As in the code",
+        "clients share a mark, and a request removes all clients of a mark. On CelebA its marked clients come from "
+        "another loader than the plain ones (every second person, with any number of images), and a mark goes by the "
+        "number of the person, a request by that of the client.",
+        "As in the code; on CelebA the people of the plain scenario, with marks by their numbers",
     ),
     Deviation(
         "Clipping",

@@ -60,7 +60,7 @@ class Mode(Method):
     ) -> tuple[Tensor, Tensor]:
         """A round of guidance by `new` [S, P] for the seeds `going` [S], and which of them go on.
 
-        `share` [S, 1]: the weight of the clients to forget, among all; a cohort stands for those who stay.
+        `share` [S, 1]: the weight of the clients to forget, among all; a cohort stands for all that remain.
         """
         from sifu.federation.local.loss import PseudoLabels
 

@@ -62,7 +62,7 @@ class Puf(Method):
         if self.updates == "special":
             return model - away
         stayed = server.ask_remaining(model, keys, same_round=True)
-        weight = history.share_of(request.forget).to(model)[:, None]  # a cohort stands for all who stay
+        weight = history.share_of(request.forget).to(model)[:, None]  # a cohort stands for all that remain
         moved = model + (1 - weight) * (stayed.mean - model) - weight * away
         paid = (stayed.examples.sum(1) > 0).to(model.device)[:, None]  # a budget may not pay for both
         return moved.where(paid, model)

@@ -19,10 +19,11 @@ from sifu.catalog.unlisted import missing_line
 from sifu.config.allowed import looks_like
 from sifu.config.changed_scenario import changed_scenario, tried_scenario
 from sifu.config.fields import build, file_name
-from sifu.config.run import AlphaSweep, Run
+from sifu.config.run import Run
 from sifu.config.scenario import Scenario, refuse_moving
 from sifu.config.search import ScenarioSearch, Search, trials
 from sifu.config.shipped import SUITE
+from sifu.config.side_experiments import AlphaSweep
 from sifu.config.variant import Variant
 from sifu.config.yaml_file import read_yaml as read_yaml  # the commands import it from here
 from sifu.errors import ConfigError, DataError, did_you_mean

@@ -16,9 +16,10 @@ from sifu.config.blocks import (
 )
 from sifu.config.changed_scenario import Change, changed_scenario
 from sifu.config.fields import to_plain
-from sifu.config.run import AlphaSweep, RequestSets, Run, SigmaSweep
+from sifu.config.run import Run
 from sifu.config.scenario import Scenario
 from sifu.config.search import ScenarioSearch
+from sifu.config.side_experiments import AlphaSweep, RequestSets, SigmaSweep
 from sifu.config.variant import Variant
 from sifu.errors import ConfigError
 from sifu.plan.report_plan import Job, ReportPlan

@@ -32,9 +32,10 @@ class KeptMargins:
         """A part: the one that is kept, or else a new one."""
         if not self.has(name):
             write_table(self._path(name), MARGINS, frame(MARGINS, make()), self.stamp, row_group_size=1)
-        return read_table(self._path(name), MARGINS)
+        return self.read(name)
 
     def read(self, name: str) -> pd.DataFrame:
+        """A part that has been made."""
         return read_table(self._path(name), MARGINS)
 
     def _path(self, name: str) -> Path:

@@ -18,9 +18,10 @@ TITLE = "Audits: the epsilon that is claimed, and the one that counting proves"
 CAPTION = (
     "Against the number of clients that have left. A mark with a solid line: the lower bound on epsilon that models "
     "trained with and without all of them prove, with 95% confidence (an arrow: all that so many models can prove). "
-    "Dashed: the claimed epsilon. Dotted: the epsilon strictly counted by Psi. All are at the promised delta. A proved "
-    "epsilon above the claimed one refutes a promise to all of them together; a promise to each alone is exceeded, but "
-    "not refuted (the table `audit` says which is made). Up to 1 the axis is linear, above it logarithmic (ours)."
+    "Dashed: the claimed epsilon. Dotted: the epsilon strictly counted by Psi, where it is finite. All are at the "
+    "promised delta. A proved epsilon above the claimed one refutes a promise to all of them together; a promise to "
+    "each alone is exceeded, but not refuted (the table `audit` says which is made). Up to 1 the axis is linear, above "
+    "it logarithmic (ours)."
 )
 _CLOSE = 0.99  # of what can be proved at most
 
@@ -31,7 +32,7 @@ def draw(source: Results) -> Figure:
     board = Board.of(datasets_first(source.plan, [name for name in source.plan.titles if name in present]), 1, height=3)
     for name in board.names:
         axis, part = board.at(0, name), rows[rows["scenario"] == name]
-        for variant in [name for name in source.plan.labels if name in set(part["variant"])]:
+        for variant in [one for one in source.plan.labels if one in set(part["variant"])]:
             _lines(axis, part[part["variant"] == variant].sort_values("clients"), style(source, variant))
         if len(part):
             axis.set_yscale("symlog", linthresh=1)

@@ -70,8 +70,8 @@ def test_clients_count_by_their_examples(updates: str) -> None:
         assert (answer.work.client_steps == 2 * asked + 2 * 3 * 2).all()  # K = 2; two rounds of three clients
 
 
-def test_a_cohort_stands_for_all_who_stay() -> None:
-    """Three of seven clients are asked beside those to forget, whose weight is their share of all examples."""
+def test_a_cohort_stands_for_all_that_remain() -> None:
+    """Three of seven clients are asked next to the ones to forget, whose weight is their share of all examples."""
     world, (forget, *_) = World.make(), masks(7, 3)
 
     def pushed(updates: str) -> torch.Tensor:

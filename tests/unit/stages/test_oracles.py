@@ -23,6 +23,7 @@ from sifu.data.test_set import cut_test_set
 from sifu.errors import ConfigError, StoreError
 from sifu.federation.first_training import train_from
 from sifu.federation.shared_data import SharedEngine
+from sifu.forgetting.twins import Share, TwinTest
 from sifu.plan.load import load_scenario
 from sifu.plan.variants import build_method
 from sifu.report.power import power_table
@@ -31,6 +32,7 @@ from sifu.stages.forgetting import run_forgetting
 from sifu.stages.kept_margins import KeptMargins
 from sifu.stages.oracle_worlds import Worlds
 from sifu.stages.oracles import Asked, Oracles, run_oracles
+from sifu.stages.two_questions import _twin_columns
 from sifu.store.margins import MarginFiles
 from sifu.store.oracle_schemas import DISTANCES, FORGETTING, MARGINS, OTHER_DRAWS, POINTS, POWER
 from sifu.store.parquet import read_stamp, read_table, write_table
@@ -299,6 +301,7 @@ def test_relearning_begins_where_a_model_stands_and_is_counted_apart(made: Made)
     rows = read_table(made.file("forgetting", "s000-011", "forgetting"), FORGETTING).set_index(
         ["variant", "request", "client"]
     )
+    assert set(rows["reached"]) == {0}, "nothing gets to 0.999 in five rounds"
     assert rows.loc[("original", 1, -1), "relearn"] == 0
     assert rows.loc[("scratch", 1, -1), "relearn"] == 1
     assert np.isnan(rows.loc[("scratch", 1, 2), "relearn"])
@@ -363,6 +366,14 @@ def test_a_method_that_an_oracle_ends_has_a_test_set(made: Made, capsys: pytest.
     test = cut_test_set(clients.images[0].flatten(0, 1), clients.labels[0].flatten())
     rows = oracle_rows(made, "fed_quit", settings, test_data=test)
     assert [row["seed"] for row in rows if row["variant"] == "fed_quit"] == [0, 1]
+
+
+@pytest.mark.parametrize(("there", "said"), [(True, "yes"), (False, "cannot tell")])
+def test_what_missed_the_target_is_not_called_forgotten(there: bool, said: str) -> None:
+    """An AUC at its null, of enough models, with all of the share gone: noise alone does that, too."""
+    zeros = np.zeros(1)
+    test = TwinTest(zeros + 0.5, 0.5, zeros, 0.04, (100, 100), True)
+    assert _twin_columns(test, test, Share(1.0, 0.9, 1.1, ""), 0, there=there)["forgotten"] == said
 
 
 def test_what_cannot_be_compared_is_refused(made: Made, capsys: pytest.CaptureFixture[str]) -> None:
