@@ -301,7 +301,9 @@ def test_relearning_begins_where_a_model_stands_and_is_counted_apart(made: Made)
     rows = read_table(made.file("forgetting", "s000-011", "forgetting"), FORGETTING).set_index(
         ["variant", "request", "client"]
     )
-    assert set(rows["reached"]) == {0}, "nothing gets to 0.999 in five rounds"
+    first = table[(table["variant"] == "scratch") & (table["request"] == 1) & (table["status"] == "done")]
+    fewer = min(int((first["world"] == world).sum()) for world in ("client", "twin"))
+    assert rows.loc[("scratch", 1, -1), "reached"] == fewer
     assert rows.loc[("original", 1, -1), "relearn"] == 0
     assert rows.loc[("scratch", 1, -1), "relearn"] == 1
     assert np.isnan(rows.loc[("scratch", 1, 2), "relearn"])
