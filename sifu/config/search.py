@@ -36,9 +36,10 @@ class Search(_OwnSeeds):
 
     A method with its own training is trained with each value; any other method starts from the scenario's training and
     answers the first request. Values with which a seed diverges rank last. Among the others, the best one reaches the
-    target on most seeds, then in the fewest client steps, calibration included; if none reaches it, the most accurate
-    one is best. Client steps are also the unit that methods are judged by. Forgetting does not count: no method is
-    tuned on the measure that it is judged by.
+    target on most seeds, forgets, and takes the fewest client steps, calibration included; if none reaches the target,
+    the most accurate one is best. To forget is here to be at most 0.05 more accurate on the forgotten clients' data
+    than a retraining; if no value is, the nearest one is best. Client steps are also the unit that methods are judged
+    by; the twin test, by which forgetting is judged, is no part of the choice.
 
     By default, a value's recovery has twice the rounds that the scenario's longest training with these seeds takes, at
     most the scenario's maximum. So no value fails because it had fewer rounds than training again takes, and a value

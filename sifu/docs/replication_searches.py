@@ -17,12 +17,13 @@ _ERASER = "2, 0.5"  # dt and r of FedEraser's own paper
 _METHODS = """\
 These settings of methods were searched on seeds that are not reported: C of DP-FedAvg, for which the SIFU paper has a
 value for each dataset; the rounds T (`rounds`) that the noise of DP-FedAvg, accounted, pays for, half of them for the
-training; and FedEraser's dt and r (`every`, `calibration`), for which its text has none.
+training; FedEraser's dt and r (`every`, `calibration`), for which its text has none; settings of the field's methods.
 - Budget of each value: {budgets}.
   A value is trained, or recovers, in these rounds. FedEraser's calibration comes before; the smaller dt, the longer.
-- Choice: no seed diverges; then most seeds reach the target; then the fewest client steps, calibration included: the
-  unit that methods are judged by, too. Where no value reaches the target, the most accurate one. How well a value
-  forgets does not count. The column `chosen` says which of the two decided.
+- Choice: no seed diverges; then most seeds reach the target; then the value forgets (`remembers` is at most 0.05: so
+  much more accurate than a retraining on the data of forgotten clients; if no value does, the nearest); then the fewest
+  client steps, calibration included: the unit that methods are judged by, too. Where no value reaches the target, the
+  most accurate one. The column `chosen` says what decided. Where `remembers` is empty, it was not measured.
 - Scenarios with marks take the values of their dataset.
 - `published`: C of the SIFU paper, dt and r of FedEraser's own paper, which the SIFU paper's code has, too.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -66,11 +67,21 @@ def searches(trials: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
                 "rounds": _cost(group, "rounds"),
                 "client steps": _cost(group, "client_steps"),
                 "accuracy": f"{group['accuracy'].mean():.3f}",
+                "remembers": _signed((group["forget_accuracy"] - group["retrained_accuracy"]).mean()),
                 "chosen": _CHOSEN_BY[(scenario, variant) in reached] if group["chosen"].all() else "",
             }
         )
-    columns = ["scenario", "method", "setting", "value", "target met", "rounds", "client steps", "accuracy", "chosen"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=[*_METHOD_TRIAL])
+
+
+_METHOD_TRIAL = (
+    *("scenario", "method", "setting", "value", "target met", "rounds", "client steps"),
+    *("accuracy", "remembers", "chosen"),
+)
+
+
+def _signed(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:+.3f}"
 
 
 _CHOSEN_BY = {True: "by client steps", False: "by accuracy"}  # whether any value reached the target

@@ -66,9 +66,10 @@ CAPTIONS = {
     "sigma are from the sweep.",
     "search": "Values that were tried for settings of a method, on seeds that are not reported, each with the same "
     "budget: trainings of a method that has its own, otherwise answers to the first request. Chosen is what reaches "
-    "the target on most seeds, then in the fewest client steps, calibration included; where none does, the most "
-    "accurate. Costs are lower bounds (>=) where a seed was stopped before its target. What was "
-    "forgotten is no part of the choice.",
+    "the target on most seeds, forgets, and takes the fewest client steps, calibration included; where none reaches "
+    "it, the most accurate. `remembers`: how much more accurate than scratch on the data of forgotten clients; up to "
+    "0.05 is to forget, and if no value does, the nearest is chosen. Costs are lower bounds (>=) where a seed was "
+    "stopped before its target.",
     "scenario_search": "Values that were tried for settings of a scenario that the paper leaves open, on seeds that "
     "are not reported, each with the same budget: a training (`rounds`) and the first request (`recovery`). `used` is "
     "the config's, as in all other tables; `chosen` diverges nowhere, meets the target both times on most seeds, then "

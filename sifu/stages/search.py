@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from sifu.config.changed_scenario import limited
 from sifu.config.scenario import Scenario
 from sifu.config.search import Search, setting_name, trials
@@ -17,6 +19,7 @@ from sifu.federation.evaluation import share
 from sifu.federation.packing import Runner, run_together
 from sifu.federation.progress import show_progress
 from sifu.federation.segment import Segment, Work, count_work
+from sifu.methods.scratch import Scratch
 from sifu.plan.variants import method_of
 from sifu.stages.block import Block, read_lineage
 from sifu.stages.call import StageCall
@@ -96,19 +99,25 @@ def _trained(engine: Engine, block: Block, method: Method, limit: int | None, na
 
 
 def _answered(lineage: Lineage, block: Block, methods: list[Method], limit: int, variant: str) -> list[Rows]:
-    """All values of a method that starts from the scenario's training: the answers to the first request."""
+    """All values of a method that starts from the scenario's training: the answers to the first request.
+
+    Next to them a retraining, which says how accurate a model is on data that it has forgotten.
+    """
     scenario = limited(block.scenario, limit)
 
     def task(method: Method) -> Callable[[Runner], Rows]:
         def work(run: Runner) -> Rows:  # rows, not answers: those would hold their histories until the end
             answer = answer_first(method, lineage, scenario, block.seeds, run)
-            return _rows(lineage.engine, block.seeds, answer.unlearned.segment, answer.work)
+            return _rows(lineage.engine, block.seeds, answer.unlearned.segment, answer.work, answer.request.forget)
 
         return work
 
     name = f"search {block.name} {variant}, {len(methods)} values"
+    tasks = [task(method) for method in (Scratch(), *methods)]
     with show_progress(name, scenario.stop.max_rounds) as progress:
-        return run_together(lineage.engine, [task(method) for method in methods], block.pack_size(), progress)
+        retrained, *tried = run_together(lineage.engine, tasks, block.pack_size(), progress)
+    known = [{"retrained_accuracy": row["forget_accuracy"]} for row in retrained]
+    return [[row | more for row, more in zip(rows, known, strict=True)] for rows in tried]
 
 
 def answer_first(
@@ -121,17 +130,21 @@ def answer_first(
     return answer
 
 
-def last_accuracy(engine: Engine, segment: Segment) -> list[float]:
-    """Accuracy of a segment's last weights on the data of the clients that it trained; one number a seed."""
+def last_accuracy(engine: Engine, segment: Segment, clients: Tensor | None = None) -> list[float]:
+    """Accuracy of a segment's last weights on the data of `clients` [S, C]; one number a seed.
+
+    None: those that it trained.
+    """
     device, size = engine.clients.images.device, engine.clients.size
     correct = engine.evaluator.correct(segment.final.to(device), size.new_tensor(range(len(segment.status))))
-    found: list[float] = share(correct, size, segment.available.to(device)).tolist()
+    found: list[float] = share(correct, size, (segment.available if clients is None else clients).to(device)).tolist()
     return found
 
 
-def _rows(engine: Engine, seeds: range, segment: Segment, work: Work) -> Rows:
-    """A row a seed."""
+def _rows(engine: Engine, seeds: range, segment: Segment, work: Work, forget: Tensor | None = None) -> Rows:
+    """A row a seed; `forget` [S, C]: the clients of the request, if there is one."""
     accuracy = last_accuracy(engine, segment)
+    forgotten = [None] * len(seeds) if forget is None else last_accuracy(engine, segment, forget)
     return [
         {
             "seed": seed,
@@ -139,6 +152,7 @@ def _rows(engine: Engine, seeds: range, segment: Segment, work: Work) -> Rows:
             "rounds": int(work.rounds[i]),
             "client_steps": int(work.client_steps[i]),
             "accuracy": accuracy[i],
+            "forget_accuracy": forgotten[i],
         }
         for i, seed in enumerate(seeds)
     ]

@@ -30,6 +30,14 @@ SEARCH = Table(
         Column("rounds", _INT, "aggregation rounds, calibration included"),
         Column("client_steps", _INT, "local optimiser steps, over all clients, calibration included"),
         Column("accuracy", _REAL, "share of correct answers on the data of the clients that take part, at the end"),
+        Column(
+            "forget_accuracy",
+            _REAL,
+            "the same on the data of the request's clients; null: nobody was forgotten, or not measured",
+            nullable=True,
+            later=True,
+        ),
+        Column("retrained_accuracy", _REAL, "the same of scratch, with the same seed", nullable=True, later=True),
         Column("chosen", pa.bool_(), "whether this value is used"),
     ),
 )

@@ -91,7 +91,8 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A small valid Parquet table."""
     path = tmp_path_factory.mktemp("table") / "search.parquet"
     row = {"scenario": "a", "variant": "b", "setting": "c", "value": "1", "seed": 0, "status": "done", "rounds": 1}
-    frame = pd.DataFrame([row | {"place": 0, "client_steps": 1, "accuracy": 0.5, "chosen": True}])
+    row |= {"place": 0, "client_steps": 1, "accuracy": 0.5, "forget_accuracy": 0.1, "retrained_accuracy": 0.1}
+    frame = pd.DataFrame([row | {"chosen": True}])
     write_table(path, SEARCH, frame, provenance("search", {}, "", "cpu"))
     return path.read_bytes()
 

@@ -15,6 +15,7 @@ from sifu.config.variant import Variant
 from sifu.errors import ConfigError, StoreError
 from sifu.methods.dp_fedavg import DpFedAvg
 from sifu.methods.fed_eraser import FedEraser
+from sifu.methods.scratch import Scratch
 from sifu.plan.load import load_scenario, load_suite, read_yaml
 from sifu.plan.targets import Targets
 from sifu.plan.variants import method_of
@@ -28,7 +29,7 @@ from sifu.stages.unlearn import run_unlearn
 from sifu.store.experiment_schemas import SEARCH
 from sifu.store.parquet import read_stamp, read_table, write_table
 from sifu.store.provenance import provenance
-from sifu.store.schemas import CELLS
+from sifu.store.schemas import CELLS, CURVES
 from sifu.unlearning.method import Method
 from tests.conftest import REPO
 
@@ -52,6 +53,21 @@ def test_steps_are_means_over_seeds_and_ties_go_to_the_first() -> None:
     assert best_trial(means) == 1
     assert best_trial(tried((0, "done", 80, 0.9), (1, "done", 80, 0.91))) == 1
     assert best_trial(tried((10, "done", 80, 0.9), (9, "done", 80, 0.9))) == 9
+
+
+def test_a_value_that_remembers_loses_to_a_slower_one_that_forgets() -> None:
+    """A retraining has 0.30 on the forgotten data; 0.34 is to forget, 0.36 is not. Of 0.6 and 0.5 the nearer wins."""
+
+    def best(first: float, second: float, status: str = "done") -> int:
+        table = tried((0, status, 10, 0.95), (1, status, 90, 0.93))
+        return best_trial(table.assign(forget_accuracy=[first, second], retrained_accuracy=0.30))
+
+    assert best(0.36, 0.34) == 1
+    assert best(0.34, 0.10) == 0, "both forget: the faster"
+    assert best(0.60, 0.50) == 1
+    assert best(0.36, 0.34, "not_reached") == 0, "none got there: the more accurate"
+    table = tried((0, "done", 10, 0.95), (1, "done", 90, 0.93))
+    assert best_trial(table.assign(forget_accuracy=None, retrained_accuracy=None).astype(float, errors="ignore")) == 0
 
 
 def test_a_grid_is_every_combination_in_its_order() -> None:
@@ -95,6 +111,7 @@ def test_every_value_is_tried_with_the_same_budget_and_stored(searched: Path) ->
     ]
     assert (table["rounds"] == 6).all()
     assert (table["client_steps"] == 6 * 10 * 5).all()
+    assert table[["forget_accuracy", "retrained_accuracy"]].isna().all(axis=None), "nobody was forgotten"
     assert table.groupby("value")["chosen"].all().to_dict() == {"0.001": False, "0.2": True}
     means = table.groupby("value")["accuracy"].mean()
     assert means["0.2"] > means["0.001"]
@@ -224,10 +241,20 @@ def test_a_method_without_a_training_answers_the_first_request(trained: Block, t
     own = table[table["value"] == "2, 0.5"]
     for column in ("seed", "status", "rounds", "client_steps"):
         assert own[column].tolist() == cells[column].tolist(), column
+    assert own["forget_accuracy"].tolist() == [accuracy_of_forgotten(tmp_path, seed) for seed in own["seed"]]
+    run_unlearn(trained, "scratch", Scratch(), tmp_path / "scratch", history=history, training=training)
+    retrained = {seed: accuracy_of_forgotten(tmp_path / "scratch", seed) for seed in own["seed"]}
+    assert (table["retrained_accuracy"] == table["seed"].map(retrained)).all()
     assert int(table.loc[table["chosen"], "place"].iloc[0]) == best_trial(table)
     chosen = table.loc[table["chosen"], "value"].iloc[0]
     assert ERASER.search is not None
     assert chosen_values(tmp_path / "search.parquet", ERASER.search) == trials(ERASER.search.grid)[chosen]
+
+
+def accuracy_of_forgotten(folder: Path, seed: int) -> float:
+    """What stage `unlearn` measures in the last round of request 1, on the data of the clients forgotten."""
+    rows = read_table(folder / "curves.parquet", CURVES).query("stop == 'target' and request == 1 and seed == @seed")
+    return float(rows.sort_values("round")["forget_accuracy"].iloc[-1])
 
 
 def test_recovery_ends_with_the_searchs_rounds(trained: Block, tmp_path: Path) -> None:
