@@ -24,10 +24,9 @@ class DpFedAvg(CertifiedMethod):
     noise for the whole (epsilon, delta) with a sensitivity of 2 C / M though m are averaged. `accounted` samples
     by Poisson and has noise that pays for `rounds` rounds together; when they are spent, nothing is trained any more.
 
-    `rounds`, T, is fixed before the training, as the noise depends on it. If T is too small, the training ends before
-    its target; if it is too large, the noise is larger than needed (it grows about as the root of T). Neither may
-    decide what the method is worth, so T is searched together with C on seeds that are not reported; the largest T
-    leaves the training more rounds than one without noise takes.
+    `rounds`, T, is fixed before the training, as the noise depends on it: if T is too small, the training ends before
+    its target; if it is too large, there is too much noise (it grows about as the root of T). So T is searched together
+    with C on seeds that are not reported; the largest T leaves the training more rounds than one without noise takes.
     """
 
     name = "dp_fedavg"

@@ -31,8 +31,7 @@ class F2l2(CertifiedMethod):
     float32 may add, by the analytic mechanism. The authors' code adds none. sigma itself is measured with the model.
     Strongly convex scenarios alone; others are refused.
 
-    Sequential: g and e are of the clients that remain now, at the current model; the bound needs nothing of the past,
-    so that it covers all clients forgotten so far.
+    Sequential: g and e are of the clients that remain now; the bound needs no past, so it covers all who left.
     """
 
     name = "f2l2"
