@@ -90,6 +90,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """Thirty rows, where they belong."""
     path = tmp_path_factory.mktemp("table") / "search.parquet"
     row = {"scenario": "a", "variant": "b", "setting": "c", "status": "done", "rounds": 1, "client_steps": 1}
+    row |= {"forget_accuracy": 0.1, "retrained_accuracy": 0.1}
     rows = [row | {"seed": n, "place": n, "value": f"{n}", "accuracy": n / 30, "chosen": n == 1} for n in range(30)]
     write_table(path, SEARCH, pd.DataFrame(rows), provenance("search", {}, "", "cpu"))
     return path.read_bytes()

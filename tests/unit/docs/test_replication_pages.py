@@ -97,11 +97,9 @@ def test_pages_of_numbers_that_are_known_by_hand(tmp_path: Path) -> None:
     assert "| MNIST | 10,000 | 3 | - | 0 s |" in pages["run.md"]
     assert "| CIFAR-10 | - | not run | - | - |" in pages["run.md"]
     searches = pages["searches.md"]
-    assert "| MNIST | DP-FedAvg, as released | clip | 0.5 | 1 of 1 | 9 | 90 | 0.900 |  | yes |" in searches
-    assert (
-        searches.count("| MNIST | DP-FedAvg, as released | clip | 0.2 | 1 of 1 | 9 | 90 | 0.900 | by client steps |  |")
-        == 2
-    )
+    assert "| MNIST | DP-FedAvg, as released | clip | 0.5 | 1 of 1 | 9 | 90 | 0.900 |  |  | yes |" in searches
+    chosen = "| MNIST | DP-FedAvg, as released | clip | 0.2 | 1 of 1 | 9 | 90 | 0.900 |  | by client steps |  |"
+    assert searches.count(chosen) == 2
 
 
 def test_the_box_has_at_most_eight_lines(everything: Made) -> None:

@@ -72,6 +72,7 @@ def test_a_trial_that_was_stopped_does_not_look_cheap() -> None:
     rows = [
         {"scenario": "s", "variant": "v", "setting": "clip", "place": place, "value": str(place), "seed": seed}
         | {"status": status, "rounds": 10 + seed, "client_steps": 100, "accuracy": 0.5, "chosen": place == 0}
+        | {"forget_accuracy": 0.5 + place, "retrained_accuracy": 0.75 if place else None}
         for place, seed, status in [(0, 0, "done"), (0, 2, "done"), (1, 0, "done"), (1, 2, "not_reached")]
     ]
     trials = pd.DataFrame(rows)
@@ -79,6 +80,7 @@ def test_a_trial_that_was_stopped_does_not_look_cheap() -> None:
     assert found["rounds"].tolist() == ["11", ">= 11"]
     assert found["client steps"].tolist() == ["100", ">= 100"]
     assert found["chosen"].tolist() == ["by client steps", ""]
+    assert found["remembers"].tolist() == ["", "+0.750"], "1.5 - 0.75; not measured"
     assert searches(trials.assign(status="not_reached"), {})["chosen"].tolist() == ["by accuracy", ""]
     whole = scenario_searches(trials.assign(training_rounds=7, used=True))
     assert whole[["rounds", "recovery"]].to_numpy().tolist() == [["7", "11"], [">= 7", ">= 11"]]
