@@ -11,6 +11,7 @@ from sifu.config.blocks import block_name
 from sifu.config.fields import at_least, setting, settings
 from sifu.errors import ConfigError
 
+FORGETS = 0.05  # a value that forgets is at most so much more accurate on forgotten clients' data than a retraining
 FIRST_SEED = 1_000_000  # far from the reported seeds
 _FIRST = "the first seed; none of the reported seeds may be used"
 _MOST_TRIALS = 1000  # combinations of a grid

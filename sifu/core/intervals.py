@@ -19,8 +19,11 @@ def clopper_pearson(successes: int, trials: int, confidence: float = LEVEL) -> t
     return low, high
 
 
-def student(mean: float, error: float, count: int, confidence: float = LEVEL) -> tuple[float, float]:
-    """Student's interval of a mean with standard error `error` over `count` values; of one value it has no ends."""
+def student(mean: float, error: float, count: float, confidence: float = LEVEL) -> tuple[float, float]:
+    """Student's interval of a mean with standard error `error` over `count` values; of one value it has no ends.
+
+    `count` is one more than the degrees of freedom, which need not be whole.
+    """
     if count < 2:
         return -math.inf, math.inf
     half = _student_quantile(count - 1, (1 + confidence) / 2) * error
@@ -28,13 +31,13 @@ def student(mean: float, error: float, count: int, confidence: float = LEVEL) ->
 
 
 @cache
-def _student_quantile(freedom: int, rank: float) -> float:
+def _student_quantile(freedom: float, rank: float) -> float:
     from scipy.special import stdtrit  # scipy.stats would take a second to load
 
     return float(stdtrit(freedom, rank))
 
 
-def student_tail(distance: float, error: float, count: int) -> float:
+def student_tail(distance: float, error: float, count: float) -> float:
     """The one-sided p-value of a mean that lies `distance` beyond a threshold, in the direction that is tested.
 
     1 for one value, which has no spread. Values that are all the same are beyond the threshold, or they are not.

@@ -23,7 +23,9 @@ training; FedEraser's dt and r (`every`, `calibration`), for which its text has 
 - Choice: no seed diverges; then most seeds reach the target; then the value forgets (`remembers` is at most 0.05: so
   much more accurate than a retraining on the data of forgotten clients; if no value does, the nearest); then the fewest
   client steps, calibration included: the unit that methods are judged by, too. Where no value reaches the target, the
-  most accurate one. The column `chosen` says what decided. Where `remembers` is empty, it was not measured.
+  most accurate one. The column `chosen` says what decided: `by forgetting` where a cheaper value remembers, and `at the
+  edge` where a setting has the smallest or largest of three or more values, so that others might be better. Where
+  `remembers` is empty, it was not measured.
 - Scenarios with marks take the values of their dataset.
 - `published`: C of the SIFU paper, dt and r of FedEraser's own paper, which the SIFU paper's code has, too.
 """

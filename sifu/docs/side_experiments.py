@@ -37,7 +37,11 @@ def side_experiments_table(
     ]
     table = table_text(rows, "side experiment", "run on", "missing", "seeds") if rows else ""
     absent = [f"{labels[variant]} on {titles[name]}" for name, variant in _missing_methods(run, tables)]
-    return table + (f"\nMethods that are missing where others were run: {'; '.join(absent)}.\n" if absent else "")
+    lines = [f"\nMethods that are missing where others were run: {'; '.join(absent)}.\n"] if absent else []
+    unverified = [titles[name] for name in _unmeasured(run, tables)]
+    if unverified:
+        lines.append(f"\nRun, but neither forgetting nor accuracy was measured: {'; '.join(unverified)}.\n")
+    return table + "".join(lines)
 
 
 def _sigma_sweeps(run: Run, folder: Path, sigmas: dict[str, str]) -> Planned:
@@ -95,6 +99,12 @@ def _missing_methods(run: Run, tables: StoredTables) -> list[tuple[str, str]]:
     scenarios = [name for name in run.scenarios if name in began]
     planned = [(name, variant) for name in scenarios for variant in only.get(name, run.variants)]
     return [(name, variant) for name, variant in planned if not tables.ran(name, variant)]
+
+
+def _unmeasured(run: Run, tables: StoredTables) -> list[str]:
+    """Scenarios whose requests were answered and whose models have no metrics."""
+    measured = set(tables.metrics["scenario"])
+    return [name for name in run.scenarios if name in set(tables.cells["scenario"]) - measured]
 
 
 def _rows(experiment: str, tables: StoredTables) -> pd.DataFrame | None:

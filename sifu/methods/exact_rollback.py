@@ -1,4 +1,4 @@
-"""Go back to before any of the clients to forget first took part: exact, and free for clients that never did."""
+"""Go back to before any of the clients to forget first took part: exact."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 class ExactRollback(Method):
-    """Restart from the last model that none of the clients to forget has touched."""
+    """Restart from the last model that none of the clients to forget has touched.
+
+    Where they never took part nothing is undone, but recovery still takes the scenario's minimum of rounds.
+    """
 
     name = "exact_rollback"
     assumptions = Assumptions(

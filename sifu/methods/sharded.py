@@ -27,7 +27,8 @@ class Sharded(Method):
     checkpoints inside of a shard, are left out.
 
     The stop rule is asked of the ensemble, on all remaining clients. A shard whose clients are all forgotten gets
-    weights of zero: it answers every class alike. Requests that hit every shard are as dear as retraining.
+    weights of zero: it answers every class alike. A kept shard stays as the training's stop rule left it, so that the
+    shards that are hit may have to train for longer than the whole did, or in vain.
 
     Sequential: every request starts the shards that it hits again; all shards never saw any client forgotten so far.
     """

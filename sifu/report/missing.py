@@ -23,5 +23,10 @@ def missing_names(missing: Sequence[str], root: Path) -> list[str]:
     return [f"{stage} of {_listed(names)}" if names else stage for stage, names in stages.items()]
 
 
+def stage_of(file: str, root: Path) -> str:
+    """The stage of a planned file under `root`."""
+    return Path(file).relative_to(root).parts[0]
+
+
 def _listed(scenarios: list[str]) -> str:
     return ", ".join(scenarios) if len(scenarios) <= _FEW else f"{len(scenarios)} scenarios"

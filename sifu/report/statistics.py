@@ -172,11 +172,18 @@ def bootstrap_intervals(samples: Iterable[NDArray[np.float64]], level: float = L
     return found
 
 
-def _resampled_mean(size: int) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+def bootstrap_average(samples: list[NDArray[np.float64]], level: float = LEVEL) -> tuple[float, float]:
+    """The percentile bootstrap interval of the mean of samples' means; each sample is resampled on its own."""
+    means = [_resampled_mean(len(values), place)(values[None])[0] for place, values in enumerate(samples)]
+    low, high = np.quantile(np.mean(means, axis=0), [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def _resampled_mean(size: int, key: int = 0) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
     """The means of all resamples of samples [n, size]: [n, resamples]. With many seeds from how often each is drawn,
     as the draws themselves would fill the memory.
     """
-    generator = np.random.default_rng(0)
+    generator = np.random.default_rng(key)
     if size <= _FEW:
         draws = generator.integers(size, size=(_RESAMPLES, size))
         return lambda samples: samples[:, draws].mean(2)

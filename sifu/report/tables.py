@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
 
+from sifu.config.search import FORGETS
 from sifu.report.floor import FLOOR, with_floors
 from sifu.report.statistics import to_target
 
@@ -51,11 +53,11 @@ def headline(statistics: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
 def searches(trials: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
     """Every value that was tried: how many seeds reached the target, in how many rounds, how accurate they ended.
 
-    `chosen` says by which unit: client steps, or accuracy where no value reached the target.
+    `chosen` says what decided: client steps, forgetting where a cheaper value remembers, or accuracy where no value
+    reached the target; and whether the value is the smallest or largest one tried.
     """
     rows = []
-    done = trials[trials["status"] == "done"]
-    reached = set(zip(done["scenario"], done["variant"], strict=True))
+    of_variant = dict(iter(trials.groupby(["scenario", "variant"])))
     for (scenario, variant, _), group in trials.groupby(["scenario", "variant", "place"]):
         rows.append(
             {
@@ -67,8 +69,8 @@ def searches(trials: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
                 "rounds": _cost(group, "rounds"),
                 "client steps": _cost(group, "client_steps"),
                 "accuracy": f"{group['accuracy'].mean():.3f}",
-                "remembers": _signed((group["forget_accuracy"] - group["retrained_accuracy"]).mean()),
-                "chosen": _CHOSEN_BY[(scenario, variant) in reached] if group["chosen"].all() else "",
+                "remembers": _signed(_remembers(group)),
+                "chosen": _reason(of_variant[scenario, variant]) if group["chosen"].all() else "",
             }
         )
     return pd.DataFrame(rows, columns=[*_METHOD_TRIAL])
@@ -84,7 +86,44 @@ def _signed(value: float) -> str:
     return "" if math.isnan(value) else f"{value:+.3f}"
 
 
-_CHOSEN_BY = {True: "by client steps", False: "by accuracy"}  # whether any value reached the target
+def _remembers(trials: pd.DataFrame) -> float:
+    """How much more accurate than a retraining on the data of forgotten clients, a mean over seeds."""
+    return float((trials["forget_accuracy"] - trials["retrained_accuracy"]).mean())
+
+
+def _reason(trials: pd.DataFrame) -> str:
+    """Why the value that was chosen is the best of a variant's trials on a scenario."""
+    chosen = trials[trials["chosen"]]
+    edge = ", at the edge" if _at_edge(trials["value"].unique(), chosen["value"].iloc[0]) else ""
+    if not (chosen["status"] == "done").any():
+        return f"by accuracy{edge}"
+    if _remembers(chosen) > FORGETS:
+        return f"nearest to forgetting{edge}"
+    alike = trials.groupby("place").filter(lambda one: (one["status"] == "done").sum() >= _reached(chosen))
+    cheaper = alike.groupby("place")["client_steps"].mean().min() < chosen["client_steps"].mean()
+    return f"by {'forgetting' if cheaper else 'client steps'}{edge}"
+
+
+def _reached(trials: pd.DataFrame) -> int:
+    return int((trials["status"] == "done").sum())
+
+
+def _at_edge(values: Iterable[str], chosen: str) -> bool:
+    """Whether one of the settings has its smallest or largest value, where three or more were tried."""
+    tried = zip(*(value.split(", ") for value in values), strict=True)
+    return any(
+        len(set(column)) > 2 and float(own) in (min(map(float, column)), max(map(float, column)))
+        for own, column in zip(chosen.split(", "), tried, strict=True)
+        if all(_is_number(value) for value in column)
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _cost(trials: pd.DataFrame, column: str) -> str:

@@ -7,13 +7,11 @@ from typing import Any
 
 import pandas as pd
 
-from sifu.config.search import Search, trials
+from sifu.config.search import FORGETS, Search, trials
 from sifu.core.types import Status
 from sifu.errors import StoreError
 from sifu.store.experiment_schemas import SEARCH
 from sifu.store.parquet import read_table
-
-FORGETS = 0.05  # at most so much more accurate on the forgotten clients' data than a retraining
 
 
 def best_trial(table: pd.DataFrame) -> int:

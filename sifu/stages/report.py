@@ -17,7 +17,7 @@ from sifu.report.forgetting import CAPTION as FORGETTING_CAPTION
 from sifu.report.forgetting import forgetting_table, with_forgotten
 from sifu.report.frontier import frontier, frontier_for_people
 from sifu.report.methods import methods_csv, methods_latex, methods_page
-from sifu.report.missing import missing_names, missing_words
+from sifu.report.missing import missing_names, missing_words, stage_of
 from sifu.report.plain_text import csv_text, markdown_text
 from sifu.report.power import CAPTION as POWER_CAPTION
 from sifu.report.power import power_table
@@ -126,8 +126,25 @@ def run_report(plan: ReportPlan, folder: Path) -> None:
         write_text(out / f"methods.{kind}", made(plan.methods.values()))
 
 
+_SOURCES = {  # the stages that a table is made of: what is missing of others does not concern it
+    "headline": ("unlearn", "verify", "forgetting"),
+    "forgetting": ("oracles", "forgetting"),
+    "power": ("oracles", "forgetting"),
+    "budgets": ("unlearn", "verify"),
+    "certificates": ("unlearn",),
+    "frontier": ("unlearn", "sweep"),
+    "search": ("search",),
+    "scenario_search": ("scenario_search",),
+    "verification": ("verify",),
+    "bounds": ("alpha", "alpha_sweep"),
+    "audit": ("audit",),
+    "atlas": ("atlas",),
+    "settings": ("train",),
+}
+
+
 def _write_people_table(folder: Path, name: str, table: pd.DataFrame, source: Results) -> None:
-    missing = source.missing
+    missing = [file for file in source.missing if stage_of(file, source.root) in _SOURCES[name]]
     write_text(folder / f"{name}.csv", csv_text(table))
     count = f" {missing_words(missing)}." if missing else ""
     write_text(folder / f"{name}.tex", tables.latex(table, CAPTIONS[name] + count))

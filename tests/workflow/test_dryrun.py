@@ -42,25 +42,25 @@ def test_whole_config(checkout: Checkout) -> None:
 
 
 def test_paper_config(checkout: Checkout, data_root: Path) -> None:
-    """30 scenarios less the 3 of CelebA, which cannot be shipped; 10 seeds in one block, in two of 8 scenarios."""
+    """30 scenarios less the 3 of CelebA, which cannot be shipped; all 10 seeds in one block."""
     result = checkout.snakemake(
-        "-n", "--configfile", "config/paper.yaml", "--config", "block_size=10", data_root=data_root
+        "-n", "--configfile", "config/paper.yaml", "--config", "block_sizes=[]", data_root=data_root
     )
     assert result.returncode == 0, result.stderr
     there = (data_root / "celeba").exists() or (data_root / "celeba_subset").exists()
     # the paper's datasets, MNIST by writer, two with data at the server, and two models of a method's own are searched,
     # and so trained with other seeds as well; the others take their dataset's values
     datasets = 5 if there else 4
-    blocks, searched = (30 if there else 27) + 8, datasets + 5
+    blocks, searched = 30 if there else 27, datasets + 5
     output = result.stdout + result.stderr
     plan = parse_plan(output)
     each = dict.fromkeys(("verify", "alpha"), blocks) | dict.fromkeys(("partition", "train"), blocks + searched)
     # 22 variants on a dataset, 10 with its marks, 16 on two others, 6 on three controls, 9 where single clients leave;
-    # two blocks each of the field's 40 and 42 on two, 6, 6, 6 and 10 on others, 34 on two with twins; 6 of a ResNet
-    unlearned = (22 + 20) * datasets + 32 + 18 + 9 + 2 * (82 + 28 + 68) + 6
+    # the field's 40 and 42 on two, 6, 6, 6 and 10 on others, 34 on two with twins; 6 of a ResNet
+    unlearned = (22 + 20) * datasets + 32 + 18 + 9 + 82 + 28 + 68 + 6
     # DP-FedAvg: two variants on a dataset, one with each of its marks, two on two others; shards of 5 and of 10 where
-    # single clients leave; two blocks each: shards on two, DP-FedAvg's two, shards and FATS with twins, five of FATS
-    trained = (2 + 2) * datasets + 4 + 2 + 2 * (2 + 4 * 2 + 5)
+    # single clients leave; shards on two, DP-FedAvg's two, shards and FATS with twins, five of FATS
+    trained = (2 + 2) * datasets + 4 + 2 + 2 + 4 * 2 + 5
     # four on a dataset and by writer, 13 on two, one each of two models; rapid retraining's for two datasets' twins
     searches = {"search": 4 * (datasets + 1) + 2 * 13 + 2 + 2, "scenario_search": datasets - 1}
     sweeps = {"sweep": 2 * datasets, "request_sets": datasets, "alpha_sweep": 4 * datasets}

@@ -110,7 +110,7 @@ def test_running_again_does_nothing(done: Checkout) -> None:
     ("file", "old", "new", "plan"),
     [
         pytest.param(
-            "sifu/federation/engine.py", "", "\nEDITED = True\n", SMOKE | {"figure": 10}, marks=pytest.mark.long
+            "sifu/federation/engine.py", "", "\nEDITED = True\n", SMOKE | {"figure": 12}, marks=pytest.mark.long
         ),
         pytest.param("config/scenarios.yaml", "label: Smoke\n", "label: Smoke again\n", ONCE, marks=pytest.mark.long),
     ],

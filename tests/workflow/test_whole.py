@@ -158,7 +158,7 @@ def test_an_edit_reruns_the_stages_that_use_it(done: Checkout, module: str, text
             "client_lr: 0.03, clip: 5.0}\n  stop: {accuracy: 0.5",
             AFTER_CNN,
         ),
-        ("label: Smoke\n", "label: Smoke again\n", READ | {"figure": 12}),
+        ("label: Smoke\n", "label: Smoke again\n", READ | {"figure": 10}),
         ("size: 2}\n  watermark", "size: 1}\n  watermark", ANSWERS | {"scenario_search": 2, "unlearn": 3, "verify": 1}),
         (
             "kind: one_class, num_clients: 20, examples: 20, seed: 0",

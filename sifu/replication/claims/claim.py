@@ -112,11 +112,11 @@ def judged(value: Measured | None, ran: int, rule: Rule) -> Verdict:
 
 
 def average(lines: Iterable[Line], what: str, values: Callable[[str], pd.Series], unit: str = "share") -> Line:
-    """The mean over the datasets that can be judged, seed by seed, over the seeds that all of them have."""
-    seeds_run = {line.scenario: line.ran for line in lines if line.scenario in DATASETS and _usable(line)}
-    table = pd.DataFrame({scenario: values(scenario) for scenario in seeds_run}).dropna()
-    value = Measured.of(table.mean(axis=1)) if seeds_run else None
-    return Line("", what, value, None, unit, max(seeds_run.values(), default=0))
+    """The mean over the datasets that can be judged, each with all seeds that it has."""
+    parts = {line.scenario: line for line in lines if line.scenario in DATASETS and _usable(line)}
+    fewest = min(parts.values(), key=lambda line: line.value.seeds if line.value else 0, default=None)
+    value = Measured.of_datasets([values(scenario) for scenario in parts])
+    return Line("", what, value, None, unit, fewest.ran if fewest else 0)
 
 
 def average_line(lines: Iterable[Line]) -> Line | None:

@@ -22,8 +22,8 @@ _SWEEP = "Of the first request, under the {} sigma of the sweep of SIFU as relea
 LOW_RULE = (
     f"{_SWEEP.format('least')} A dataset holds where the interval of the rounds that it saves lies within {ALIKE:.0%} "
     "of 0, and does not where it lies outside. Not judged: the round that it goes back to, and accuracy on forgotten "
-    "clients minus scratch's. SIFU goes back to the last round before a client to forget took part, so to the initial "
-    "model itself only where one is in the first round."
+    "clients minus scratch's. As released, SIFU goes back to before the client with the largest Psi took part, the "
+    "first of those that are alike: a few rounds after the start, with other clients to forget in the model."
 )
 HIGH_RULE = (
     f"{_SWEEP.format('largest')} A dataset holds where SIFU goes back to the round that Last starts from, the last one "

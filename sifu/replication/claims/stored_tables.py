@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from sifu.report.packed import unpack
-from sifu.report.privacy_points import at_claim, promised_psi, psi_over_sigma
+from sifu.report.privacy_points import at_claim, claimed_ratio, promised_psi, psi_over_sigma
 from sifu.report.statistics import FINISHED, paid_steps
 from sifu.store import parquet as store
 from sifu.store.experiment_schemas import NULL_SPACE, REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP
@@ -98,6 +98,16 @@ class StoredTables:
             over = at_claim(rows, of, together=together) / rows[f"claimed_{of}"].astype(float)
             self._asked[key] = over.dropna()
         return self._asked[key]
+
+    def too_far(self, scenario: str, variant: str) -> pd.Series:
+        """Whether the clients of each request were measured further from a retraining than the noise hides; of requests
+        that were measured, with their seed as index.
+        """
+        rows = self._answered(scenario, variant)
+        rows = rows[rows["alpha"].notna() & rows["sigma"].notna()] if "alpha" in rows else rows[:0]
+        claims = zip(rows["claimed_epsilon"].astype(float), rows["claimed_delta"].astype(float), strict=True)
+        hidden = pd.Series([claimed_ratio(*claim) for claim in claims], rows.index, dtype=float)
+        return psi_over_sigma(rows["alpha"], rows["sigma"]) > hidden
 
     def ratios(self, scenario: str, variant: str) -> pd.Series:
         """Sensitivity over noise of every request, for whom its promise is made, with its seed as index; none without

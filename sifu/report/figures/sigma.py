@@ -16,11 +16,11 @@ from sifu.report.statistics import intervals, lost, to_target
 TITLE = "Impact of sigma on the first request"
 CAPTION = (
     "SIFU under different noise, after the first request, to the target accuracy: aggregation rounds and accuracy on "
-    "the forgotten clients. With little noise, which hides nothing, SIFU goes back to the start, as scratch does. With "
-    "much noise, which hides everything, SIFU starts from the last model, as Last does. Scratch and Last are drawn as "
-    "horizontal lines. A hollow mark: some seeds had not reached the target when they were stopped, and count with "
-    "the rounds they had. Seeds that diverged have no rounds; a cross stands where all of them did. Mean over seeds "
-    "and its 95% bootstrap interval (paper, Figure 5)."
+    "the forgotten clients. With little noise, which hides nothing, SIFU goes back to nearly the start, as scratch "
+    "does. With much noise, which hides everything, SIFU starts from the last model, as Last does. Scratch and Last "
+    "are drawn as horizontal lines. A hollow mark: some seeds had not reached the target when they were stopped, and "
+    "count with the rounds they had. Seeds that diverged have no rounds; a cross stands where all of them did. Mean "
+    "over seeds and its 95% bootstrap interval (paper, Figure 5)."
 )
 _COLOURS = ("#0072B2", "#00415F", "#56B4E9", "#7F7F7F")  # a line a swept variant: shades of SIFU's
 _ROWS = (("rounds", "aggregation rounds"), ("forget_accuracy", "accuracy on the forgotten"))

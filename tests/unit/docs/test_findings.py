@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from sifu.docs import findings
 from sifu.replication.claims.forgetting import beyond_scratch
 from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.rounds import share_of_scratch
+from sifu.replication.claims.stored_tables import read_tables
 from sifu.replication.published import Published
 from sifu.report.totals import request_totals
 from tests.claimed import PLAIN, Outcome, World
@@ -64,7 +67,7 @@ def test_other_numbers_have_other_words(tmp_path: Path) -> None:
         "SIFU is not always cheaper than training again.",
         "Fine-tuning forgets.",
         "FedEraser does not always forget.",
-        "SIFU's certificate is broken even for single clients.",
+        "SIFU's certificate cannot be shown to hold.",
     ]
 
 
@@ -89,8 +92,21 @@ def test_forgetting_that_was_not_measured_is_no_finding(tmp_path: Path) -> None:
 
 def test_a_certificate_may_hold_for_single_clients_alone(tmp_path: Path) -> None:
     line = findings_of(tmp_path, {("mnist", "sifu"): Outcome(40, 0.02, delta=0.005, together=0.9)})[3]
-    assert line.startswith("4. **SIFU's certificate does not cover a request.**")
-    assert "exceeded in 0% of the answers, and for all clients of a request together in 100%." in line
+    assert line.startswith("4. **SIFU's certificate cannot be shown to cover a request.**")
+    assert "cannot be shown in 0% of the answers, and for all clients of a request together in 100%." in line
+
+
+def test_what_was_measured_refutes_a_promise(tmp_path: Path) -> None:
+    """Noise of sigma hides 2.86 sigma at epsilon = 10 and delta = 0.01: of distances 2.8, 2.9 and 9 two are too far."""
+    tables = read_tables(World(("mnist",), {}, marks=PLAIN).write(tmp_path))
+    rows = tables.cells["variant"] == "sifu"
+    cells = tables.cells.assign(alpha=tables.cells["seed"].map({0: 2.8, 1: 2.9, 2: 9.0}).where(rows))
+    measured = replace(tables, cells=cells)
+    assert measured.too_far("mnist", "sifu").groupby(level=0).all().tolist() == [False, True, True]
+    assert not len(tables.too_far("mnist", "fine_tuning"))
+    line = findings._certificate(measured, pd.DataFrame())
+    assert line.startswith("**SIFU's certificate does not cover a request.**")
+    assert "measured, these are further from a retraining than the noise hides in 67%." in line
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,26 @@ def test_a_trial_that_was_stopped_does_not_look_cheap() -> None:
     assert whole[["rounds", "recovery"]].to_numpy().tolist() == [["7", "11"], [">= 7", ">= 11"]]
 
 
+def test_what_decided_a_search_is_said() -> None:
+    """Values 1, 2 and 3 with 10, 20 and 30 steps; a retraining has 0.1 on the data of forgotten clients."""
+
+    def reason(chosen: int, known: tuple[float, ...], status: str = "done") -> str:
+        key = {"scenario": "s", "variant": "v", "setting": "lr", "seed": 0, "rounds": 1, "status": status}
+        rows = [
+            key
+            | {"place": n, "value": str(n + 1), "client_steps": 10 * (n + 1), "accuracy": 0.5, "chosen": n == chosen}
+            | {"forget_accuracy": more, "retrained_accuracy": 0.1}
+            for n, more in enumerate(known)
+        ]
+        return str(searches(pd.DataFrame(rows), {})["chosen"].iloc[chosen])
+
+    assert reason(0, (0.1, 0.1, 0.1)) == "by client steps, at the edge"
+    assert reason(1, (0.9, 0.1, 0.1)) == "by forgetting"
+    assert reason(1, (0.9, 0.3, 0.8)) == "nearest to forgetting"
+    assert reason(1, (0.1, 0.9, 0.1), "not_reached") == "by accuracy"
+    assert reason(1, (0.9, 0.1)) == "by forgetting", "of two values each is at an edge"
+
+
 def test_a_gap_is_that_of_the_seed() -> None:
     """|0.2 - 0| and |0 - 0.1|: 0.15 in the mean, though the means of the accuracies differ by 0.05."""
     assert table().loc["Fast", "forget gap"] == "0.150 [0.100, 0.200; t -0.485, 0.785]"
