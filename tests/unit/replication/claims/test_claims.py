@@ -120,6 +120,17 @@ def test_the_average_is_over_datasets_then_over_seeds() -> None:
     assert measured("SIFU takes", world, "").mean == pytest.approx(0.5)
 
 
+def test_clients_that_fed_eraser_leaves_in_are_shown() -> None:
+    """On all forgotten clients it is at scratch's 0.1 or so, on those of the request 0.5 above it."""
+    tables = World(("mnist",)).tables()
+    alone = tables.metrics[tables.metrics["subset"] == "forgotten"].assign(subset="forget")
+    alone["value"] += 0.5 * (alone["variant"] == "fed_eraser_released")
+    metrics = pd.concat([tables.metrics[tables.metrics["subset"] != "forget"], alone])
+    lines = claim("FedEraser forgets").measure(replace(tables, metrics=metrics))
+    judged, shown = (line.value for line in lines if line.scenario == "mnist" and line.value)
+    assert shown.mean == pytest.approx(judged.mean + 0.5)
+
+
 def test_an_average_uses_all_seeds_that_a_dataset_has() -> None:
     """Means 0.3 of ten seeds and 0.6 of two: 0.45. Variances of the means 0.01 / 9 and 0.0025: by Welch and
     Satterthwaite (v1 + v2)^2 / (v1^2 / 9 + v2^2 / 1) = 2.04 degrees of freedom. Pairs alone would say 0.4.
