@@ -62,8 +62,9 @@ CAPTIONS = {
     "the next in line; where a distance was measured, it is hidden, too. `cost / scratch`: client steps of all "
     "requests, and of spare clients in the training, over scratch's, seed by seed, then averaged, with the 95% t "
     "interval. `epsilon`: the real one at delta = 0.01, the largest of any seed and request; for noise in every round, "
-    "what an accountant says, where that is the claimed delta. If B holds; `measured` assumes nothing. Other values of "
-    "sigma are from the sweep.",
+    "what an accountant says, where that is the claimed delta. `exact by design`: what never saw a client has "
+    "nothing to hide, and was not counted. If B holds; `measured` assumes nothing. Other values of sigma are from the "
+    "sweep.",
     "search": "Values that were tried for settings of a method, on seeds that are not reported, each with the same "
     "budget: trainings of a method that has its own, otherwise answers to the first request. Chosen is what reaches "
     "the target on most seeds, forgets, and takes the fewest client steps, calibration included; where none reaches "

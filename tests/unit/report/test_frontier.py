@@ -121,15 +121,17 @@ def test_people_see_what_survives_cheapest_first() -> None:
         cells("cheap", (50, 100), **psi(1.1 * LIMIT, 1.0)),
         cells("broken", (1, 1), **psi(99.0, 99.0)),
         cells("old", (1, 1)),
+        cells("shards", (2, 2), claimed_epsilon=0.0, claimed_delta=0.0),
         cells("none", (1, 1), claimed_epsilon=math.nan),
     ]
     shown = frontier_for_people(frontier(pd.concat(parts), EMPTY), {"s": "S"}, {"cheap": "Cheap"})
-    assert shown["method"].tolist() == ["Cheap", "dear", "scratch", "old"]
+    assert shown["method"].tolist() == ["Cheap", "dear", "scratch", "old", "shards"]
     assert shown["holds for"].tolist() == [
         "each client alone",
         "all clients of a request",
         "all clients of a request",
         "not measured yet",
+        "exact by design, not counted",
     ]
     assert shown["cost / scratch"].tolist()[:2] == ["0.50 [0.50, 0.50]", "0.90 [0.90, 0.90]"]
 
