@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 _BLOCK = re.compile(r"/s\d+-\d+(?=/)")
@@ -32,8 +33,18 @@ def _tables(root: Path) -> dict[str, pd.DataFrame]:
     blocks: dict[str, list[pd.DataFrame]] = {}
     for path in sorted(root.rglob("*.parquet")):
         name = _BLOCK.sub("", path.relative_to(root).as_posix())
-        blocks.setdefault(name, []).append(pq.read_table(path).to_pandas())
+        blocks.setdefault(name, []).append(_read(path))
     return {name: _sorted(pd.concat(parts, ignore_index=True)) for name, parts in blocks.items()}
+
+
+def _read(path: Path) -> pd.DataFrame:
+    """A table; its lists, such as margins, as bytes, which can be sorted and compared."""
+    table = pq.read_table(path)
+    frame = table.to_pandas()
+    for field in table.schema:
+        if pa.types.is_list(field.type):
+            frame[field.name] = [values.tobytes() for values in frame[field.name]]
+    return frame
 
 
 def _sorted(frame: pd.DataFrame) -> pd.DataFrame:

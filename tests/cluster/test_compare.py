@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -37,6 +38,19 @@ def single_seeds(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 def test_blocks_do_not_matter(left: Path, tmp_path: Path) -> None:
     assert differences(left, write(tmp_path / "right", single_seeds(ROWS))) == []
+
+
+def test_lists_are_compared(tmp_path: Path) -> None:
+    """Two blocks of one model each; a margin of the second differs."""
+    frames = [
+        ROWS[ROWS["seed"] == seed].assign(margins=[np.array([1.0, last])] * 2) for seed, last in ((0, 2.0), (1, 3.0))
+    ]
+    names = ("s000-000", "s001-001")
+    left = write(tmp_path / "left", dict(zip(names, frames, strict=True)))
+    assert differences(left, write(tmp_path / "same", {"s000-001": pd.concat(frames)})) == []
+    frames[1] = frames[1].assign(margins=[np.array([1.0, 4.0])] * 2)
+    (sentence,) = differences(left, write(tmp_path / "other", dict(zip(names, frames, strict=True))))
+    assert "margins differs in 2 of 4 rows" in sentence
 
 
 @pytest.mark.parametrize(
