@@ -10,7 +10,8 @@ from sifu.docs.replication_run import MeasuredRun
 from sifu.docs.settings import NOTE
 from sifu.replication.claims.stored_tables import REFERENCE
 from sifu.replication.published import NOT_RUN, REPLICATION
-from sifu.report.tables import hyper_parameters, markdown, not_chosen, scenario_searches, searches
+from sifu.report.searches import not_chosen, scenario_searches, searches
+from sifu.report.tables import hyper_parameters, markdown
 
 _CLIP = {"mnist": 0.5, "fashionmnist": 0.5, "cifar10": 0.2, "cifar100": 0.2, "celeba": 0.5}  # C of the paper's Table 2
 _ERASER = "2, 0.5"  # dt and r of FedEraser's own paper

@@ -10,8 +10,8 @@ import pandas as pd
 from sifu.report.certificates import kept_for_one
 from sifu.report.deletion_test import CANNOT_TELL, ENOUGH_POWER, powers, verdicts
 from sifu.report.results import Results
+from sifu.report.searches import not_chosen
 from sifu.report.statistics import to_target
-from sifu.report.tables import not_chosen
 
 _ABOVE = 1.05  # times what is claimed: less is rounding of means
 

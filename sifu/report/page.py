@@ -33,6 +33,7 @@ from sifu.report.methods import numbered, table_1
 from sifu.report.missing import missing_names, missing_words
 from sifu.report.plain_text import for_figures
 from sifu.report.results import Results
+from sifu.report.searches import scenario_searches, searches
 from sifu.report.standings import Standing, standings
 from sifu.report.verdict_strip import ClaimRow, verdict_strip
 from sifu.store.paths import figure_file
@@ -232,8 +233,8 @@ def _assumptions(source: Results) -> str:
 def _searches(source: Results) -> str:
     """What was tried for the settings of methods and scenarios; nothing where no search was made."""
     tried = {
-        "methods": tables.searches(source.trials, source.plan.labels),
-        "scenarios": tables.scenario_searches(source.scenario_trials),
+        "methods": searches(source.trials, source.plan.labels),
+        "scenarios": scenario_searches(source.scenario_trials),
     }
     return "".join(
         folded(f"What was tried for settings of {name}", html_table(_titled(source, table), f"tried-{name}"))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from sifu.config.search import FORGETS
 from sifu.plan.code_hash import code_hash
 from sifu.plan.report_plan import ReportPlan
 from sifu.report import bounds, certificates, tables
@@ -22,6 +23,7 @@ from sifu.report.plain_text import csv_text, markdown_text
 from sifu.report.power import CAPTION as POWER_CAPTION
 from sifu.report.power import power_table
 from sifu.report.results import Results
+from sifu.report.searches import scenario_searches, searches
 from sifu.store.parquet import write_table, write_text
 from sifu.store.paths import tables_folder
 from sifu.store.provenance import provenance
@@ -69,8 +71,8 @@ CAPTIONS = {
     "budget: trainings of a method that has its own, otherwise answers to the first request. Chosen is what reaches "
     "the target on most seeds, forgets, and takes the fewest client steps, calibration included; where none reaches "
     "it, the most accurate. `remembers`: how much more accurate than scratch on the data of forgotten clients; up to "
-    "0.05 is to forget, and if no value does, the nearest is chosen. Costs are lower bounds (>=) where a seed was "
-    "stopped before its target.",
+    f"{FORGETS:g} is to forget, and if no value does, the nearest is chosen. Costs are lower bounds (>=) where a seed "
+    "was stopped before its target.",
     "scenario_search": "Values that were tried for settings of a scenario that the paper leaves open, on seeds that "
     "are not reported, each with the same budget: a training (`rounds`) and the first request (`recovery`). `used` is "
     "the config's, as in all other tables; `chosen` diverges nowhere, meets the target both times on most seeds, then "
@@ -113,8 +115,8 @@ def run_report(plan: ReportPlan, folder: Path) -> None:
         "budgets": tables.budgets(numbers, labels),
         "certificates": certificates.for_people(promises, labels),
         "frontier": frontier_for_people(honest, plan.unmarked, labels),
-        "search": tables.searches(source.trials, labels),
-        "scenario_search": tables.scenario_searches(source.scenario_trials),
+        "search": searches(source.trials, labels),
+        "scenario_search": scenario_searches(source.scenario_trials),
         "verification": verification(source.verification, labels),
         "bounds": bounds.bounds_that_hold(source.alpha, plan.changes),
         "audit": audit_table(source.audit, labels),

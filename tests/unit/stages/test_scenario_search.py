@@ -19,7 +19,7 @@ from sifu.plan.load import load_scenario, load_suite, load_variant
 from sifu.plan.variants import method_of
 from sifu.report.findings import findings
 from sifu.report.results import Results
-from sifu.report.tables import scenario_searches
+from sifu.report.searches import scenario_searches
 from sifu.stages.block import Block
 from sifu.stages.partition import run_partition
 from sifu.stages.scenario_search import run_scenario_search, worst
