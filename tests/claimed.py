@@ -23,6 +23,7 @@ from sifu.replication.claims.request_sets import RIVALS, SHOWN, SIFU
 from sifu.replication.claims.stored_tables import DATASETS, REFERENCE, StoredTables
 from sifu.replication.claims.verdict import Verdict
 from sifu.store.experiment_schemas import NULL_SPACE, REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP
+from sifu.store.oracle_schemas import FORGETTING
 from sifu.store.parquet import write_table
 from sifu.store.provenance import provenance
 from sifu.store.report_schemas import BOUNDS
@@ -126,6 +127,7 @@ class World:
             _frame(BOUNDS, [row for name in self.scenarios for row in self._bounds(name)]),
             _frame(REQUEST_SETS, [row for name in self.scenarios for row in self._sets(name)]),
             _frame(NULL_SPACE, self._null_space() if self.scenarios else []),
+            _frame(FORGETTING, []),
         )
 
     def _cells(self, scenario: str) -> list[dict[str, Any]]:

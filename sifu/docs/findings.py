@@ -10,6 +10,7 @@ import pandas as pd
 
 from sifu.config.scenario import Scenario
 from sifu.config.variant import Variant
+from sifu.docs.by_twins import TwinTest, in_a_sentence, twin_tests
 from sifu.docs.replication_run import trained_on
 from sifu.docs.run_so_far import so_far
 from sifu.plan.load import read_named
@@ -58,10 +59,12 @@ def findings(root: Path, run: Published) -> str:
     """Four findings of the replication, a line each; their heads follow from the numbers."""
     tables = read_tables(run.folder)
     totals = _of_datasets(tables)
+    names = ("sifu", "fine_tuning", "fed_eraser_searched")
+    sifu, tuned, eraser = (twin_tests(root, tables, name) for name in names)
     lines = [
-        _sifu(_of(totals, "sifu"), _of(totals, "sifu_released")),
-        _fine_tuning(_of(totals, "fine_tuning")),
-        _fed_eraser(_of(totals, "fed_eraser_searched")),
+        _sifu(_of(totals, "sifu"), _of(totals, "sifu_released"), sifu),
+        _fine_tuning(_of(totals, "fine_tuning"), tuned),
+        _fed_eraser(_of(totals, "fed_eraser_searched"), eraser),
         _certificate(tables, _of(totals, "sifu_strict")),
     ]
     return "\n".join(f"{number}. {text}" for number, text in enumerate(lines, start=1))
@@ -72,37 +75,41 @@ def _of(totals: pd.DataFrame, variant: str) -> pd.DataFrame:
     return totals[(totals["variant"] == variant) & (2 * totals["compared"] >= totals["seeds"]) & totals["cost"].notna()]
 
 
-def _sifu(sifu: pd.DataFrame, released: pd.DataFrame) -> str:
+def _sifu(sifu: pd.DataFrame, released: pd.DataFrame, tests: list[TwinTest]) -> str:
     if not len(sifu):
         return "**SIFU was not run.**"
-    cheaper = bool((sifu["cost"] < 1).all())
-    head = "SIFU is cheaper than training again." if cheaper else "SIFU is not always cheaper than training again."
+    cheaper = "SIFU is cheaper" if (sifu["cost"] < 1).all() else "SIFU is not always cheaper"
+    remembers = [test.forgotten == "no" for test in tests]
+    forgets = f", and does not {'' if all(remembers) else 'always '}forget" if any(remembers) else ""
     code = f" As the paper's code has it, it takes {_costs(released)}." if len(released) else ""
-    return f"**{head}** It takes {_costs(sifu, _OF_SCRATCH)}.{code} {_off_scratch(sifu)}"
+    text = f"It takes {_costs(sifu, _OF_SCRATCH)}.{code} {_off_scratch(sifu)}{in_a_sentence(tests)}"
+    return f"**{cheaper} than training again{forgets}.** {text}"
 
 
-def _fine_tuning(tuned: pd.DataFrame) -> str:
+def _fine_tuning(tuned: pd.DataFrame, tests: list[TwinTest]) -> str:
     if not len(tuned):
         return "**Fine-tuning was not run.**"
     gaps = tuned["gap"].dropna()
     if gaps.empty:
-        return f"**Fine-tuning is cheap.** It takes {_costs(tuned)}. {_NO_GAP}"
+        return f"**Fine-tuning is cheap.** It takes {_costs(tuned)}. {_NO_GAP}{in_a_sentence(tests)}"
     known = gaps > BEYOND
     words = "does not forget" if known.all() else "does not always forget" if known.any() else "forgets"
     return (
         f"**Fine-tuning {words}.** It takes {_costs(tuned)}. Accuracy on the forgotten clients minus scratch's: "
-        f"{gaps.min():+.2f} to {gaps.max():+.2f} ({_datasets(gaps)})."
+        f"{gaps.min():+.2f} to {gaps.max():+.2f} ({_datasets(gaps)}).{in_a_sentence(tests)}"
     )
 
 
-def _fed_eraser(eraser: pd.DataFrame) -> str:
+def _fed_eraser(eraser: pd.DataFrame, tests: list[TwinTest]) -> str:
     if not len(eraser):
         return "**FedEraser with searched settings was not run.**"
-    forgets = bool((eraser["gap"].dropna().abs() <= BEYOND).all())
+    remembers = any(test.forgotten == "no" for test in tests)
+    forgets = bool((eraser["gap"].dropna().abs() <= BEYOND).all()) and not remembers
     head = "FedEraser forgets, and promises nothing." if forgets else "FedEraser does not always forget."
-    if eraser["gap"].isna().all():
+    if eraser["gap"].isna().all() and not tests:
         head = "FedEraser promises nothing."
-    return f"**{head}** With searched settings it takes {_costs(eraser)}. {_off_scratch(eraser)}"
+    text = f"With searched settings it takes {_costs(eraser)}. {_off_scratch(eraser)}{in_a_sentence(tests)}"
+    return f"**{head}** {text}"
 
 
 def _off_scratch(totals: pd.DataFrame) -> str:

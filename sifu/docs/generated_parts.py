@@ -11,6 +11,7 @@ from pathlib import Path
 from sifu.config.fields import build
 from sifu.config.scenario import Scenario, request_lists
 from sifu.docs import findings, forgetting, performance
+from sifu.docs.by_twins import forgotten_by_twins
 from sifu.docs.citation import bibtex
 from sifu.docs.honest_saving import honest_saving
 from sifu.docs.methods_by_dataset import methods_by_dataset
@@ -204,4 +205,5 @@ PARTS: dict[str, Callable[..., str]] = {
     "few_models": forgetting.few_models,
     "few_seeds": forgetting.few_seeds,
     "low_rates": forgetting.low_rates,
+    "forgotten_by_twins": of_replication(forgotten_by_twins),
 }

@@ -24,12 +24,13 @@ CAPTION = (
     "with its 95% bootstrap interval. `forgotten?`: no, if by twins is more than three deviations from 0.5; nothing to "
     "forget, if the original's AUC and two deviations are below 0.6; yes, if by twins is within two deviations, at "
     "least 80% of the share is certain, and there are as many models as advised (docs/forgetting.md); else it cannot "
-    "tell. `relearn time`: client steps with the clients back until their accuracy is close to the original's, over "
-    "scratch's, in the seeds in which both got there; below 1 something was left; >=: the method did not in more seeds "
-    "than scratch, <=: in fewer. `KLOM`: mean over the forgotten clients' examples, in nats, and where worlds are "
-    "called so at random; `worst decile drop`: by how much the mean margin of the tenth of remaining clients that "
-    "fares worst is below scratch's, and at random. All clients of a request together; single clients are in the "
-    "Parquet table."
+    "tell. `no (overshot)`: below 0.5, the models do worse on the client's data than on its twin's, which gives the "
+    "client away just as well. `relearn time`: client steps with the clients back until their accuracy is close to "
+    "the original's, over scratch's, in the seeds in which both got there; below 1 something was left; >=: the "
+    "method did not in more seeds than scratch, <=: in fewer. `KLOM`: mean over the forgotten clients' examples, in "
+    "nats, and where worlds are called so at random; `worst decile drop`: by how much the mean margin of the tenth of "
+    "remaining clients that fares worst is below scratch's, and at random. All clients of a request together; single "
+    "clients are in the Parquet table."
 )
 
 
@@ -52,7 +53,7 @@ def forgetting_table(rows: pd.DataFrame, distances: pd.DataFrame, labels: dict[s
             "RULI": _games(rows),
             "original": rows["original_auc"].map(_number),
             "share forgotten": rows.apply(_share, axis=1) if len(rows) else [],
-            COLUMN: rows["forgotten"],
+            COLUMN: _answers(rows),
             "relearn time": rows.apply(_relearn, axis=1) if len(rows) else [],
             "KLOM": [_distance(distances, "klom", "forget", *key) for key in _keys(rows)],
             "worst decile drop": [_distance(distances, "worst_decile_drop", "retain", *key) for key in _keys(rows)],
@@ -66,7 +67,7 @@ def with_forgotten(table: pd.DataFrame, rows: pd.DataFrame, labels: dict[str, st
         return table
     chosen = _together(rows, labels)
     key = ["scenario", "method", "request"]
-    found = chosen.set_index(key)["forgotten"].to_dict()
+    found = dict(zip(chosen[key].itertuples(index=False, name=None), _answers(chosen), strict=True))
     keys = table[key].itertuples(index=False, name=None)
     gaps = [number + 1 for number, name in enumerate(table.columns) if name in ("forget gap", "floor")]
     place = max(gaps, default=len(table.columns))
@@ -80,13 +81,22 @@ def forgotten_line(rows: pd.DataFrame, labels: dict[str, str]) -> str | None:
     rows = rows[(rows["client"] == TOGETHER) & rows["twins_auc"].notna()]
     rows = rows[rows["scenario"].eq(rows["scenario"].iloc[0])] if len(rows) else rows
     rows = rows[rows["request"] == rows["request"].min()]
-    pairs = rows.set_index("variant")[["twins_auc", "forgotten"]].to_dict("index")
-    named = {name: label for name, label in labels.items() if name in pairs and name != ORIGINAL}
-    if not named:
+    found = zip(rows["variant"], rows["twins_auc"], _answers(rows), strict=True)
+    words = {name: f"{auc:.2f} ({answer})" for name, auc, answer in found}
+    told = [f"{label} {words[name]}" for name, label in labels.items() if name in words and name != ORIGINAL]
+    if not told:
         return None
-    told = [f"{label} {pairs[name]['twins_auc']:.2f} ({pairs[name]['forgotten']})" for name, label in named.items()]
     models, nulls = int(rows["models"].min()), f"null {_null(rows['twins_null'].max())}{_original(rows)}"
     return f"Was the client forgotten? AUC by twins, {models} models a world ({nulls}): {'; '.join(told)}."
+
+
+def answer(forgotten: str, twins_auc: float) -> str:
+    """Whether clients were forgotten, in the words of a table: below a half a method has gone too far."""
+    return "no (overshot)" if forgotten == "no" and twins_auc < 0.5 else forgotten
+
+
+def _answers(rows: pd.DataFrame) -> list[str]:
+    return [answer(*pair) for pair in zip(rows["forgotten"], rows["twins_auc"], strict=True)]
 
 
 def _original(rows: pd.DataFrame) -> str:

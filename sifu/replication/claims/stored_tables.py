@@ -15,6 +15,7 @@ from sifu.report.privacy_points import at_claim, claimed_ratio, promised_psi, ps
 from sifu.report.statistics import FINISHED, paid_steps
 from sifu.store import parquet as store
 from sifu.store.experiment_schemas import NULL_SPACE, REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP
+from sifu.store.oracle_schemas import FORGETTING
 from sifu.store.report_schemas import BOUNDS
 from sifu.store.schemas import CELLS, METRICS, VERIFICATION
 from sifu.store.table import Table
@@ -38,6 +39,7 @@ class StoredTables:
     bounds: pd.DataFrame  # of single clients
     sets: pd.DataFrame  # other sets of requests
     null_space: pd.DataFrame
+    forgetting: pd.DataFrame  # two questions to many models
 
     @cached_property
     def first_request(self) -> StoredTables:
@@ -186,17 +188,17 @@ _FILES = {
     "scenario_search/*/*/*/scenario_search.parquet": SCENARIO_SEARCH,
     "request_sets/*/*/request_sets.parquet": REQUEST_SETS,
     "null_space/null_space.parquet": NULL_SPACE,
+    "forgetting/*/*/forgetting.parquet": FORGETTING,
 }
 
 
 @lru_cache(maxsize=1)  # every page quotes the same run, of a thousand files
 def _read_all(folder: Path, state: tuple[tuple[str, int, int], ...]) -> StoredTables:
     """The tables of the files in `state`; they are read again when one of them changes."""
-    bounds, cells, metrics, checks, sweep, trials, scenario_trials, sets, null_space = (
-        _read(folder, pattern, table) for pattern, table in _FILES.items()
-    )
+    bounds, *others = (_read(folder, pattern, table) for pattern, table in _FILES.items())
+    cells, metrics, checks, sweep, trials, scenario_trials, *last = others
     of_clients = bounds[bounds["request"] == 0]
-    return StoredTables(cells, metrics, checks, sweep, trials, scenario_trials, of_clients, sets, null_space)
+    return StoredTables(cells, metrics, checks, sweep, trials, scenario_trials, of_clients, *last)
 
 
 def _read(folder: Path, pattern: str, table: Table) -> pd.DataFrame:

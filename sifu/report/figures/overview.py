@@ -31,15 +31,15 @@ CAPTION = (
     "this run did not. Means over the seeds in which the method and scratch reached the target after every request; a "
     "method without a bar did so, within the maximum rounds, in fewer than half of the seeds (`recovers in 0 of 3 "
     "seeds`), or reached it after no request at all (`never recovers`). The training that DP-FedAvg needs for itself "
-    "is not counted. One panel a dataset, and one for each federation with a twin test; at most 14 methods: the report "
-    "has the others."
+    "is not counted. One panel a dataset, and one for each federation with a twin test; a method without a word is not "
+    "part of that panel's plan; at most 14 methods: the report has the others."
 )
 MAX_METHODS = 14
 CUT = 1.6  # of scratch's client steps: longer bars end here
 _WIDTH = 8.8  # inches: on a page of 840 dots type keeps its size
 _NARROW = 3.55  # inches: a phone
 _TYPE = 8  # points
-_RIGHT, _RIGHT_NARROW = 2.75, 3.25  # where certificates stand, in units of scratch's client steps
+_RIGHT, _RIGHT_NARROW = 3.15, 3.25  # where certificates stand, in units of scratch's client steps
 _GREY = "#5f6b76"
 _PLAIN = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}  # behind words, which cross the line of scratch
 _BADGES: dict[str, dict[str, Any]] = {  # a certificate, in grey levels alone: filled where it survives
@@ -64,12 +64,10 @@ def _with_costs(plan: ReportPlan, rows: list[Standing]) -> list[str]:
 
 
 def drawn_variants(plan: ReportPlan, rows: list[Standing]) -> list[str]:
-    """The variants that figures show, and those of SIFU that recover: how it counts decides what it costs."""
-    ran, recovered = {row.variant for row in rows}, {row.variant for row in rows if row.has_cost}
+    """The variants that figures show and that were run, as many as there is room for."""
+    ran = {row.variant for row in rows}
     shown = [name for name in plan.labels if name in plan.shown and plan.methods[name] != ORIGINAL]
-    more = [name for name in plan.labels if plan.methods[name] == "sifu" and name in recovered]
-    chosen = list(dict.fromkeys([name for name in [*shown, *more] if name in ran]))[:MAX_METHODS]
-    return [name for name in plan.labels if name in chosen]
+    return [name for name in shown if name in ran][:MAX_METHODS]
 
 
 def draw(source: Results) -> Figure:
@@ -99,7 +97,8 @@ def _drawn(source: Results, columns: int, width: float) -> tuple[Board, list[Sta
         axis, found = board.at(0, name), {row.variant: row for row in rows if row.scenario == name}
         finish(axis, empty=not found)
         if found:
-            _panel(axis, found, shown, right=_RIGHT if columns > 1 else _RIGHT_NARROW)
+            planned = plan.variants.get(name, shown)
+            _panel(axis, found, shown, planned, right=_RIGHT if columns > 1 else _RIGHT_NARROW)
             first = board.names.index(name) % board.axes.shape[1] == 0
             axis.set_yticks(range(len(shown)), [plan.labels[variant] if first else "" for variant in shown])
             _emphasise(axis, plan, shown)
@@ -109,16 +108,16 @@ def _drawn(source: Results, columns: int, width: float) -> tuple[Board, list[Sta
     return board, rows
 
 
-def _panel(axis: Axes, found: dict[str, Standing], shown: list[str], *, right: float) -> None:
-    """Bars, and at `right` the certificates."""
+def _panel(axis: Axes, found: dict[str, Standing], shown: list[str], planned: list[str], *, right: float) -> None:
+    """Bars, and at `right` the certificates. A method that is not planned here has no words, either."""
     axis.axvline(1, color="#90a4ae", linewidth=1, zorder=0)
     for place, variant in enumerate(shown):
         row = found.get(variant)
-        if row is None or not row.has_cost:
+        if row and row.has_cost:
+            _bar(axis, place, row)
+        elif row or variant in planned:
             words = row.short_words if row else "not run"
             axis.text(0.03, place, words, va="center", fontsize=_TYPE, color=_GREY, style="italic", bbox=_PLAIN)
-        else:
-            _bar(axis, place, row)
         if row and row.certificate:
             _badge(axis, right, place, row.certificate.worth)
     if any(row.certificate for row in found.values()):

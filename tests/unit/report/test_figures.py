@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -368,6 +369,19 @@ def test_accuracy_cannot_tell_where_the_original_model_is_as_accurate_as_scratch
     labels = {"scratch": "Scratch", "original": "Original", "sifu": "SIFU"}
     found = overview_of(labels, scratch=SCRATCH, original=untouched, sifu=[(50.0, 0.2, "done"), (100.0, 0.2, "done")])
     assert found == ["100% ?", "50% ?"]
+
+
+def test_a_method_that_is_not_planned_has_no_words() -> None:
+    """All three were run on t. On s `last` is planned and was not run, and `puf` is not planned."""
+    labels = {name: name for name in ("scratch", "last", "puf")}
+    plan = replace(plain_results(labels).plan, titles={"s": "S", "t": "T"}, marks={"s": "plain", "t": "plain"})
+    source = Results(replace(plan, variants={"s": ["scratch", "last"], "t": list(labels)}))
+    tables = zip(answers(scratch=SCRATCH), answers(**dict.fromkeys(labels, SCRATCH)), strict=True)
+    joined = [pd.concat([here, there.assign(scenario="t")]) for here, there in tables]
+    source.__dict__["cells"], source.__dict__["metrics"] = joined
+    source.__dict__["forgetting"] = pd.DataFrame(columns=["scenario", "variant", "forgotten", "client", "twins_auc"])
+    words = [[text.get_text() for text in axis.texts] for axis in overview.draw(source).axes]
+    assert words == [["100% ✓", "not run"], ["100% ✓"] * 3]
 
 
 def test_the_overview_has_at_most_14_methods() -> None:

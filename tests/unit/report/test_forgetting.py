@@ -83,6 +83,15 @@ def test_relearn_time_says_what_it_left_out(bound: str, seeds: int, left_out: in
     assert forgetting_table(rows, NO_DISTANCES, LABELS)["relearn time"].tolist() == [wanted]
 
 
+def test_below_a_half_a_method_has_gone_too_far() -> None:
+    """Also in the line of a run and in the methods' table. A "yes" or "cannot tell" below a half is chance."""
+    rows = frame(row("sifu", 0.01, "no"), row("scratch", 0.48, "yes"))
+    assert list(forgetting_table(rows, NO_DISTANCES, LABELS)[COLUMN]) == ["yes", "no (overshot)"]
+    line = forgotten_line(rows, LABELS)
+    assert line is not None
+    assert line.endswith("Scratch 0.48 (yes); SIFU 0.01 (no (overshot)).")
+
+
 def test_a_row_without_numbers_says_so() -> None:
     """Too few models of a method are left: it is in the table, and cannot tell."""
     key = {"scenario": "digits", "variant": "sifu", "request": 1, "client": -1, "models": 2}

@@ -1,0 +1,108 @@
+"""What the twin test of many models says of the methods: a table for docs/forgetting.md, and sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from sifu.config.scenario import Scenario
+from sifu.config.variant import Variant
+from sifu.docs.measured_text import table_text
+from sifu.plan.load import read_named
+from sifu.replication.claims.stored_tables import StoredTables, read_tables
+from sifu.replication.published import Published
+from sifu.report.forgetting import ORIGINAL, TOGETHER, answer
+from sifu.report.totals import request_totals
+
+_COLUMNS = ("method", "cost", "told from retraining", "by twins", "share forgotten", "forgotten?", "relearn time")
+_NOTHING = "No federation with twins has been run yet."
+_ORDER = ("yes", "cannot tell", "nothing to forget", "no", "no (overshot)")
+
+
+class TwinTest(NamedTuple):
+    """The answer to the first request on one dataset, and the AUC by twins."""
+
+    dataset: str
+    auc: float
+    forgotten: str  # yes | no | cannot tell | nothing to forget
+
+    @property
+    def words(self) -> str:
+        return f"{self.dataset}: AUC {self.auc:.2f}"
+
+
+def twin_tests(root: Path, tables: StoredTables, variant: str) -> list[TwinTest]:
+    """The twin tests of a variant, dataset by dataset."""
+    rows = _together(tables)
+    rows = rows[(rows["variant"] == variant) & (rows["request"] == 1)]
+    labels = {name: one.label.split(",")[0] for name, one in _scenarios(root).items()}
+    found = zip(rows["scenario"], rows["twins_auc"], rows["forgotten"], strict=True)
+    return [TwinTest(labels[scenario], auc, forgotten) for scenario, auc, forgotten in found]
+
+
+def in_a_sentence(tests: list[TwinTest]) -> str:
+    """Whether a method's clients are forgotten by the twin test, with a space before it; nothing without one."""
+    groups = {
+        "they are forgotten": [test.words for test in tests if test.forgotten == "yes"],
+        "they are not forgotten": [test.words for test in tests if test.forgotten == "no"],
+        "it cannot be told": [test.words for test in tests if test.forgotten not in ("yes", "no")],
+    }
+    told = [f"{words} ({'; '.join(found)})" for words, found in groups.items() if found]
+    return f" By the twin test of many models, where 0.50 is chance, {', '.join(told)}." if told else ""
+
+
+def forgotten_by_twins(root: Path, run: Published) -> str:
+    """For each federation with twins a table of its methods: those that forget first, the cheapest of them on top."""
+    tables = read_tables(run.folder)
+    scenarios = [name for name in _scenarios(root) if name in set(_together(tables)["scenario"])]
+    return "\n\n".join(_table(root, tables, name) for name in scenarios) or _NOTHING
+
+
+def _table(root: Path, tables: StoredTables, scenario: str) -> str:
+    """The methods of one federation, and how many models were compared."""
+    rows = _together(tables)
+    rows = rows[rows["scenario"] == scenario]
+    variants = read_named(Variant, root / "config" / "variants.yaml", "variants")
+    labels = {ORIGINAL: "Original"} | {name: one.label for name, one in variants.items()}
+    costs = _costs(tables, scenario)
+    listed = [row for row in rows.to_dict("records") if row["variant"] in labels]
+    listed.sort(key=lambda row: (_ORDER.index(_answer(row)), costs.get(row["variant"], float("inf"))))
+    cells = [[labels[row["variant"]], _percent(costs.get(row["variant"])), *_numbers(row)] for row in listed]
+    null, title = rows["twins_null"].max(), _scenarios(root)[scenario].label
+    head = f"{title}, {int(rows['models'].min())} models a world, request 1 (by twins: null 0.50 +- {null:.2f}):"
+    return f"{head}\n\n{table_text(cells, *_COLUMNS).strip()}"
+
+
+def _numbers(row: dict[Hashable, Any]) -> list[str]:
+    """The columns of a row after its cost."""
+    share = f"{row['share']:.2f} [{row['share_low']:.2f}, {row['share_high']:.2f}]"
+    relearn = "-" if pd.isna(row["relearn"]) else f"{row['relearn']:.2f}"
+    return [f"{row['retrain_auc']:.2f}", f"{row['twins_auc']:.2f}", share, _answer(row), relearn]
+
+
+def _answer(row: dict[Hashable, Any]) -> str:
+    return answer(row["forgotten"], row["twins_auc"])
+
+
+def _costs(tables: StoredTables, scenario: str) -> dict[str, float]:
+    """Client steps relative to scratch's, of the methods that reach the target in most seeds."""
+    totals = request_totals(tables.cells, tables.metrics)
+    rows = totals[(totals["scenario"] == scenario) & (2 * totals["compared"] >= totals["seeds"])]
+    return dict(zip(rows["variant"], rows["cost"], strict=True))
+
+
+def _percent(cost: float | None) -> str:
+    return "-" if cost is None or pd.isna(cost) else f"{cost:.0%}"
+
+
+def _together(tables: StoredTables) -> pd.DataFrame:
+    """The rows about all clients of a request that have a twin test."""
+    rows = tables.forgetting
+    return rows[(rows["client"] == TOGETHER) & rows["twins_auc"].notna()]
+
+
+def _scenarios(root: Path) -> dict[str, Scenario]:
+    return read_named(Scenario, root / "config" / "scenarios.yaml", "scenarios")

@@ -1,0 +1,95 @@
+"""What the pages say of the twin test: sentences and heads of the README, and the table of docs/forgetting.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from sifu.docs import findings
+from sifu.docs.by_twins import TwinTest, forgotten_by_twins, in_a_sentence
+from sifu.replication.published import Published
+from sifu.store.oracle_schemas import FORGETTING
+from sifu.store.parquet import write_table
+from sifu.store.provenance import provenance
+from tests.claimed import PLAIN, World
+
+Answers = dict[str, tuple[float, str]]
+
+
+def published(root: Path, answers: Answers) -> Published:
+    """A replication on MNIST, with the AUC by twins and the answer of some variants; the costs of the federation with
+    twins are those of MNIST: SIFU takes 40 of scratch's 100 rounds, fine-tuning 50, FedEraser 112.
+    """
+    folder = World(("mnist", "mnist_twins"), marks=PLAIN).write(root)
+    rows = [
+        {"scenario": "mnist_twins", "variant": name, "request": 1, "client": client, "models": 200}
+        | {"retrain_auc": 0.9, "twins_auc": auc, "twins_null": 0.03, "forgotten": forgotten}
+        | {"share": 0.5, "share_low": 0.4, "share_high": 0.6, "relearn": None, "reached": 200}
+        for name, (auc, forgotten) in answers.items()
+        for client in (-1, 0)
+    ]
+    table = pd.DataFrame(rows, columns=[column.name for column in FORGETTING.columns])
+    path = folder / "forgetting" / "mnist_twins" / "s000-199" / "forgetting.parquet"
+    write_table(path, FORGETTING, table, provenance("test", {}, "0", "cpu"))
+    return Published(folder, folder, folder)
+
+
+def heads(root: Path, answers: Answers) -> list[str]:
+    return [line.split("**")[1] for line in findings.findings(root, published(root, answers)).splitlines()[:3]]
+
+
+def test_the_twin_test_decides_whether_a_method_forgets(tmp_path: Path) -> None:
+    """By accuracy SIFU and FedEraser forget in this world (tests/unit/docs/test_findings.py)."""
+    remembered = {"sifu": (1.0, "no"), "fine_tuning": (1.0, "no"), "fed_eraser_searched": (0.97, "no")}
+    assert heads(tmp_path, remembered) == [
+        "SIFU is cheaper than training again, and does not forget.",
+        "Fine-tuning does not forget.",
+        "FedEraser does not always forget.",
+    ]
+    forgotten = {"sifu": (0.51, "yes"), "fed_eraser_searched": (0.52, "yes")}
+    assert heads(tmp_path, forgotten) == [
+        "SIFU is cheaper than training again.",
+        "Fine-tuning does not forget.",
+        "FedEraser forgets, and promises nothing.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tests", "words"),
+    [
+        ([], ""),
+        ([("MNIST", 0.997, "no")], "they are not forgotten (MNIST: AUC 1.00)."),
+        (
+            [("MNIST", 0.51, "yes"), ("CIFAR-10", 0.9, "no")],
+            "they are forgotten (MNIST: AUC 0.51), they are not forgotten (CIFAR-10: AUC 0.90).",
+        ),
+        ([("MNIST", 0.56, "cannot tell")], "it cannot be told (MNIST: AUC 0.56)."),
+    ],
+)
+def test_a_sentence_names_the_datasets_and_the_numbers(tests: list[tuple[str, float, str]], words: str) -> None:
+    sentence = in_a_sentence([TwinTest(*test) for test in tests])
+    assert sentence == (f" By the twin test of many models, where 0.50 is chance, {words}" if words else "")
+
+
+def test_the_table_has_those_that_forget_first_and_the_cheapest_of_them_on_top(tmp_path: Path) -> None:
+    """SIFU, 40% of scratch's steps, remembers; of the others fine-tuning is cheaper than FedEraser. FedAccum overshot.
+    Rows of single clients are left out.
+    """
+    answers = {"fed_accum": (0.0, "no"), "sifu": (1.0, "no"), "fed_eraser_searched": (0.52, "yes")}
+    text = forgotten_by_twins(tmp_path, published(tmp_path, answers | {"fine_tuning": (0.5, "yes")}))
+    assert text.startswith("MNIST, twins, 200 models a world, request 1 (by twins: null 0.50 +- 0.03):")
+    rows = [line.split(" | ") for line in text.splitlines()[4:]]
+    assert [row[0].strip("| ") for row in rows] == [
+        "Fine-tuning",
+        "FedEraser, dt and r searched",
+        "SIFU",
+        "FedAccum",
+    ]
+    assert [row[1] for row in rows[:3]] == ["50%", "112%", "40%"]
+    assert [row[5] for row in rows] == ["yes", "yes", "no", "no (overshot)"]
+
+
+def test_without_twins_there_is_a_sentence(tmp_path: Path) -> None:
+    assert forgotten_by_twins(tmp_path, published(tmp_path, {})) == "No federation with twins has been run yet."
