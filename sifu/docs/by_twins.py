@@ -17,41 +17,48 @@ from sifu.replication.published import Published
 from sifu.report.forgetting import ORIGINAL, TOGETHER, answer
 from sifu.report.totals import request_totals
 
-_COLUMNS = ("method", "cost", "told from retraining", "by twins", "share forgotten", "forgotten?", "relearn time")
+_COLUMNS = (
+    *("method", "cost", "rounds used", "told from retraining", "by twins", "shift", "share forgotten"),
+    *("forgotten?", "relearn time"),
+)
 _NOTHING = "No federation with twins has been run yet."
-_ORDER = ("yes", "cannot tell", "nothing to forget", "no", "no (overshot)")
+_ORDER = ("yes", "cannot tell", "nothing to forget", "no")
+_LEVEL = 0.05  # of the p-value of being told from retraining
 
 
 class TwinTest(NamedTuple):
-    """The answer to the first request on one dataset, and the AUC by twins."""
+    """The answer to the first request in one federation, the AUC by twins, and how well it is told from retraining."""
 
-    dataset: str
+    federation: str
     auc: float
     forgotten: str  # yes | no | cannot tell | nothing to forget
+    told_auc: float
+    told_p: float
 
     @property
     def words(self) -> str:
-        return f"{self.dataset}: AUC {self.auc:.2f}"
+        found = {"yes": "its clients are forgotten", "no": "its clients are still found"}.get(
+            self.forgotten, "it cannot be told"
+        )
+        told = self.forgotten == "yes" and self.told_p < _LEVEL
+        odd = f", though the models are told from retrained ones (AUC {self.told_auc:.2f})" if told else ""
+        return f"in {self.federation}, {found}: AUC by twins {self.auc:.3f}{odd}"
 
 
 def twin_tests(root: Path, tables: StoredTables, variant: str) -> list[TwinTest]:
-    """The twin tests of a variant, dataset by dataset."""
+    """The twin tests of a variant, federation by federation."""
     rows = _together(tables)
     rows = rows[(rows["variant"] == variant) & (rows["request"] == 1)]
-    labels = {name: one.label.split(",")[0] for name, one in _scenarios(root).items()}
-    found = zip(rows["scenario"], rows["twins_auc"], rows["forgotten"], strict=True)
-    return [TwinTest(labels[scenario], auc, forgotten) for scenario, auc, forgotten in found]
+    labels = {name: one.label for name, one in _scenarios(root).items()}
+    parts = (rows[name] for name in ("scenario", "twins_auc", "forgotten", "retrain_auc", "retrain_p"))
+    return [TwinTest(labels[scenario], *more) for scenario, *more in zip(*parts, strict=True)]
 
 
 def in_a_sentence(tests: list[TwinTest]) -> str:
     """Whether a method's clients are forgotten by the twin test, with a space before it; nothing without one."""
-    groups = {
-        "they are forgotten": [test.words for test in tests if test.forgotten == "yes"],
-        "they are not forgotten": [test.words for test in tests if test.forgotten == "no"],
-        "it cannot be told": [test.words for test in tests if test.forgotten not in ("yes", "no")],
-    }
-    told = [f"{words} ({'; '.join(found)})" for words, found in groups.items() if found]
-    return f" By the twin test of many models, where 0.50 is chance, {', '.join(told)}." if told else ""
+    if not tests:
+        return ""
+    return f" By many models, after the first request (0.5 is chance): {'; '.join(test.words for test in tests)}."
 
 
 def forgotten_by_twins(root: Path, run: Published) -> str:
@@ -69,22 +76,27 @@ def _table(root: Path, tables: StoredTables, scenario: str) -> str:
     labels = {ORIGINAL: "Original"} | {name: one.label for name, one in variants.items()}
     costs = _costs(tables, scenario)
     listed = [row for row in rows.to_dict("records") if row["variant"] in labels]
-    listed.sort(key=lambda row: (_ORDER.index(_answer(row)), costs.get(row["variant"], float("inf"))))
-    cells = [[labels[row["variant"]], _percent(costs.get(row["variant"])), *_numbers(row)] for row in listed]
+    listed.sort(key=lambda row: (_ORDER.index(row["forgotten"]), costs.get(row["variant"], float("inf"))))
+    starts = {row["variant"]: tables.went_back_to(scenario, row["variant"]).mean() for row in listed}
+    cells = [
+        [labels[name], _percent(costs.get(name)), _whole(starts[name]), *_numbers(row)]
+        for name, row in ((row["variant"], row) for row in listed)
+    ]
     null, title = rows["twins_null"].max(), _scenarios(root)[scenario].label
     head = f"{title}, {int(rows['models'].min())} models a world, request 1 (by twins: null 0.50 +- {null:.2f}):"
     return f"{head}\n\n{table_text(cells, *_COLUMNS).strip()}"
 
 
 def _numbers(row: dict[Hashable, Any]) -> list[str]:
-    """The columns of a row after its cost."""
+    """The columns of a row after the rounds that it uses."""
     share = f"{row['share']:.2f} [{row['share_low']:.2f}, {row['share_high']:.2f}]"
     relearn = "-" if pd.isna(row["relearn"]) else f"{row['relearn']:.2f}"
-    return [f"{row['retrain_auc']:.2f}", f"{row['twins_auc']:.2f}", share, _answer(row), relearn]
+    shift = f"{row['twins_shift']:.1f}".replace("-0.0", "0.0")
+    return [f"{row['retrain_auc']:.2f}", f"{row['twins_auc']:.2f}", shift, share, answer(row), relearn]
 
 
-def _answer(row: dict[Hashable, Any]) -> str:
-    return answer(row["forgotten"], row["twins_auc"])
+def _whole(value: float) -> str:
+    return "-" if pd.isna(value) else f"{value:,.0f}"
 
 
 def _costs(tables: StoredTables, scenario: str) -> dict[str, float]:

@@ -79,8 +79,8 @@ def _sifu(sifu: pd.DataFrame, released: pd.DataFrame, tests: list[TwinTest]) -> 
     if not len(sifu):
         return "**SIFU was not run.**"
     cheaper = "SIFU is cheaper" if (sifu["cost"] < 1).all() else "SIFU is not always cheaper"
-    remembers = [test.forgotten == "no" for test in tests]
-    forgets = f", and does not {'' if all(remembers) else 'always '}forget" if any(remembers) else ""
+    remembers = any(test.forgotten == "no" for test in tests)
+    forgets = "; where many models were compared, it did not forget" if remembers else ""
     code = f" As the paper's code has it, it takes {_costs(released)}." if len(released) else ""
     text = f"It takes {_costs(sifu, _OF_SCRATCH)}.{code} {_off_scratch(sifu)}{in_a_sentence(tests)}"
     return f"**{cheaper} than training again{forgets}.** {text}"
@@ -131,13 +131,26 @@ def _certificate(tables: StoredTables, strict: pd.DataFrame) -> str:
     shown = "cannot be shown to hold" if alone else "cannot be shown to cover a request"
     worth = "does not cover a request" if far.any() else shown if alone or together else "covers a request"
     measured = f"; measured, these are further from a retraining than the noise hides in {far.mean():.0%}"
-    cost = f" Strict SIFU takes {_costs(strict)}, its spare clients included." if len(strict) else ""
+    cost = ""
+    if len(strict):
+        back = _went_back(tables, list(strict["scenario"]))
+        cost = f" Strict SIFU takes {_costs(strict)}, its spare clients included{back}."
     return (
         f"**SIFU's certificate {worth}.** It promises a delta to each client alone. Strictly counted, that cannot be "
         f"shown in {alone:.0%} of the answers, and for all clients of a request together in {together:.0%}"
         f"{measured if len(far) else ''}. Strict SIFU's promise to all of them cannot be shown in {kept:.0%}. What is "
         f"counted assumes B = 1; what is measured does not.{cost}"
     )
+
+
+def _went_back(tables: StoredTables, scenarios: list[str]) -> str:
+    """To which round of the training strict SIFU goes back, by means over seeds of the latest one."""
+    means = {
+        variant: pd.Series([tables.went_back_to(name, variant).mean() for name in scenarios], dtype=float)
+        for variant in ("sifu_strict", "fine_tuning")
+    }
+    latest, rounds = means["sifu_strict"].max(), means["fine_tuning"].min()  # fine-tuning starts from the last round
+    return f": it goes back to round {latest:.0f} or before, of {rounds:,.0f} or more" if latest < rounds else ""
 
 
 def costs(root: Path, run: Published) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import norm
 
 from sifu.certificate.audit import most_provable
+from sifu.certificate.gaussian import largest_ratio
 from sifu.docs.measured_text import table_text
 from sifu.forgetting.auc import LOW_RATES, auc_null_deviation
 from sifu.forgetting.klom import klom
@@ -15,6 +17,7 @@ from sifu.forgetting.power import smallest_shift
 from sifu.forgetting.sample import NEEDS
 
 _COUNTS = (10, 20, 40, 100, 200, 1000)  # models a world
+_PROMISES = ((10.0, 0.01), (1.0, 0.01))  # epsilon, delta: the paper's, and one that would mean something
 _POINTS = 1000  # of a draw from N(0, 1)
 _COLUMNS = (
     "models a world",
@@ -60,6 +63,20 @@ def few_seeds(root: Path) -> str:
     """The same of a table with so many seeds, in words."""
     models = _COUNTS[0]
     return f"{models} seeds see no shift of margins below {smallest_shift(models, models):.1f} standard deviations"
+
+
+def allowed_auc(root: Path) -> str:
+    """Which AUC a promise that is kept still allows, against retraining and between twins.
+
+    Noise that hides Psi up to mu sigma leaves two Gaussians mu standard deviations apart: AUC = Phi(mu / sqrt(2)).
+    Each twin's world may be that far from retraining, so that the two may be twice as far from each other.
+    """
+    words = []
+    for epsilon, delta in _PROMISES:
+        mu = largest_ratio(epsilon, delta, "analytic")
+        one, both = (float(norm.cdf(times * mu / 2**0.5)) for times in (1, 2))
+        words.append(f"({epsilon:g}, {delta:g}) allows {one:.3f} against retraining and {both:.3f} between twins")
+    return "; ".join(words)
 
 
 def low_rates(root: Path) -> str:

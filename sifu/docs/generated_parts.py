@@ -205,5 +205,6 @@ PARTS: dict[str, Callable[..., str]] = {
     "few_models": forgetting.few_models,
     "few_seeds": forgetting.few_seeds,
     "low_rates": forgetting.low_rates,
+    "allowed_auc": forgetting.allowed_auc,
     "forgotten_by_twins": of_replication(forgotten_by_twins),
 }

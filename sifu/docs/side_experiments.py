@@ -86,7 +86,7 @@ def _many_models(run: Run, folder: Path) -> Planned:
     """Experiments that train many models of each world; of those that the plan leaves out, no scenario."""
     oracles = run.oracles.scenarios if run.oracles else ()
     mapped = tuple(name for atlas in run.atlases for name in atlas.scenarios)
-    wanted = {_AUDITS: ("audit", tuple(run.audits_of)), _ORACLES: ("oracles", oracles), _ATLAS: ("atlas", mapped)}
+    wanted = {_AUDITS: ("audit", tuple(run.audits_of)), _ORACLES: ("forgetting", oracles), _ATLAS: ("atlas", mapped)}
     return {
         title: {name: _has_table(folder / stage / name) for name in names} for title, (stage, names) in wanted.items()
     }

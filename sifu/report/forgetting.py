@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
+from typing import Any
+
 import pandas as pd
 
 from sifu.store.oracle_schemas import original_of
@@ -16,21 +19,25 @@ CAPTION = (
     "attacker does; `on remaining clients`: the same AUC by each of theirs, so a general shift shows in both, and how "
     "many of them the paired test tells apart (5% of these by mistake). `by twins`: is the client remembered? In the "
     "other world a twin with like data sat in its seat; AUC of the margin on the client's data minus that on the "
-    "twin's. 0.5 means that nothing of the client is left, however odd the model. `null`: 0.5 and the standard "
-    "deviation where nothing is remembered; `U-LiRA by twins`: the same by a likelihood ratio; `half against half`: a "
-    "placebo, one half of the twins' world against the other, with the null of so few; `RULI`: AUC of its two games, "
-    "unlearned against never seen, both under unlearned models (privacy), and the latter under the original ones "
-    "(efficacy); `original`: by twins, before the request. `share forgotten`: 1 - (by twins - 0.5) / (original - 0.5), "
-    "with its 95% bootstrap interval. `forgotten?`: no, if by twins is more than three deviations from 0.5; nothing to "
-    "forget, if the original's AUC and two deviations are below 0.6; yes, if by twins is within two deviations, at "
-    "least 80% of the share is certain, and there are as many models as advised (docs/forgetting.md); else it cannot "
-    "tell. `no (overshot)`: below 0.5, the models do worse on the client's data than on its twin's, which gives the "
-    "client away just as well. `relearn time`: client steps with the clients back until their accuracy is close to "
-    "the original's, over scratch's, in the seeds in which both got there; below 1 something was left; >=: the "
-    "method did not in more seeds than scratch, <=: in fewer. `KLOM`: mean over the forgotten clients' examples, in "
-    "nats, and where worlds are called so at random; `worst decile drop`: by how much the mean margin of the tenth of "
-    "remaining clients that fares worst is below scratch's, and at random. All clients of a request together; single "
-    "clients are in the Parquet table."
+    "twin's. 0.5 means that nothing of the client is left, however odd the model; `shift`: how far that difference "
+    "lies apart in the two worlds, in its standard deviations: an AUC ends at 1, this does not. `null`: 0.5 and the "
+    "standard deviation of the AUC where nothing is remembered; `U-LiRA by twins`: the same by a likelihood ratio; "
+    "`half against half`: a placebo, one half of the twins' world against the other before the request, with the null "
+    "of so few, once for each training; `RULI`: AUC of its two games, unlearned against never seen, both under "
+    "unlearned models (privacy), and the latter under the original ones (efficacy, which is large for scratch, too, "
+    "where a whole class leaves); `original`: by twins, before the request. `share forgotten`: 1 - (by twins - 0.5) / "
+    "(original - 0.5), with its 95% bootstrap interval. `forgotten?`: no, if by twins is more than three deviations "
+    "from 0.5; nothing to forget, if the original's AUC and two deviations are below 0.6; yes, if by twins is within "
+    "two deviations, at least 80% of the share is certain, half of the models met the target accuracy, and there are "
+    "as many as advised (docs/forgetting.md); else it cannot tell. `no (overshot)`: below 0.5, a trace with the "
+    "opposite sign: the client's data fare worse against its twin's where the client took part. No certificate with "
+    "a large epsilon forbids a `no` (docs/forgetting.md). `relearn time`: client steps with the clients back until "
+    "their accuracy is close to the original's, over scratch's, in the seeds in which both got there; below 1 "
+    "something was left, far above 1 the model is harder to train, which is no better forgetting; >=: the method did "
+    "not in more seeds than scratch, <=: in fewer. `KLOM`: mean over the forgotten clients' examples, in nats, and "
+    "where worlds are called so at random; `worst decile drop`: by how much the mean margin of the tenth of remaining "
+    "clients that fares worst is below scratch's, and at random. All clients of a request together; single clients "
+    "are in the Parquet table. A method has the settings of its variant: its defaults, unless its name says otherwise."
 )
 
 
@@ -47,9 +54,10 @@ def forgetting_table(rows: pd.DataFrame, distances: pd.DataFrame, labels: dict[s
             "paired p": rows["paired_p"].map(_p_value),
             "on remaining clients": _remaining(rows),
             "by twins": rows["twins_auc"].map(_number),
+            "shift": rows["twins_shift"].map(_one_digit),
             "null": rows["twins_null"].map(_null),
             "U-LiRA by twins": rows["twins_lira_auc"].map(_number),
-            "half against half": _pair(rows, "placebo_auc", "placebo_null"),
+            "half against half": _placebos(rows),
             "RULI": _games(rows),
             "original": rows["original_auc"].map(_number),
             "share forgotten": rows.apply(_share, axis=1) if len(rows) else [],
@@ -90,13 +98,16 @@ def forgotten_line(rows: pd.DataFrame, labels: dict[str, str]) -> str | None:
     return f"Was the client forgotten? AUC by twins, {models} models a world ({nulls}): {'; '.join(told)}."
 
 
-def answer(forgotten: str, twins_auc: float) -> str:
-    """Whether clients were forgotten, in the words of a table: below a half a method has gone too far."""
-    return "no (overshot)" if forgotten == "no" and twins_auc < 0.5 else forgotten
+def answer(row: Mapping[Hashable, Any]) -> str:
+    """Whether clients were forgotten, in the words of a table, from a row of table `forgetting`."""
+    if row["forgotten"] == "no" and row["twins_auc"] < 0.5:
+        return "no (overshot)"
+    missed = row["forgotten"] == "cannot tell" and 2 * row["reached"] < row["models"]
+    return "cannot tell (target missed)" if missed else str(row["forgotten"])
 
 
 def _answers(rows: pd.DataFrame) -> list[str]:
-    return [answer(*pair) for pair in zip(rows["forgotten"], rows["twins_auc"], strict=True)]
+    return [answer(row) for row in rows.to_dict("records")]
 
 
 def _original(rows: pd.DataFrame) -> str:
@@ -123,14 +134,19 @@ def _number(value: float) -> str:
     return "-" if pd.isna(value) else f"{value:.2f}"
 
 
+def _one_digit(value: float) -> str:
+    return "-" if pd.isna(value) else f"{value:.1f}"
+
+
 def _null(deviation: float) -> str:
     return "-" if pd.isna(deviation) else f"0.50 +- {deviation:.2f}"
 
 
-def _pair(rows: pd.DataFrame, value: str, deviation: str) -> list[str]:
-    """An AUC next to its null; of a row without numbers nothing."""
-    pairs = zip(rows[value], rows[deviation], strict=True)
-    return ["-" if pd.isna(one) else f"{one:.2f} (null {_null(two)})" for one, two in pairs]
+def _placebos(rows: pd.DataFrame) -> list[str]:
+    """An AUC next to its null, in the first row of each training: methods that share it have the same."""
+    first = ~rows.duplicated(["scenario", "request", "placebo_auc"])
+    pairs = zip(rows["placebo_auc"], rows["placebo_null"], first, strict=True)
+    return [f"{one:.2f} (null {_null(two)})" if new and pd.notna(one) else "-" for one, two, new in pairs]
 
 
 def _p_value(value: float) -> str:
@@ -180,4 +196,5 @@ def _distance(distances: pd.DataFrame, metric: str, subset: str, scenario: str, 
     if rows.empty or rows["mean"].isna().all():
         return "-"
     few = "" if rows["enough"].iloc[0] else ", few models"
-    return f"{rows['mean'].iloc[0]:.2f} (null {rows['null_mean'].iloc[0]:.2f}{few})"
+    mean, null = (f"{rows[name].iloc[0]:.2f}".replace("-0.00", "0.00") for name in ("mean", "null_mean"))
+    return f"{mean} (null {null}{few})"

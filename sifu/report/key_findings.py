@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sifu.plan.report_plan import ReportPlan
-from sifu.report.grades import FORGOTTEN, IN_PART, NOT_FORGOTTEN
-from sifu.report.looked_good import looked_good
+from sifu.report.grades import FORGOTTEN, IN_PART, NOT_FORGOTTEN, TWINS
+from sifu.report.looked_good import forgot, looked_good
 from sifu.report.standings import BROKEN, EXACT, FOR_ONE, KEPT, UNCOUNTED, Standing
 
 _TRAIN_AGAIN = ("scratch", "scratch_again", "blurred_scratch")  # methods: what others are compared with
@@ -27,20 +27,21 @@ def key_findings(plan: ReportPlan, rows: list[Standing]) -> list[Finding]:
 
 
 def _cheapest(plan: ReportPlan, rows: list[Standing]) -> Finding | None:
-    """On each dataset the cheapest method whose clients were forgotten."""
-    words = []
+    """On each dataset the cheapest method whose clients were forgotten; none that fails the twin test there."""
+    words, good = [], forgot(plan, rows)
     for scenario in dict.fromkeys(row.scenario for row in rows):
         own = [row for row in rows if row.scenario == scenario and row.has_cost]
-        forgot = sorted((row for row in own if row.grade is FORGOTTEN), key=lambda row: row.cost)
+        cheap = sorted((row for row in good if row.scenario == scenario), key=lambda row: row.cost)
         told = any(row.grade in (FORGOTTEN, IN_PART, NOT_FORGOTTEN) for row in own)
-        best = f"{plan.labels[forgot[0].variant]}, {forgot[0].cost:.0%}" if forgot else "none"
+        best = f"{plan.labels[cheap[0].variant]}, {cheap[0].cost:.0%}" if cheap else "none"
         words += [f"{plan.titles[scenario]}: {best}"] if told else []
     if not words:
         return None
-    cheap = any(row.has_cost and row.grade is FORGOTTEN and row.cost < 1 for row in rows)
-    head = "Forgetting need not cost a training." if cheap else "No method forgets for less than a training."
+    below = any(row.cost < 1 for row in good)
+    head = "Forgetting need not cost a training." if below else "No method forgets for less than a training."
     text = "Cheapest method with forgotten clients, in client steps relative to training again from scratch"
-    return Finding(head, f"{text}: {'; '.join(words)}.")
+    test = " None fails the twin test on the same dataset." if any(row.by == TWINS for row in rows) else ""
+    return Finding(head, f"{text}: {'; '.join(words)}.{test}")
 
 
 def _sifu(plan: ReportPlan, rows: list[Standing]) -> Finding | None:

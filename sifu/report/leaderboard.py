@@ -8,7 +8,8 @@ from html import escape
 from sifu.errors import ConfigError
 from sifu.plan.method_check import method_class
 from sifu.plan.report_plan import ReportPlan
-from sifu.report.grades import FORGOTTEN, TWINS
+from sifu.report.grades import TWINS
+from sifu.report.looked_good import forgot
 from sifu.report.standings import EXACT, KEPT, Standing
 from sifu.report.statistics import REFERENCE
 from sifu.store.paths import stage_folder
@@ -19,7 +20,8 @@ NOTE = (
     "One row a method, over all requests and seeds. Click a title to sort, a method for the command that repeats its "
     "row. Cost: client steps of all requests, relative to training again from scratch. Forgetting: by the twin test of "
     "many models where it was made (*), else by accuracy on the forgotten clients minus scratch's. Bold: the cheapest "
-    "method that forgot, the best accuracy, the certificates that survive. Others are compared with scratch."
+    "method that forgot and does not fail the twin test on the same dataset, the best accuracy, the certificates that "
+    "survive. Others are compared with scratch."
 )
 _SUBSETS = {"test": "accuracy, test data", "retain": "accuracy, remaining clients"}
 
@@ -39,26 +41,26 @@ def leaderboard(plan: ReportPlan, rows: list[Standing], again: RowCommand) -> st
         own = [row for row in rows if row.scenario == name]
         hidden = " hidden" if place else ""
         panel = f'<div role="tabpanel" id="board-{place}" aria-labelledby="tab-{place}"{hidden}>'
-        parts.append(f"{panel}{_table(plan, own, again)}</div>")
+        parts.append(f"{panel}{_table(plan, own, forgot(plan, rows), again)}</div>")
     return "".join(parts)
 
 
-def _table(plan: ReportPlan, rows: list[Standing], again: RowCommand) -> str:
+def _table(plan: ReportPlan, rows: list[Standing], good: list[Standing], again: RowCommand) -> str:
+    """The rows of a scenario; `good`: those of all scenarios whose clients were forgotten."""
     subset = next((row.subset for row in rows if row.subset), "retain")
     titles = ["method", "cost", "forgetting", _SUBSETS[subset], "certificate claimed", "what is left of it", "needs"]
     head = "".join(f'<th scope="col">{escape(title)}' for title in titles)
-    cheapest, best = _best(rows)
+    cheapest, best = _best(rows, good)
     body = "".join(_row(plan, row, again, cheapest=row is cheapest, best=row is best) for row in rows)
     return f'<div class="scroll"><table class="sortable board"><thead><tr>{head}<tbody>{body}</table></div>'
 
 
-def _best(rows: list[Standing]) -> tuple[Standing | None, Standing | None]:
+def _best(rows: list[Standing], good: list[Standing]) -> tuple[Standing | None, Standing | None]:
     """The cheapest row that forgot, and the most accurate one that recovered; scratch is not in the race."""
     racing = [row for row in rows if row.has_cost and row.variant != REFERENCE]
-    forgot = [row for row in racing if row.grade is FORGOTTEN]
     accurate = [row for row in racing if row.utility == row.utility]  # not nan
     return (
-        min(forgot, key=lambda row: row.cost, default=None),
+        min((row for row in racing if row in good), key=lambda row: row.cost, default=None),
         max(accurate, key=lambda row: row.utility, default=None),
     )
 

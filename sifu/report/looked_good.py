@@ -12,12 +12,26 @@ def looked_good(plan: ReportPlan, rows: list[Standing]) -> str | None:
     tested = [row for row in rows if row.by == TWINS]
     if not tested:
         return None
-    failed = [row for row in tested if row.grade is NOT_FORGOTTEN and _passes_by_accuracy(row)]
+    failed = [row for row in tested if _fails(row) and _passes_by_accuracy(row)]
     if not failed:
         return "No method that looks good by accuracy fails the twin test."
     scenarios = list(dict.fromkeys(row.scenario for row in failed))
     words = [f"{plan.titles[name]}: {_methods(plan, failed, name)}" for name in scenarios]
     return f"They look good by accuracy and fail the twin test: {'; '.join(words)}.{_blind(plan, failed)}"
+
+
+def forgot(plan: ReportPlan, rows: list[Standing]) -> list[Standing]:
+    """The rows whose clients were forgotten, less those of methods that fail the twin test on the same dataset."""
+
+    def place(row: Standing) -> tuple[str, str]:
+        return plan.datasets.get(row.scenario, row.scenario), row.variant
+
+    failed = {place(row) for row in rows if _fails(row)}
+    return [row for row in rows if row.has_cost and row.grade is FORGOTTEN and place(row) not in failed]
+
+
+def _fails(row: Standing) -> bool:
+    return row.by == TWINS and row.grade is NOT_FORGOTTEN
 
 
 def _passes_by_accuracy(row: Standing) -> bool:

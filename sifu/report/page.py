@@ -14,7 +14,7 @@ import yaml
 from sifu.plan.report_plan import ReportPlan
 from sifu.report import certificates, tables
 from sifu.report.atlas import CAPTION as ATLAS_CAPTION
-from sifu.report.atlas import atlas_table
+from sifu.report.atlas import atlas_table, one_class
 from sifu.report.audits import CAPTION as AUDIT_CAPTION
 from sifu.report.audits import audit_table
 from sifu.report.data_used import parts_in_words
@@ -34,11 +34,12 @@ from sifu.report.missing import missing_names, missing_words
 from sifu.report.plain_text import for_figures
 from sifu.report.results import Results
 from sifu.report.searches import scenario_searches, searches
-from sifu.report.standings import Standing, standings
+from sifu.report.standings import Standing, main_scenarios, standings
 from sifu.report.verdict_strip import ClaimRow, verdict_strip
 from sifu.store.paths import figure_file
 
 _TEMPLATE = Path(__file__).with_name("page.html")
+_MAX_NAMES = 8  # of scenarios, at the top of the page
 _PICTURE = "overview"  # the figure that the page opens with
 _DEVIATIONS, _TABLE = "docs/replication/deviations.md", "deviations-from-the-paper"  # in a checkout
 
@@ -65,8 +66,7 @@ def build_page(
     parts = {name: body for name, body in parts.items() if body}
     navigation = "".join(f'<a href="#{_anchor(name)}">{name}</a>' for name in parts)
     sections = [f'<section id="{_anchor(name)}"><h2>{name}</h2>{body}</section>' for name, body in parts.items()]
-    titles = ", ".join(source.plan.titles.values())
-    lead = f"{titles}. {_seeds(source)} Every number here is generated from the tables of this run."
+    lead = f"{_scenarios(source.plan)}. {_seeds(source)} Every number here is generated from the tables of this run."
     return Template(_TEMPLATE.read_text()).substitute(
         title="Federated unlearning: report",
         lead=escape(lead) + _data(source, folder),
@@ -74,6 +74,14 @@ def build_page(
         sections="\n".join(sections),
         footer=escape("Made by the SIFU benchmark suite for federated unlearning."),
     )
+
+
+def _scenarios(plan: ReportPlan) -> str:
+    """The names of the scenarios; of many only the first on each dataset."""
+    if len(plan.titles) <= _MAX_NAMES:
+        return ", ".join(plan.titles.values())
+    first = ", ".join(plan.titles[name] for name in main_scenarios(plan))
+    return f"{len(plan.titles)} scenarios: {first}, and others with the same data"
 
 
 def _anchor(name: str) -> str:
@@ -151,7 +159,7 @@ def _forgetting(source: Results, rows: list[Standing]) -> str:
 
 def _atlas(source: Results) -> str:
     """What trainings remember of each client; nothing where it was not measured."""
-    table = atlas_table(source.atlas)
+    table = atlas_table(source.atlas, one_class(source.plan.settings))
     if not len(table):
         return ""
     shown = html_table(_titled(source, table), "atlas", sortable=True)

@@ -11,7 +11,7 @@ from sifu.plan.code_hash import code_hash
 from sifu.plan.report_plan import ReportPlan
 from sifu.report import bounds, certificates, tables
 from sifu.report.atlas import CAPTION as ATLAS_CAPTION
-from sifu.report.atlas import atlas_table
+from sifu.report.atlas import atlas_table, one_class
 from sifu.report.audits import CAPTION, audit_table
 from sifu.report.deletion_test import verification
 from sifu.report.forgetting import CAPTION as FORGETTING_CAPTION
@@ -120,7 +120,7 @@ def run_report(plan: ReportPlan, folder: Path) -> None:
         "verification": verification(source.verification, labels),
         "bounds": bounds.bounds_that_hold(source.alpha, plan.changes),
         "audit": audit_table(source.audit, labels),
-        "atlas": atlas_table(source.atlas),
+        "atlas": atlas_table(source.atlas, one_class(source.plan.settings)),
         "settings": tables.hyper_parameters(plan.titles, source.settings),
     }
     for name, table in shown.items():

@@ -39,7 +39,7 @@ CUT = 1.6  # of scratch's client steps: longer bars end here
 _WIDTH = 8.8  # inches: on a page of 840 dots type keeps its size
 _NARROW = 3.55  # inches: a phone
 _TYPE = 8  # points
-_RIGHT, _RIGHT_NARROW = 3.15, 3.25  # where certificates stand, in units of scratch's client steps
+_RIGHT, _RIGHT_NARROW = 2.9, 3.25  # where certificates stand, in units of scratch's client steps
 _GREY = "#5f6b76"
 _PLAIN = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}  # behind words, which cross the line of scratch
 _BADGES: dict[str, dict[str, Any]] = {  # a certificate, in grey levels alone: filled where it survives
@@ -97,8 +97,7 @@ def _drawn(source: Results, columns: int, width: float) -> tuple[Board, list[Sta
         axis, found = board.at(0, name), {row.variant: row for row in rows if row.scenario == name}
         finish(axis, empty=not found)
         if found:
-            planned = plan.variants.get(name, shown)
-            _panel(axis, found, shown, planned, right=_RIGHT if columns > 1 else _RIGHT_NARROW)
+            _panel(axis, _without_uncounted(plan, found), shown, plan.variants.get(name, shown), narrow=columns == 1)
             first = board.names.index(name) % board.axes.shape[1] == 0
             axis.set_yticks(range(len(shown)), [plan.labels[variant] if first else "" for variant in shown])
             _emphasise(axis, plan, shown)
@@ -108,8 +107,22 @@ def _drawn(source: Results, columns: int, width: float) -> tuple[Board, list[Sta
     return board, rows
 
 
-def _panel(axis: Axes, found: dict[str, Standing], shown: list[str], planned: list[str], *, right: float) -> None:
-    """Bars, and at `right` the certificates. A method that is not planned here has no words, either."""
+def _without_uncounted(plan: ReportPlan, found: dict[str, Standing]) -> dict[str, Standing]:
+    """The rows without certificates that the scenario does not count by its settings: another one counts them."""
+    return {
+        variant: row if plan.settings.get(row.scenario, {}).get("count_certificates", True) else _uncertified(row)
+        for variant, row in found.items()
+    }
+
+
+def _uncertified(row: Standing) -> Standing:
+    counted = row.certificate and row.certificate.worth != UNCOUNTED
+    return row if counted else row._replace(certificate=None)
+
+
+def _panel(axis: Axes, found: dict[str, Standing], shown: list[str], planned: list[str], *, narrow: bool) -> None:
+    """Bars, and at the right the certificates. A method that is not planned here has no words, either."""
+    right = _RIGHT_NARROW if narrow else _RIGHT
     axis.axvline(1, color="#90a4ae", linewidth=1, zorder=0)
     for place, variant in enumerate(shown):
         row = found.get(variant)
@@ -117,6 +130,7 @@ def _panel(axis: Axes, found: dict[str, Standing], shown: list[str], planned: li
             _bar(axis, place, row)
         elif row or variant in planned:
             words = row.short_words if row else "not run"
+            words = words.removeprefix("recovers in ") if narrow else words
             axis.text(0.03, place, words, va="center", fontsize=_TYPE, color=_GREY, style="italic", bbox=_PLAIN)
         if row and row.certificate:
             _badge(axis, right, place, row.certificate.worth)
@@ -124,7 +138,8 @@ def _panel(axis: Axes, found: dict[str, Standing], shown: list[str], planned: li
         below = axis.get_xaxis_transform()  # in line with the numbers of the axis
         axis.text(right, -0.03, "certificate", ha="right", va="top", fontsize=_TYPE, transform=below)
     axis.set(xlim=(0, right + 0.02), ylim=(len(shown) - 0.4, -0.6))
-    axis.set_xticks([0, 0.5, 1, 1.5], ["0", "50%", "100%", "150%"], fontsize=_TYPE)
+    ticks = [0, 1] if narrow else [0, 0.5, 1, 1.5]
+    axis.set_xticks(ticks, [f"{tick:.0%}" if tick else "0" for tick in ticks], fontsize=_TYPE)
     axis.tick_params(axis="y", length=0, labelsize=9)
     axis.spines["left"].set_visible(False)
     axis.spines["bottom"].set_bounds(0, 1.6)

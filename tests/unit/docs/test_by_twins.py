@@ -9,11 +9,13 @@ import pytest
 
 from sifu.docs import findings
 from sifu.docs.by_twins import TwinTest, forgotten_by_twins, in_a_sentence
+from sifu.docs.forgetting import allowed_auc
 from sifu.replication.published import Published
 from sifu.store.oracle_schemas import FORGETTING
 from sifu.store.parquet import write_table
 from sifu.store.provenance import provenance
 from tests.claimed import PLAIN, World
+from tests.conftest import REPO
 
 Answers = dict[str, tuple[float, str]]
 
@@ -25,8 +27,8 @@ def published(root: Path, answers: Answers) -> Published:
     folder = World(("mnist", "mnist_twins"), marks=PLAIN).write(root)
     rows = [
         {"scenario": "mnist_twins", "variant": name, "request": 1, "client": client, "models": 200}
-        | {"retrain_auc": 0.9, "twins_auc": auc, "twins_null": 0.03, "forgotten": forgotten}
-        | {"share": 0.5, "share_low": 0.4, "share_high": 0.6, "relearn": None, "reached": 200}
+        | {"retrain_auc": 0.9, "retrain_p": 0.5, "twins_auc": auc, "twins_null": 0.03, "twins_shift": 1.0}
+        | {"share": 0.5, "share_low": 0.4, "share_high": 0.6, "relearn": None, "reached": 200, "forgotten": forgotten}
         for name, (auc, forgotten) in answers.items()
         for client in (-1, 0)
     ]
@@ -44,7 +46,7 @@ def test_the_twin_test_decides_whether_a_method_forgets(tmp_path: Path) -> None:
     """By accuracy SIFU and FedEraser forget in this world (tests/unit/docs/test_findings.py)."""
     remembered = {"sifu": (1.0, "no"), "fine_tuning": (1.0, "no"), "fed_eraser_searched": (0.97, "no")}
     assert heads(tmp_path, remembered) == [
-        "SIFU is cheaper than training again, and does not forget.",
+        "SIFU is cheaper than training again; where many models were compared, it did not forget.",
         "Fine-tuning does not forget.",
         "FedEraser does not always forget.",
     ]
@@ -60,17 +62,30 @@ def test_the_twin_test_decides_whether_a_method_forgets(tmp_path: Path) -> None:
     ("tests", "words"),
     [
         ([], ""),
-        ([("MNIST", 0.997, "no")], "they are not forgotten (MNIST: AUC 1.00)."),
         (
-            [("MNIST", 0.51, "yes"), ("CIFAR-10", 0.9, "no")],
-            "they are forgotten (MNIST: AUC 0.51), they are not forgotten (CIFAR-10: AUC 0.90).",
+            [("MNIST, twins", 0.997, "no", 1.0, 0.005)],
+            "in MNIST, twins, its clients are still found: AUC by twins 0.997.",
         ),
-        ([("MNIST", 0.56, "cannot tell")], "it cannot be told (MNIST: AUC 0.56)."),
+        (
+            [("MNIST, twins", 0.51, "yes", 0.6, 0.04), ("CIFAR-10, twins", 0.9, "no", 0.9, 0.005)],
+            "in MNIST, twins, its clients are forgotten: AUC by twins 0.510, though the models are told from retrained "
+            "ones (AUC 0.60); in CIFAR-10, twins, its clients are still found: AUC by twins 0.900.",
+        ),
+        (
+            [("MNIST, twins", 0.51, "yes", 0.55, 0.06)],
+            "in MNIST, twins, its clients are forgotten: AUC by twins 0.510.",
+        ),
+        (
+            [("MNIST, twins", 0.56, "cannot tell", 0.5, 0.5)],
+            "in MNIST, twins, it cannot be told: AUC by twins 0.560.",
+        ),
     ],
 )
-def test_a_sentence_names_the_datasets_and_the_numbers(tests: list[tuple[str, float, str]], words: str) -> None:
+def test_a_sentence_names_federations_and_numbers(
+    tests: list[tuple[str, float, str, float, float]], words: str
+) -> None:
     sentence = in_a_sentence([TwinTest(*test) for test in tests])
-    assert sentence == (f" By the twin test of many models, where 0.50 is chance, {words}" if words else "")
+    assert sentence == (f" By many models, after the first request (0.5 is chance): {words}" if words else "")
 
 
 def test_the_table_has_those_that_forget_first_and_the_cheapest_of_them_on_top(tmp_path: Path) -> None:
@@ -88,7 +103,16 @@ def test_the_table_has_those_that_forget_first_and_the_cheapest_of_them_on_top(t
         "FedAccum",
     ]
     assert [row[1] for row in rows[:3]] == ["50%", "112%", "40%"]
-    assert [row[5] for row in rows] == ["yes", "yes", "no", "no (overshot)"]
+    assert [row[7] for row in rows] == ["yes", "yes", "no", "no (overshot)"]
+
+
+def test_a_promise_that_is_kept_still_allows_much() -> None:
+    """Gaussians mu apart with (10, 0.01): Phi(mu / sqrt(2)), and 2 mu between twins. mu = 2.86 by the analytic bound:
+    Phi(2.02) = 0.978, Phi(4.04) = 1.000.
+    """
+    first, second = allowed_auc(REPO).split("; ")
+    assert first == "(10, 0.01) allows 0.978 against retraining and 1.000 between twins"
+    assert second.startswith("(1, 0.01) allows 0.")
 
 
 def test_without_twins_there_is_a_sentence(tmp_path: Path) -> None:

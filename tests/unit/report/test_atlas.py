@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from sifu.plan.report_plan import Job, ReportPlan
-from sifu.report.atlas import atlas_table, by_client
+from sifu.report.atlas import atlas_table, by_client, one_class
 from sifu.report.figures import atlas as figure
 from sifu.report.page import build_page
 from sifu.report.results import Results
@@ -45,11 +45,30 @@ def test_a_row_a_scenario() -> None:
         "rank correlation, alpha": "-",
         "rank correlation, Psi": "1.00",
         "rank correlation, strict Psi": "-1.00",
+        "within classes, alpha": "-",
+        "within classes, Psi": "-",
+        "within classes, strict Psi": "-",
         "alpha <= Psi": "83%",
         "alpha <= strict Psi": "100%",
+        "alpha / Psi": "0.33 [0.25, 2.00]",  # 1/4, 1/4, 1/3, 1/3, 1/2, 1/0.5
+        "alpha / strict Psi": "0.37 [0.25, 0.67]",  # 1/4, 1/3.5, 1/3, 1/2.5, 1/2, 1/1.5
     }
     assert atlas_table(ROWS[ROWS["client"] < 2])["rank correlation, Psi"].tolist() == ["-"]
     assert atlas_table(ROWS.iloc[:0]).empty
+
+
+def test_within_classes_the_clients_of_a_class_are_compared() -> None:
+    """Clients 0, 2, 4 hold class 0, the others class 1, which is remembered far better and has a larger Psi. Within a
+    class who has the larger Psi is remembered less: all clients together would hide that.
+    """
+    memory, psi = [1.0, 11.0, 2.0, 12.0, 3.0, 13.0], [3.0, 13.0, 2.0, 12.0, 1.0, 11.0]
+    rows = pd.DataFrame([row(c, 0, memory[c], psi[c]) for c in range(6)])
+    (found,) = atlas_table(rows, {"digits": 2}).to_dict("records")
+    assert float(found["rank correlation, Psi"]) > 0.5
+    assert found["within classes, Psi"] == "-1.00"
+    settings = {"digits": {"partition": {"kind": "one_class"}, "dataset": {"name": "mnist"}}}
+    assert one_class(settings) == {"digits": 10}
+    assert one_class({"digits": settings["digits"] | {"partition": {"kind": "dirichlet"}}}) == {}
 
 
 def test_means_over_seeds() -> None:

@@ -27,6 +27,8 @@ def row(variant: str, twins: float, forgotten: str, client: int = -1, **more: An
         "paired_p": 0.001,
         "remaining_told": 0.25,
         "twins_lira_auc": 0.88,
+        "twins_shift": 1.59,
+        "reached": 100,
         "share": 0.25,
         "share_low": 0.1,
     }
@@ -60,7 +62,8 @@ def test_a_row_a_method_with_every_null_next_to_its_number() -> None:
     assert [sifu["paired p"], sifu["on remaining clients"]] == ["0.001", "0.70 (25% told apart)"]
     assert [sifu["U-LiRA by twins"], sifu["worst decile drop"]] == ["0.88", "0.40 (null 0.01)"]
     assert [sifu["by twins"], sifu["null"], sifu[COLUMN]] == ["0.87", "0.50 +- 0.04", "no"]
-    assert sifu["half against half"] == "0.47 (null 0.50 +- 0.06)"
+    assert table["half against half"].tolist() == ["0.47 (null 0.50 +- 0.06)", "-", "-"]  # one training, one placebo
+    assert sifu["shift"] == "1.6"
     assert sifu["share forgotten"] == "0.25 [0.10, 0.40]"
     assert sifu["KLOM"] == "1.50 (null 0.34, few models)"
     assert table.loc["Original", "share forgotten"] == table.loc["Original", "KLOM"] == "-"
@@ -90,6 +93,11 @@ def test_below_a_half_a_method_has_gone_too_far() -> None:
     line = forgotten_line(rows, LABELS)
     assert line is not None
     assert line.endswith("Scratch 0.48 (yes); SIFU 0.01 (no (overshot)).")
+
+
+def test_where_most_models_miss_the_target_the_answer_says_so() -> None:
+    rows = frame(row("sifu", 0.5, "cannot tell", reached=49), row("scratch", 0.5, "cannot tell", reached=50))
+    assert list(forgetting_table(rows, NO_DISTANCES, LABELS)[COLUMN]) == ["cannot tell", "cannot tell (target missed)"]
 
 
 def test_a_row_without_numbers_says_so() -> None:
