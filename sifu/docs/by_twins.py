@@ -8,10 +8,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from sifu.config.scenario import Scenario
-from sifu.config.variant import Variant
 from sifu.docs.measured_text import table_text
-from sifu.plan.load import read_named
+from sifu.docs.named import scenarios, variants
 from sifu.replication.claims.stored_tables import StoredTables, read_tables
 from sifu.replication.published import Published
 from sifu.report.forgetting import ORIGINAL, TOGETHER, answer
@@ -49,7 +47,7 @@ def twin_tests(root: Path, tables: StoredTables, variant: str) -> list[TwinTest]
     """The twin tests of a variant, federation by federation."""
     rows = _together(tables)
     rows = rows[(rows["variant"] == variant) & (rows["request"] == 1)]
-    labels = {name: one.label for name, one in _scenarios(root).items()}
+    labels = {name: one.label for name, one in scenarios(root).items()}
     parts = (rows[name] for name in ("scenario", "twins_auc", "forgotten", "retrain_auc", "retrain_p"))
     return [TwinTest(labels[scenario], *more) for scenario, *more in zip(*parts, strict=True)]
 
@@ -64,16 +62,15 @@ def in_a_sentence(tests: list[TwinTest]) -> str:
 def forgotten_by_twins(root: Path, run: Published) -> str:
     """For each federation with twins a table of its methods: those that forget first, the cheapest of them on top."""
     tables = read_tables(run.folder)
-    scenarios = [name for name in _scenarios(root) if name in set(_together(tables)["scenario"])]
-    return "\n\n".join(_table(root, tables, name) for name in scenarios) or _NOTHING
+    tested = set(_together(tables)["scenario"])
+    return "\n\n".join(_table(root, tables, name) for name in scenarios(root) if name in tested) or _NOTHING
 
 
 def _table(root: Path, tables: StoredTables, scenario: str) -> str:
     """The methods of one federation, and how many models were compared."""
     rows = _together(tables)
     rows = rows[rows["scenario"] == scenario]
-    variants = read_named(Variant, root / "config" / "variants.yaml", "variants")
-    labels = {ORIGINAL: "Original"} | {name: one.label for name, one in variants.items()}
+    labels = {ORIGINAL: "Original"} | {name: one.label for name, one in variants(root).items()}
     costs = _costs(tables, scenario)
     listed = [row for row in rows.to_dict("records") if row["variant"] in labels]
     listed.sort(key=lambda row: (_ORDER.index(row["forgotten"]), costs.get(row["variant"], float("inf"))))
@@ -82,7 +79,7 @@ def _table(root: Path, tables: StoredTables, scenario: str) -> str:
         [labels[name], _percent(costs.get(name)), _whole(starts[name]), *_numbers(row)]
         for name, row in ((row["variant"], row) for row in listed)
     ]
-    null, title = rows["twins_null"].max(), _scenarios(root)[scenario].label
+    null, title = rows["twins_null"].max(), scenarios(root)[scenario].label
     head = f"{title}, {int(rows['models'].min())} models a world, request 1 (by twins: null 0.50 +- {null:.2f}):"
     return f"{head}\n\n{table_text(cells, *_COLUMNS).strip()}"
 
@@ -114,7 +111,3 @@ def _together(tables: StoredTables) -> pd.DataFrame:
     """The rows about all clients of a request that have a twin test."""
     rows = tables.forgetting
     return rows[(rows["client"] == TOGETHER) & rows["twins_auc"].notna()]
-
-
-def _scenarios(root: Path) -> dict[str, Scenario]:
-    return read_named(Scenario, root / "config" / "scenarios.yaml", "scenarios")

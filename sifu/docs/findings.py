@@ -8,12 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from sifu.config.scenario import Scenario
-from sifu.config.variant import Variant
 from sifu.docs.by_twins import TwinTest, in_a_sentence, twin_tests
+from sifu.docs.named import scenarios, variants
 from sifu.docs.replication_run import trained_on
 from sifu.docs.run_so_far import so_far
-from sifu.plan.load import read_named
 from sifu.replication.claims.forgetting import BEYOND
 from sifu.replication.claims.stored_tables import DATASETS, SHOWN_ONLY, StoredTables, read_tables
 from sifu.replication.published import CONFIG, Published, described
@@ -46,7 +44,7 @@ def data(root: Path, run: Published) -> str:
 
 def _so_far(root: Path, run: Published) -> str:
     """Which of the paper's datasets have how many seeds, where some are missing; else nothing."""
-    planned, titles = described(root / CONFIG), {name: one.label for name, one in _scenarios(root).items()}
+    planned, titles = described(root / CONFIG), {name: one.label for name, one in scenarios(root).items()}
     labels = {name: variant["label"] for name, variant in planned["variants"].items()}
     found, wanted = so_far(read_tables(run.folder), titles, labels), len(planned["seeds"])
     if not found.missing_words() and all(count >= wanted for count in found.seeds.values()):
@@ -156,13 +154,12 @@ def _went_back(tables: StoredTables, scenarios: list[str]) -> str:
 def costs(root: Path, run: Published) -> str:
     """A row a method, a column a dataset: client steps relative to scratch's, and the gap of accuracy."""
     tables = read_tables(run.folder)
-    scenarios = _scenarios(root)
-    variants = read_named(Variant, root / "config" / "variants.yaml", "variants")
+    places, methods = scenarios(root), variants(root)
     totals = request_totals(tables.cells, tables.metrics).to_dict("records")
     found = {(row["scenario"], row["variant"]): row for row in totals}
     ran = [name for name in (*DATASETS, *SHOWN_ONLY) if (name, "scratch") in found]
-    rows = [[variants[variant].label, *(_cell(found.get((name, variant))) for name in ran)] for variant in _ROWS]
-    titles = [f"{scenarios[name].label}{_floor(found[name, 'scratch'])}" for name in ran]
+    rows = [[methods[variant].label, *(_cell(found.get((name, variant))) for name in ran)] for variant in _ROWS]
+    titles = [f"{places[name].label}{_floor(found[name, 'scratch'])}" for name in ran]
     return markdown(pd.DataFrame(rows, columns=["method", *titles]), "").strip()
 
 
@@ -207,7 +204,3 @@ def _broken(tables: StoredTables, variant: str) -> tuple[float | None, float | N
 def _share_broken(tables: StoredTables, variant: str, *, together: bool) -> float | None:
     over = pd.concat([tables.promises(name, variant, "delta", together=together) for name in DATASETS])
     return float((over > _KEPT).mean()) if len(over) else None
-
-
-def _scenarios(root: Path) -> dict[str, Scenario]:
-    return read_named(Scenario, root / "config" / "scenarios.yaml", "scenarios")

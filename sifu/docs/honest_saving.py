@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from sifu.config.scenario import Scenario
-from sifu.config.variant import Variant
-from sifu.plan.load import read_named
+from sifu.docs.named import scenarios, variants
 from sifu.replication.claims.stored_tables import DATASETS, read_tables
 from sifu.replication.published import Published
 from sifu.report.frontier import DELTA, UNKNOWN, frontier
@@ -20,16 +18,15 @@ _HEAD = "What an honest certificate saves today"
 def honest_saving(root: Path, run: Published) -> str:
     """On each of the paper's datasets, the cheapest certificate that survives for all clients of a request."""
     tables = read_tables(run.folder)
-    scenarios = read_named(Scenario, root / "config" / "scenarios.yaml", "scenarios")
-    variants = read_named(Variant, root / "config" / "variants.yaml", "variants")
+    places, known = scenarios(root), variants(root)
     table = frontier(tables.cells, tables.sweep)
-    methods = table["variant"].map(lambda name: variants[name].method if name in variants else name)
+    methods = table["variant"].map(lambda name: known[name].method if name in known else name)
     table = table[~methods.isin(_TRAIN_AGAIN)]
-    labels = {name: variant.label for name, variant in variants.items()}
+    labels = {name: variant.label for name, variant in known.items()}
     ran = [name for name in DATASETS if name in set(table["scenario"])]
     if not ran or (table.loc[table["scenario"].isin(ran), "promise"] == "unknown").all():
         return f"{_HEAD}: {UNKNOWN}."
-    words = [_of_dataset(scenarios[name].label, table[table["scenario"] == name], labels) for name in ran]
+    words = [_of_dataset(places[name].label, table[table["scenario"] == name], labels) for name in ran]
     return f"{_HEAD} (epsilon at delta = {DELTA:g}, for all clients of a request): {' '.join(words)}"
 
 
