@@ -228,7 +228,7 @@ _ALL = (
         name="forgetting",
         does="Say what many models have forgotten: told from retrained ones, and from those of the clients' twins.",
         jobs="forgetting",
-        tables=_oracles(forgetting="FORGETTING", distances="DISTANCES", power="POWER"),
+        tables=_oracles(forgetting="FORGETTING", distances="DISTANCES", power="POWER", client_margins="CLIENT_MARGINS"),
         reads=("oracle_margins",),
         settings=(*_TRAIN, "requests"),
         options=(option("--blocks", "blocks of the stage oracles, such as s000-099", **_LIST),),

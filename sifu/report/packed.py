@@ -98,6 +98,7 @@ KEPT = {
     "forgetting/forgetting",
     "forgetting/distances",
     "forgetting/power",
+    "forgetting/client_margins",
 }  # histories, weights, partitions, curves and margins are too large
 
 

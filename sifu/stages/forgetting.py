@@ -18,7 +18,16 @@ from sifu.stages.power import power_rows
 from sifu.stages.rows import ORIGINAL, frame
 from sifu.stages.two_questions import SCRATCH, TwoQuestions
 from sifu.store.margins import MarginFiles
-from sifu.store.oracle_schemas import DISTANCES, FORGETTING, POINTS, POWER, WITH_CLIENT, WITH_TWIN, original_of
+from sifu.store.oracle_schemas import (
+    CLIENT_MARGINS,
+    DISTANCES,
+    FORGETTING,
+    POINTS,
+    POWER,
+    WITH_CLIENT,
+    WITH_TWIN,
+    original_of,
+)
 from sifu.store.parquet import read_stamp, read_table, write_table
 from sifu.store.provenance import Provenance, provenance
 
@@ -40,21 +49,26 @@ def _stamp(call: StageCall, folders: list[Path]) -> Provenance:
 
 
 def run_forgetting(name: str, folders: list[Path], folder: Path, stamp: Provenance) -> None:
-    """Writes forgetting, distances and power of a scenario to `folder`, from the margins of all blocks of models."""
+    """Writes the four tables of a scenario to `folder`, from the margins of all blocks of models."""
     tables = [read_table(one / "points.parquet", POINTS) for one in folders]
     if any(not table.equals(tables[0]) for table in tables):
         raise StoreError(f"the blocks of {name} are about other examples: run oracles again")
     files, far, answers, power = MarginFiles([one / "margins.parquet" for one in folders]), [], [], []
+    means: list[pd.DataFrame] = []
     if len(files.keys) and files.num_points != len(tables[0]):
         raise StoreError(f"the models of {name} are about {files.num_points} points, its blocks name {len(tables[0])}")
     for cell in cells(files, tables[0]):
-        key = {"scenario": name, "variant": cell.variant, "request": cell.request}
+        key: dict[str, Any] = {"scenario": name, "variant": cell.variant, "request": cell.request}
         far += [key | row for row in _distances(cell)]
         answers += [key | row for row in _answers(cell, name)]
+        means += [_client_margins(cell, world).assign(**key) for world in (WITH_CLIENT, WITH_TWIN)]
         if cell.variant == SCRATCH:
             power += [{"scenario": name, "request": cell.request} | row for row in power_rows(cell)]
     write_table(folder / "distances.parquet", DISTANCES, frame(DISTANCES, far), stamp)
     write_table(folder / "power.parquet", POWER, frame(POWER, power), stamp)
+    columns = [column.name for column in CLIENT_MARGINS.columns]
+    every = pd.concat(means)[columns] if means else pd.DataFrame(columns=columns)
+    write_table(folder / "client_margins.parquet", CLIENT_MARGINS, every, stamp)
     write_table(folder / "forgetting.parquet", FORGETTING, frame(FORGETTING, answers), stamp)
 
 
@@ -75,6 +89,13 @@ def _answers(cell: TwoQuestions, name: str) -> Rows:
     except TooFewModels as reason:
         print(f"{name}, {cell.variant}, request {cell.request}: {reason}", file=sys.stderr)
         return [cell.without_numbers()]
+
+
+def _client_margins(cell: TwoQuestions, world: str) -> pd.DataFrame:
+    """A row a model of a world and client of the request."""
+    seeds, (own, twin) = cell.seeds(world), cell.on_clients_and_twins(world)  # [N], [N, C] each
+    index = pd.MultiIndex.from_product([seeds, cell.clients], names=["seed", "client"])
+    return pd.DataFrame({"own": own.ravel(), "twin": twin.ravel()}, index).reset_index().assign(world=world)
 
 
 def _distances(cell: TwoQuestions) -> Rows:

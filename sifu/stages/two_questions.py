@@ -24,7 +24,7 @@ from sifu.forgetting.sample import Floats, TooFewModels
 from sifu.forgetting.twins import NOTHING, Share, TwinTest, share_forgotten, twin_test
 from sifu.forgetting.u_lira import ULira, pair, u_lira, u_lira_test
 from sifu.store.margins import MarginFiles, ModelMargins
-from sifu.store.oracle_schemas import WITH_CLIENT, WITH_TWIN
+from sifu.store.oracle_schemas import OTHER_DRAWS, WITH_CLIENT, WITH_TWIN
 
 TOGETHER = -1  # in place of a client: all of them
 SCRATCH = "scratch"
@@ -70,11 +70,11 @@ class TwoQuestions:
         """A row a client of the request, and one of all of them together."""
         own, before = (self._differences(name) for name in (self.variant, self.original))
         test, first = twin_test(*own), twin_test(*before)
-        retrained, paired = self._told_apart(), self._attack(self._clients)
+        retrained, paired = self._told_apart(), self._attack(self.clients)
         twins_lira = u_lira(*own, *self._seeds)
         privacy, efficacy = self._three_worlds()
         rows = []
-        for place, client in enumerate([*self._clients, TOGETHER]):
+        for place, client in enumerate([*self.clients, TOGETHER]):
             row: dict[str, Any] = {"client": client, "models": min(test.models), "reached": self._reached}
             row |= _retrain_columns(retrained, place)
             row |= _paired_columns(paired, place) | {"twins_lira_auc": float(twins_lira.auc[place])}
@@ -107,9 +107,18 @@ class TwoQuestions:
         return min(self.models(self.variant, world).reached for world in (WITH_CLIENT, WITH_TWIN))
 
     @property
-    def _clients(self) -> list[int]:
+    def clients(self) -> list[int]:
         """The clients of the request."""
         return sorted(set(self.points.loc[self.points_of("twin"), "client"]))
+
+    def seeds(self, world: str) -> NDArray[np.int64]:
+        """The seeds of a world's models, as margins are stored with them. [N]"""
+        return self.models(self.variant, world).seeds % OTHER_DRAWS
+
+    def on_clients_and_twins(self, world: str) -> tuple[Floats, Floats]:
+        """Mean margins of a world's models on each client's data, and on its twin's. [N, C] each"""
+        own, twin = (self._statistic(self.variant, world, owner)[:, :-1] for owner in ("client", "twin"))
+        return own, twin
 
     def points_of(self, owner: str) -> NDArray[np.bool_]:
         """Which points are of the request's clients, or of their twins. [P]"""
@@ -122,7 +131,7 @@ class TwoQuestions:
 
     def _statistic(self, name: str, world: str, owner: str = "client", of: Statistic = client_margins) -> Floats:
         """Mean margins on each client's data (or its twin's), and last over all of them. [N, C + 1]"""
-        values = of(self.models(name, world).margins, self._owners(owner), self._clients)
+        values = of(self.models(name, world).margins, self._owners(owner), self.clients)
         return np.concatenate([values, values.mean(1, keepdims=True)], axis=1)
 
     def _differences(self, name: str) -> Differences:

@@ -243,4 +243,16 @@ POWER = Table(
     ),
 )
 
-ORACLE_TABLES = (MARGINS, POINTS, FORGETTING, DISTANCES, POWER)
+CLIENT_MARGINS = Table(
+    "client_margins",
+    "what the twin test and U-LiRA read of the margins: means over a client's examples. Small enough to be published",
+    ("scenario", "variant", "request", "world", "seed", "client"),
+    (
+        *MARGINS.columns[:5],
+        Column("client", _INT, "a client of the request"),
+        Column("own", pa.float32(), "mean margin on the client's data"),
+        Column("twin", pa.float32(), "mean margin on its twin's data"),
+    ),
+)
+
+ORACLE_TABLES = (MARGINS, POINTS, FORGETTING, DISTANCES, POWER, CLIENT_MARGINS)

@@ -34,7 +34,7 @@ from sifu.stages.oracle_worlds import Worlds
 from sifu.stages.oracles import Asked, Oracles, run_oracles
 from sifu.stages.two_questions import _twin_columns
 from sifu.store.margins import MarginFiles
-from sifu.store.oracle_schemas import DISTANCES, FORGETTING, MARGINS, OTHER_DRAWS, POINTS, POWER
+from sifu.store.oracle_schemas import CLIENT_MARGINS, DISTANCES, FORGETTING, MARGINS, OTHER_DRAWS, POINTS, POWER
 from sifu.store.parquet import read_stamp, read_table, write_table
 from sifu.store.provenance import provenance
 from sifu.unlearning.lineage import Lineage
@@ -243,6 +243,20 @@ def worst_margin(made: Made, variant: str, world: str) -> float:
     models = MarginFiles([made.file("oracles", "s000-011", "margins")]).models(variant, 1, world)
     places = [points.index[(points["owner"] == "client") & (points["client"] == one)].tolist() for one in (0, 1, 4, 5)]
     return float(np.mean([min(row[own].astype(float).mean() for own in places) for row in models.margins]))
+
+
+def test_the_twin_test_can_be_repeated_from_the_published_means(made: Made) -> None:
+    """The AUC of all clients together, pair by pair: by how many pairs of models the difference is larger where the
+    clients took part. The means are stored in single precision.
+    """
+    rows = read_table(made.file("forgetting", "s000-011", "client_margins"), CLIENT_MARGINS)
+    assert set(rows["seed"]) == set(range(12))
+    own = rows[(rows["variant"] == "original") & (rows["request"] == 1)]
+    differences = (own["own"] - own["twin"]).groupby([own["world"], own["seed"]]).mean()
+    pairs = [(one > other) + 0.5 * (one == other) for one in differences["client"] for other in differences["twin"]]
+    told = read_table(made.file("forgetting", "s000-011", "forgetting"), FORGETTING)
+    told = told.set_index(["variant", "request", "client"])
+    assert np.mean(pairs) == pytest.approx(told.loc[("original", 1, -1), "twins_auc"])
 
 
 def test_power_is_measured_with_the_oracles_of_both_worlds(made: Made) -> None:
