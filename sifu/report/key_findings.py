@@ -40,8 +40,9 @@ def _cheapest(plan: ReportPlan, rows: list[Standing]) -> Finding | None:
     below = any(row.cost < 1 for row in good)
     head = "Forgetting need not cost a training." if below else "No method forgets for less than a training."
     text = "Cheapest method with forgotten clients, in client steps relative to training again from scratch"
-    test = " None fails the twin test on the same dataset." if any(row.by == TWINS for row in rows) else ""
-    return Finding(head, f"{text}: {'; '.join(words)}.{test}")
+    note = " Methods that fail the twin test on the same dataset are left out."
+    tested = any(row.by == TWINS for row in rows)
+    return Finding(head, f"{text}: {'; '.join(words)}.{note if tested else ''}")
 
 
 def _sifu(plan: ReportPlan, rows: list[Standing]) -> Finding | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -10,7 +11,7 @@ import pandas as pd
 from sifu.plan.report_plan import ReportPlan
 from sifu.report.grades import ACCURACY, FORGOTTEN, IN_PART, NOT_FORGOTTEN, TWINS, UNKNOWN, Grade
 from sifu.report.key_findings import key_findings
-from sifu.report.looked_good import looked_good
+from sifu.report.looked_good import forgot, looked_good
 from sifu.report.results import Results
 from sifu.report.standings import Standing, standings
 from sifu.store.oracle_schemas import FORGETTING
@@ -37,6 +38,18 @@ def test_who_looks_good_by_accuracy_and_fails_is_named_by_scenario() -> None:
     words = "They look good by accuracy and fail the twin test: Digits: Fine-tuning; Images: SIFU."
     assert looked_good(PLAN, rows) == words
     assert any(words in finding.text for finding in key_findings(PLAN, rows))
+
+
+def test_who_fails_the_twin_test_on_a_dataset_has_forgotten_nowhere_on_it() -> None:
+    """Fine-tuning looks good by accuracy on b, which has the data of a, where it fails; c has other data."""
+    plan = replace(PLAN, titles=PLAN.titles | {"c": "Faces"}, datasets={"a": "mnist", "b": "mnist", "c": "celeba"})
+    failed = standing("a", "tuned", NOT_FORGOTTEN, FORGOTTEN)
+    same, other, sifu = (standing(*one, None, FORGOTTEN) for one in (("b", "tuned"), ("c", "tuned"), ("b", "sifu")))
+    rows = [failed, same, other, sifu]
+    assert forgot(plan, rows) == [other, sifu]
+    first = key_findings(plan, rows)[0].text
+    assert "Digits: none; Images: SIFU, 50%; Faces: Fine-tuning, 50%." in first
+    assert first.endswith("Methods that fail the twin test on the same dataset are left out.")
 
 
 def test_where_accuracy_cannot_tell_that_is_said() -> None:
