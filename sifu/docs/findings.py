@@ -141,10 +141,10 @@ def _certificate(tables: StoredTables, strict: pd.DataFrame) -> str:
     )
 
 
-def _went_back(tables: StoredTables, scenarios: list[str]) -> str:
+def _went_back(tables: StoredTables, names: list[str]) -> str:
     """To which round of the training strict SIFU goes back, by means over seeds of the latest one."""
     means = {
-        variant: pd.Series([tables.went_back_to(name, variant).mean() for name in scenarios], dtype=float)
+        variant: pd.Series([tables.went_back_to(name, variant).mean() for name in names], dtype=float)
         for variant in ("sifu_strict", "fine_tuning")
     }
     latest, rounds = means["sifu_strict"].max(), means["fine_tuning"].min()  # fine-tuning starts from the last round

@@ -90,7 +90,7 @@ def forgotten_line(rows: pd.DataFrame, labels: dict[str, str]) -> str | None:
     rows = rows[rows["scenario"].eq(rows["scenario"].iloc[0])] if len(rows) else rows
     rows = rows[rows["request"] == rows["request"].min()]
     found = zip(rows["variant"], rows["twins_auc"], _answers(rows), strict=True)
-    words = {name: f"{auc:.2f} ({answer})" for name, auc, answer in found}
+    words = {name: f"{auc:.2f} ({forgotten})" for name, auc, forgotten in found}
     told = [f"{label} {words[name]}" for name, label in labels.items() if name in words and name != ORIGINAL]
     if not told:
         return None

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Packs the tables that a run of run.sh has finished, without histories, weights and the margins of oracles, and what an
-# unfinished audit has counted, in parts of 15 MB at most.
+# Packs the tables that a run of run.sh has finished, without histories, weights and the margins of oracles, the times of all
+# jobs, and what an unfinished audit has counted, in parts of 15 MB at most.
 #   collect.sh FOLDER OUT         OUT/NAME.tgz.aa, .ab, ...; NAME is the last part of FOLDER
 #   cat OUT/NAME.tgz.* | tar xz --skip-old-files   puts what is new into a checkout
 set -euo pipefail
@@ -13,6 +13,6 @@ cd "$1"
 find results -type f -newer .began \
   \( -name '*.parquet' -o -name time.json -o -path '*/audit/*/.unfinished/*.json' \) -not -name '.*' \
   -not -name curves.parquet -not -name sensitivity.parquet -not -name examples.parquet -not -path '*/partition/*' \
-  -not -path '*/oracles/*' -print0 |
+  -not -path '*/oracles/*.parquet' -print0 |
   tar --null -T - -cz | split -b 15m - "$out."
 ls -l "$out".*
