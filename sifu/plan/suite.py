@@ -237,6 +237,7 @@ class Suite:
             settings={name: to_plain(scenario) for name, scenario in self.scenarios.items()},
             left_out=list(self.skipped),
             datasets={name: f"{one.dataset.name}/{one.dataset.source}" for name, one in self.scenarios.items()},
+            uncounted=[name for name, scenario in self.scenarios.items() if not scenario.count_certificates],
         )
 
     def refuse_too_many(self) -> None:

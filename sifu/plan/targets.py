@@ -262,7 +262,7 @@ class Targets:
         return self._plan_file(self.suite.report_plan())
 
     def figure_plan(self, wildcards: Any) -> str:
-        """The same without settings, which no figure shows: changing one redraws only what follows from it."""
+        """The same without settings, which no figure may read: changing one redraws only what follows from it."""
         return self._plan_file(replace(self.suite.report_plan(), settings={}))
 
     @staticmethod

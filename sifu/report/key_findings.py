@@ -7,7 +7,7 @@ from typing import NamedTuple
 from sifu.plan.report_plan import ReportPlan
 from sifu.report.grades import FORGOTTEN, IN_PART, NOT_FORGOTTEN, TWINS
 from sifu.report.looked_good import forgot, looked_good
-from sifu.report.standings import BROKEN, EXACT, FOR_ONE, KEPT, UNCOUNTED, Standing
+from sifu.report.standings import BROKEN, EXACT, FOR_ONE, KEPT, UNCOUNTED, Standing, without_uncounted
 
 _TRAIN_AGAIN = ("scratch", "scratch_again", "blurred_scratch")  # methods: what others are compared with
 
@@ -85,7 +85,8 @@ def _remembered(plan: ReportPlan, rows: list[Standing]) -> Finding | None:
 
 
 def _certificates(plan: ReportPlan, rows: list[Standing]) -> Finding | None:
-    """Which promises survive, for whom, and which do not."""
+    """Which promises survive, for whom, and which do not; of those that the run planned to count."""
+    rows = [row for row in without_uncounted(plan, rows) if row.certificate]
     worth = {
         "Kept for all clients of a request": (EXACT, KEPT),
         "Only for each client alone": (FOR_ONE,),

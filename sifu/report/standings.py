@@ -77,6 +77,16 @@ def datasets_first(plan: ReportPlan, names: list[str]) -> list[str]:
     return [*main, *(name for name in names if name not in main)]
 
 
+def without_uncounted(plan: ReportPlan, rows: list[Standing]) -> list[Standing]:
+    """The rows without the certificates that nobody planned to count: another scenario of the run counts them."""
+    return [row._replace(certificate=None) if _unplanned(plan, row) else row for row in rows]
+
+
+def _unplanned(plan: ReportPlan, row: Standing) -> bool:
+    """An accountant may have counted a certificate all the same."""
+    return row.scenario in plan.uncounted and row.certificate is not None and row.certificate.worth == UNCOUNTED
+
+
 def standings(source: Results) -> list[Standing]:
     """Every method that was run in every scenario, in the order of the plan; not the model before any request."""
     plan, totals = source.plan, request_totals(source.cells, source.metrics).to_dict("records")

@@ -14,7 +14,18 @@ from sifu.report.figures.board import MAX_PANELS, Board
 from sifu.report.figures.style import finish
 from sifu.report.grades import ACCURACY, GRADES, TWINS
 from sifu.report.results import Results
-from sifu.report.standings import BROKEN, EXACT, FOR_ONE, KEPT, ORIGINAL, UNCOUNTED, Standing, main_scenarios, standings
+from sifu.report.standings import (
+    BROKEN,
+    EXACT,
+    FOR_ONE,
+    KEPT,
+    ORIGINAL,
+    UNCOUNTED,
+    Standing,
+    main_scenarios,
+    standings,
+    without_uncounted,
+)
 
 TITLE = "What unlearning costs, and whether the clients were forgotten"
 CAPTION = (
@@ -89,7 +100,7 @@ def _drawn(source: Results, columns: int, width: float) -> tuple[Board, list[Sta
     """The panels, and the rows that they show."""
     plan, rows = source.plan, standings(source)
     names = drawn_scenarios(plan, rows)
-    rows = [row for row in rows if row.scenario in names]
+    rows = without_uncounted(plan, [row for row in rows if row.scenario in names])
     shown = drawn_variants(plan, rows)
     board = Board.of(names, 1, columns=columns, width=1.0, height=max(1.4, 0.55 + 0.215 * len(shown)))
     board.figure.set_size_inches(width, board.figure.get_figheight() + 0.75)  # more: title and key
@@ -97,7 +108,7 @@ def _drawn(source: Results, columns: int, width: float) -> tuple[Board, list[Sta
         axis, found = board.at(0, name), {row.variant: row for row in rows if row.scenario == name}
         finish(axis, empty=not found)
         if found:
-            _panel(axis, _without_uncounted(plan, found), shown, plan.variants.get(name, shown), narrow=columns == 1)
+            _panel(axis, found, shown, plan.variants.get(name, shown), narrow=columns == 1)
             first = board.names.index(name) % board.axes.shape[1] == 0
             axis.set_yticks(range(len(shown)), [plan.labels[variant] if first else "" for variant in shown])
             _emphasise(axis, plan, shown)
@@ -105,19 +116,6 @@ def _drawn(source: Results, columns: int, width: float) -> tuple[Board, list[Sta
         axis.set_title(title, fontsize=10, loc="left", fontweight="bold")
         axis.set_xlabel(_floor(found), fontsize=_TYPE)
     return board, rows
-
-
-def _without_uncounted(plan: ReportPlan, found: dict[str, Standing]) -> dict[str, Standing]:
-    """The rows without certificates that the scenario does not count by its settings: another one counts them."""
-    return {
-        variant: row if plan.settings.get(row.scenario, {}).get("count_certificates", True) else _uncertified(row)
-        for variant, row in found.items()
-    }
-
-
-def _uncertified(row: Standing) -> Standing:
-    counted = row.certificate and row.certificate.worth != UNCOUNTED
-    return row if counted else row._replace(certificate=None)
 
 
 def _panel(axis: Axes, found: dict[str, Standing], shown: list[str], planned: list[str], *, narrow: bool) -> None:

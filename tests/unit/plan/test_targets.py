@@ -39,6 +39,15 @@ def test_a_large_plan_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert big.figure_plan(None) != str(path), "figures do not depend on settings"
 
 
+def test_figures_know_without_settings_which_scenarios_count_no_certificates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    planned = targets(scenarios=["smoke", "mnist_embedded_twins"]).figure_plan(None)
+    plan = ReportPlan.read(json.loads(Path(planned).read_text()))
+    assert (plan.settings, plan.uncounted) == ({}, ["mnist_embedded_twins"])
+
+
 def test_a_report_plan_comes_back_as_it_was() -> None:
     plan = targets(num_seeds=4, block_size=2).suite.report_plan()
     again = ReportPlan.read(json.loads(json.dumps(plan.plain())))

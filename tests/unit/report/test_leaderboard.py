@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from sifu.plan.report_plan import Job, ReportPlan
 from sifu.report.grades import ACCURACY, FORGOTTEN, NOT_FORGOTTEN, UNKNOWN, Grade
 from sifu.report.key_findings import key_findings
 from sifu.report.leaderboard import leaderboard, needs, row_command, with_targets
-from sifu.report.standings import BROKEN, KEPT, Certificate, Standing, datasets_first, main_scenarios
+from sifu.report.standings import BROKEN, KEPT, UNCOUNTED, Certificate, Standing, datasets_first, main_scenarios
 
 REPO = Path(__file__).parents[3]
 LABELS = {"scratch": "Scratch", "sifu": "SIFU", "sifu_strict": "SIFU, strict", "fine_tuning": "Fine-tuning"}
@@ -77,6 +78,13 @@ def test_four_findings_say_what_the_rows_say() -> None:
     assert found[2].text == "Clients were not forgotten by SIFU."
     assert found[3].text == "Kept for all clients of a request: SIFU, strict. Broken: SIFU."
     assert key_findings(PLAN, []) == []
+
+
+def test_a_certificate_that_nobody_planned_to_count_is_no_finding() -> None:
+    """SIFU's is broken on a and not counted on b, by b's settings: b says nothing about it."""
+    rows = [*ROWS, standing("sifu", 0.5, NOT_FORGOTTEN, 0.9, UNCOUNTED)._replace(scenario="b")]
+    assert key_findings(replace(PLAN, uncounted=["b"]), rows)[3].text.endswith("Broken: SIFU.")
+    assert "Not counted: SIFU (Digits, other clients)." in key_findings(PLAN, rows)[3].text
 
 
 def test_a_row_is_run_again_into_a_folder_of_its_own() -> None:

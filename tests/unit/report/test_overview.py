@@ -193,19 +193,31 @@ def test_the_twin_test_decides_where_it_was_made() -> None:
 
 
 def test_a_certificate_has_a_word_at_its_bar() -> None:
-    """Noise of 1 hides Psi of 0.1 and not 10: kept, broken; without a count nobody knows."""
+    """Noise of 1 hides Psi of 0.1 and not 10: kept, broken. FedEraser promises nothing."""
+    words = certified_words(uncounted=[], sifu=0.1, last=10.0)
+    assert words == ["100% ✓", "100% ✓", "kept", "100% ✓", "broken", "100% ✓", "certificate"]
+
+
+def test_a_certificate_that_nobody_planned_to_count_has_no_word() -> None:
+    bars = ["100% ✓"] * 4
+    assert certified_words(uncounted=["s"], sifu=None, last=None) == bars
+    assert certified_words(uncounted=["other"], sifu=None, last=None) != bars, "planned, and not counted yet"
+    assert "kept" in certified_words(uncounted=["s"], sifu=0.1, last=None), "counted all the same"
+
+
+def certified_words(uncounted: list[str], **psi_of: float | None) -> list[str]:
+    """The words of a panel in which SIFU and Last promise something, with Psi as counted; None: it was not."""
     labels = {name: name for name in ("scratch", "sifu", "last", "fed_eraser")}
-    source = plain_results(labels)
+    source = Results(replace(plain_results(labels).plan, uncounted=uncounted))
     cells, source.__dict__["metrics"] = answers(**dict.fromkeys(labels, SCRATCH))
-    psi = cells["variant"].map({"sifu": 0.1, "last": 10.0})
+    psi = cells["variant"].map(psi_of).astype(float)
     counts = dict.fromkeys(("single_psi", "strict_psi", "everyone_psi"), psi)
     promised = cells["variant"].isin(["sifu", "last"]).map({True: 1.0, False: None})
     claim = {"claimed_epsilon": promised, "claimed_delta": promised * 0.01, "sigma": 1.0, "covers": 1}
     source.__dict__["cells"] = cells.assign(**counts, **claim)
     source.__dict__["forgetting"] = pd.DataFrame(columns=["scenario", "variant", "forgotten", "client", "twins_auc"])
     (axis,) = overview.draw(source).axes
-    words = [text.get_text() for text in axis.texts]
-    assert words == ["100% ✓", "100% ✓", "kept", "100% ✓", "broken", "100% ✓", "certificate"]
+    return [text.get_text() for text in axis.texts]
 
 
 def test_type_and_colours_can_be_read() -> None:
