@@ -9,6 +9,7 @@ import pandas as pd
 
 from sifu.report.certificates import kept_for_one
 from sifu.report.deletion_test import CANNOT_TELL, ENOUGH_POWER, powers, verdicts
+from sifu.report.looked_good import fails_on
 from sifu.report.results import Results
 from sifu.report.searches import not_chosen
 from sifu.report.statistics import to_target
@@ -23,7 +24,7 @@ def findings(source: Results) -> list[str]:
         numbers = to_target(source.statistics)
         part = numbers[(numbers["scenario"] == scenario) & (numbers["request"] == 1)]
         texts = [
-            _cheapest(source, part),
+            _cheapest(source, scenario, part),
             _certificates(source, scenario, part),
             _spent(source, part),
             _verified(source, scenario),
@@ -39,31 +40,43 @@ def _value(part: pd.DataFrame, variant: str, quantity: str, subset: str = "") ->
 
 
 _CLOSE = 0.02  # to scratch's accuracy on the forgotten clients: just as well forgotten
-_FORGET = ("Just as well forget:", "Less well:", "With an accuracy below scratch's:")
+_FORGET = (
+    "By accuracy, just as well forget:",
+    "As accurate as scratch, but failing the twin test on the same dataset:",
+    "Less well:",
+    "With an accuracy below scratch's:",
+)
 
 
-def _cheapest(source: Results, part: pd.DataFrame) -> str | None:
-    """Which methods forget as scratch does, and what they cost; which do not."""
+def _cheapest(source: Results, scenario: str, part: pd.DataFrame) -> str | None:
+    """Which methods forget as scratch does by accuracy, and what they cost; which do not."""
     reference = _value(part, "scratch", "accuracy", "forget")
     if reference is None:
         return None
     found: dict[str, list[tuple[float, str]]] = {start: [] for start in _FORGET}
+    failing = fails_on(source.plan, source.forgetting, scenario)
     for variant, label in source.plan.labels.items():
         accuracy, cost = _value(part, variant, "accuracy", "forget"), _value(part, variant, "steps_to_scratch")
         done = _value(part, variant, "done")
         if accuracy is None or cost is None or done is None or variant in ("scratch", "original") or done["mean"] < 1:
             continue
         text = f"{label} ({cost['mean']:.2f} of scratch's client steps, accuracy {accuracy['mean']:.2f})"
-        found[_forgets(accuracy["mean"] - reference["mean"])].append((cost["mean"], text))
+        start = _forgets(accuracy["mean"] - reference["mean"], fails=variant in failing)
+        found[start].append((cost["mean"], text))
     words = [f"after scratch the accuracy on the first forgotten clients is {reference['mean']:.2f}."]
     words += [f"{start} {'; '.join(text for _, text in sorted(chosen))}." for start, chosen in found.items() if chosen]
     return " ".join(words)
 
 
-def _forgets(gap: float) -> str:
-    """The words for an accuracy that differs by `gap` from scratch's. Below scratch's nothing is forgotten better."""
-    close, above, below = _FORGET
-    return close if abs(gap) <= _CLOSE else above if gap > 0 else below
+def _forgets(gap: float, *, fails: bool) -> str:
+    """The words for an accuracy that differs by `gap` from scratch's. Below scratch's nothing is forgotten better.
+
+    `fails`: the twin test says that the clients are remembered, also where accuracy does not.
+    """
+    close, misjudged, above, below = _FORGET
+    if abs(gap) <= _CLOSE:
+        return misjudged if fails else close
+    return above if gap > 0 else below
 
 
 def _certificates(source: Results, scenario: str, part: pd.DataFrame) -> str | None:

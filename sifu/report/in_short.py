@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 import pandas as pd
 
@@ -10,6 +10,7 @@ from sifu.report.certificates import kept_for_one
 from sifu.report.deletion_test import CANNOT_TELL, ENOUGH_POWER, powers, verdicts
 from sifu.report.floor import AGAIN
 from sifu.report.forgetting import forgotten_line
+from sifu.report.looked_good import fails_on
 from sifu.report.results import Results
 from sifu.report.statistics import REFERENCE, to_target
 
@@ -23,7 +24,8 @@ def in_short(source: Results, statistics: pd.DataFrame) -> list[str]:
     methods = Methods(numbers[numbers["scenario"] == scenario], source.plan.labels)
     promises = methods.certificates(lambda name: kept_for_one(source.cells, scenario, name) is not None)
     by_twins = forgotten_line(source.forgetting, source.plan.labels)
-    lines = [methods.costs(), methods.forgotten(), by_twins, methods.kept(), promises, _accused(source)]
+    failing = {source.plan.labels.get(name) for name in fails_on(source.plan, source.forgetting, scenario)}
+    lines = [methods.costs(), methods.forgotten(failing), by_twins, methods.kept(), promises, _accused(source)]
     return [line for line in lines if line]
 
 
@@ -60,18 +62,22 @@ class Methods:
         missed = f"; target accuracy missed: {'; '.join(short)}" if short else ""
         return f"Cost of a request, client steps relative to training again (scratch), mean: {words}{missed}."
 
-    def forgotten(self) -> str | None:
-        """Which methods give the forgotten clients the accuracy that scratch gives them."""
+    def forgotten(self, failing: Container[str | None] = ()) -> str | None:
+        """Which methods give the forgotten clients the accuracy that scratch gives them, and are not among `failing`:
+        labels of those that fail the twin test on the same dataset.
+        """
         gaps = self._gaps("forgotten")
         if not gaps:
             return None
         close = [label for label, gap in gaps.items() if abs(gap) <= _CLOSE]
         others = [f"{label} {gap:+.2f}" for label, gap in gaps.items() if abs(gap) > _CLOSE]
-        words = [f"as by scratch: {'; '.join(close) or 'no method'}."]
+        misjudged = [label for label in close if label in failing]
+        words = [f"as by scratch: {'; '.join(label for label in close if label not in failing) or 'no method'}."]
+        words += [f"As accurate, but failing the twin test: {'; '.join(misjudged)}."] if misjudged else []
         words += [f"Off scratch's accuracy on forgotten clients: {'; '.join(others)}."] if others else []
         floor = self.mean(AGAIN, "gap_to_scratch", "forgotten", request=self.last)
         words += [f"Scratch, run again: {floor:.2f} (the floor)."] if floor is not None else []
-        return f"Forgotten after {self.last} requests {' '.join(words)}"
+        return f"Forgotten by accuracy after {self.last} requests {' '.join(words)}"
 
     def kept(self) -> str | None:
         """Which methods lose accuracy on the remaining clients."""

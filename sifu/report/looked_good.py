@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from sifu.plan.report_plan import ReportPlan
-from sifu.report.grades import CLOSE, FORGOTTEN, NOT_FORGOTTEN, TWINS, UNKNOWN
+from sifu.report.grades import CLOSE, FORGOTTEN, NOT_FORGOTTEN, TWINS, UNKNOWN, twin_grades
 from sifu.report.standings import Standing
 
 
@@ -22,12 +24,25 @@ def looked_good(plan: ReportPlan, rows: list[Standing]) -> str | None:
 
 def forgot(plan: ReportPlan, rows: list[Standing]) -> list[Standing]:
     """The rows whose clients were forgotten, less those of methods that fail the twin test on the same dataset."""
+    failed = {_place(plan, row) for row in rows if _fails(row)}
+    return [row for row in rows if row.has_cost and row.grade is FORGOTTEN and _place(plan, row) not in failed]
 
-    def place(row: Standing) -> tuple[str, str]:
-        return plan.datasets.get(row.scenario, row.scenario), row.variant
 
-    failed = {place(row) for row in rows if _fails(row)}
-    return [row for row in rows if row.has_cost and row.grade is FORGOTTEN and place(row) not in failed]
+def forgot_by_twins(plan: ReportPlan, rows: list[Standing]) -> list[Standing]:
+    """Of these, the rows of methods that pass the twin test on the same dataset; the others are by accuracy alone."""
+    passed = {_place(plan, row) for row in rows if row.by == TWINS and row.grade is FORGOTTEN}
+    return [row for row in forgot(plan, rows) if _place(plan, row) in passed]
+
+
+def fails_on(plan: ReportPlan, forgetting: pd.DataFrame, scenario: str) -> set[str]:
+    """The variants that fail the twin test on a scenario's dataset, from table `forgetting`."""
+    own = plan.datasets.get(scenario, scenario)
+    found = twin_grades(forgetting).items()
+    return {name for (other, name), one in found if one is NOT_FORGOTTEN and plan.datasets.get(other, other) == own}
+
+
+def _place(plan: ReportPlan, row: Standing) -> tuple[str, str]:
+    return plan.datasets.get(row.scenario, row.scenario), row.variant
 
 
 def _fails(row: Standing) -> bool:

@@ -10,6 +10,7 @@ from sifu.report.findings import findings
 from sifu.report.privacy_points import Point
 from sifu.report.results import Results
 from sifu.store.experiment_schemas import SCENARIO_SEARCH
+from sifu.store.oracle_schemas import FORGETTING
 from sifu.store.schemas import VERIFICATION
 
 Number = tuple[str, str, str, float]  # variant, quantity, subset, mean
@@ -22,7 +23,8 @@ def source_of(numbers: dict[str, list[Number]], cells: pd.DataFrame | None = Non
     source = Results(ReportPlan("", titles, labels))
     columns = ["scenario", "variant", "quantity", "subset", "mean"]
     source.__dict__["statistics"] = pd.DataFrame(rows, columns=columns).assign(stop="target", request=1)
-    for name, table in (("verification", VERIFICATION), ("scenario_trials", SCENARIO_SEARCH)):
+    empty = {"verification": VERIFICATION, "scenario_trials": SCENARIO_SEARCH, "forgetting": FORGETTING}
+    for name, table in empty.items():
         source.__dict__[name] = pd.DataFrame(columns=[column.name for column in table.columns])
     source.__dict__["cells"] = cells
     return source
@@ -78,7 +80,19 @@ def test_forgetting_is_as_scratch_does_it_not_as_little_as_possible() -> None:
     (text,) = findings(source_of({"one": [*cells, *answer("stopped", 0.47, 0.01, done=0.9)]}))
     assert text == (
         "One: after scratch the accuracy on the first forgotten clients is 0.47. "
-        "Just as well forget: Close (0.50 of scratch's client steps, accuracy 0.46). "
+        "By accuracy, just as well forget: Close (0.50 of scratch's client steps, accuracy 0.46). "
         "Less well: Known (0.10 of scratch's client steps, accuracy 0.90). "
         "With an accuracy below scratch's: Below (0.50 of scratch's client steps, accuracy 0.41)."
     )
+
+
+def test_who_fails_the_twin_test_on_the_same_dataset_has_not_forgotten() -> None:
+    """The twins are of a third scenario, with the data of `one`; `two` has other data."""
+    source = source_of({name: [*answer("scratch", 0.5, 1.0), *answer("close", 0.5)] for name in ("one", "two")})
+    source.plan.datasets.update(one="mnist", two="celeba", twins="mnist")
+    failed = {"scenario": "twins", "variant": "close", "client": -1, "twins_auc": 0.9, "forgotten": "no"}
+    source.__dict__["forgetting"] = pd.DataFrame([failed])
+    one, two = findings(source)
+    assert "As accurate as scratch, but failing the twin test on the same dataset: Close" in one
+    assert "just as well forget" not in one
+    assert "By accuracy, just as well forget: Close" in two

@@ -7,6 +7,7 @@ import pandas as pd
 from sifu.plan.report_plan import ReportPlan
 from sifu.report.in_short import in_short
 from sifu.report.results import Results
+from sifu.store.oracle_schemas import FORGETTING
 from sifu.store.schemas import CELLS, VERIFICATION
 
 LABELS = {"original": "Original", "scratch": "Scratch", "sifu": "SIFU", "strict": "SIFU, strict", "dp": "DP"}
@@ -59,7 +60,7 @@ def test_what_every_method_costs_forgets_keeps_and_promises() -> None:
     assert in_short(source(), table) == [
         "Cost of a request, client steps relative to training again (scratch), mean: SIFU, strict 0.30; SIFU 0.60; "
         "target accuracy missed: DP.",
-        "Forgotten after 2 requests as by scratch: SIFU, strict. "
+        "Forgotten by accuracy after 2 requests as by scratch: SIFU, strict. "
         "Off scratch's accuracy on forgotten clients: SIFU +0.30; DP +0.40.",
         "Kept: accuracy on the remaining clients as after scratch (0.93) with all methods but DP 0.70.",
         "Certificates, delta claimed, and actual for all forgotten clients together: "
@@ -82,9 +83,22 @@ def test_where_no_method_forgets_as_scratch_does() -> None:
         numbers("sifu", cost=0.4, forgotten=0.4, kept=0.92),
     ]
     words = (
-        "Forgotten after 2 requests as by scratch: no method. Off scratch's accuracy on forgotten clients: SIFU +0.30."
+        "Forgotten by accuracy after 2 requests as by scratch: no method. "
+        "Off scratch's accuracy on forgotten clients: SIFU +0.30."
     )
     assert words in in_short(source(), pd.concat(parts))
+
+
+def test_who_fails_the_twin_test_on_the_same_dataset_has_not_forgotten() -> None:
+    parts = [numbers(name, cost=1.0, forgotten=0.1, kept=0.93) for name in ("scratch", "sifu", "strict")]
+    results = source()
+    results.plan.datasets.update(digits="mnist", twins="mnist")
+    tested = {"scenario": "twins", "request": 1, "client": -1, "models": 100, "twins_null": 0.04, "original_auc": 1.0}
+    answers = [("sifu", 0.9, "no"), ("strict", 0.5, "yes")]
+    rows = [tested | {"variant": name, "twins_auc": auc, "forgotten": word} for name, auc, word in answers]
+    results.__dict__["forgetting"] = pd.DataFrame(rows, columns=[column.name for column in FORGETTING.columns])
+    line = in_short(results, pd.concat(parts))[1]
+    assert line.endswith("as by scratch: SIFU, strict. As accurate, but failing the twin test: SIFU.")
 
 
 def test_without_scratch_nothing_is_compared() -> None:

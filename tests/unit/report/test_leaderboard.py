@@ -74,7 +74,10 @@ def test_four_findings_say_what_the_rows_say() -> None:
         "Some certificates do not survive.",
     ]
     assert "Digits: SIFU, strict, 150%" in found[0].text
-    assert "SIFU 50% (forgotten in 0 of 1 panels); SIFU, strict 150% (forgotten in 1 of 1 panels)" in found[1].text
+    assert found[1].text == (
+        "Of scratch's client steps: SIFU 50% (forgotten in 0 of 1 panel); "
+        "SIFU, strict 150% (forgotten in 1 of 1 panel, by accuracy)."
+    )
     assert found[2].text == "Clients were not forgotten by SIFU."
     assert found[3].text == "Kept for all clients of a request: SIFU, strict. Broken: SIFU."
     assert key_findings(PLAN, []) == []

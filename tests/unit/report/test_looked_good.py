@@ -48,8 +48,35 @@ def test_who_fails_the_twin_test_on_a_dataset_has_forgotten_nowhere_on_it() -> N
     rows = [failed, same, other, sifu]
     assert forgot(plan, rows) == [other, sifu]
     first = key_findings(plan, rows)[0].text
-    assert "Digits: none; Images: SIFU, 50%; Faces: Fine-tuning, 50%." in first
-    assert first.endswith("Methods that fail the twin test on the same dataset are left out.")
+    assert "Digits: none; Images: SIFU, 50% (by accuracy); Faces: Fine-tuning, 50% (by accuracy)." in first
+    assert "Methods that fail the twin test on the same dataset are left out." in first
+
+
+def test_what_rests_on_accuracy_alone_is_said() -> None:
+    """No twin test of SIFU at first; then it passes one on the data of b, and its other panels need none."""
+    plan = replace(PLAN, datasets={"a": "mnist", "b": "mnist"})
+    untested = standing("a", "sifu", None, FORGOTTEN)
+    cheapest, costs, *_ = key_findings(plan, [untested])
+    assert cheapest.head == "Judged by accuracy, forgetting need not cost a training."
+    assert "Digits: SIFU, 50% (by accuracy)." in cheapest.text
+    assert cheapest.text.endswith("By accuracy: the twin test has not shown it, and accuracy alone is no proof.")
+    assert "forgotten in 1 of 1 panel, by accuracy" in costs.text
+
+    cheapest, costs, *_ = key_findings(plan, [untested, standing("b", "sifu", FORGOTTEN, FORGOTTEN)])
+    assert cheapest.head == "Forgetting need not cost a training."
+    assert "Digits: SIFU, 50%; Images: SIFU, 50%." in cheapest.text
+    assert "by accuracy" not in (cheapest.text + costs.text).lower()
+
+
+def test_sifu_has_forgotten_in_no_panel_of_a_dataset_on_which_it_fails() -> None:
+    plan = replace(PLAN, titles=PLAN.titles | {"c": "Faces"}, datasets={"a": "mnist", "b": "mnist", "c": "celeba"})
+    rows = [standing("a", "sifu", NOT_FORGOTTEN, FORGOTTEN), *(standing(one, "sifu", None, FORGOTTEN) for one in "bc")]
+    assert "forgotten in 1 of 3 panels, by accuracy" in key_findings(plan, rows)[1].text
+
+
+def test_panels_by_accuracy_are_told_from_those_by_twins() -> None:
+    rows = [standing("a", "sifu", FORGOTTEN, FORGOTTEN), standing("b", "sifu", None, FORGOTTEN)]
+    assert "forgotten in 2 of 2 panels, 1 of them by accuracy" in key_findings(PLAN, rows)[1].text
 
 
 def test_where_accuracy_cannot_tell_that_is_said() -> None:
