@@ -7,9 +7,8 @@ from typing import NamedTuple
 from sifu.plan.report_plan import ReportPlan
 from sifu.report.grades import FORGOTTEN, IN_PART, NOT_FORGOTTEN, TWINS
 from sifu.report.looked_good import forgot, forgot_by_twins, looked_good
-from sifu.report.standings import BROKEN, EXACT, FOR_ONE, KEPT, UNCOUNTED, Standing, without_uncounted
+from sifu.report.standings import BROKEN, EXACT, FOR_ONE, KEPT, TRAIN_AGAIN, UNCOUNTED, Standing, without_uncounted
 
-_TRAIN_AGAIN = ("scratch", "scratch_again", "blurred_scratch")  # methods: what others are compared with
 _TOLD = (FORGOTTEN, IN_PART, NOT_FORGOTTEN)  # grades that say something
 _LEFT_OUT = " Methods that fail the twin test on the same dataset are left out."
 _NO_PROOF = " By accuracy: the twin test has not shown it, and accuracy alone is no proof."
@@ -24,7 +23,7 @@ class Finding(NamedTuple):
 
 def key_findings(plan: ReportPlan, rows: list[Standing]) -> list[Finding]:
     """At most four, each from the rows of the scenarios that the picture shows."""
-    rows = [row for row in rows if plan.methods[row.variant] not in _TRAIN_AGAIN]
+    rows = [row for row in rows if plan.methods[row.variant] not in TRAIN_AGAIN]
     found = [_cheapest(plan, rows), _sifu(plan, rows), _remembered(plan, rows), _certificates(plan, rows)]
     return [finding for finding in found if finding]
 
@@ -137,5 +136,5 @@ def _by_method(plan: ReportPlan, rows: list[Standing], wanted: list[bool]) -> st
         own = [(row, yes) for row, yes in zip(rows, wanted, strict=True) if row.variant == variant]
         found = [plan.titles[row.scenario] for row, yes in own if yes]
         if found:
-            words.append(label if len(found) == len(own) else f"{label} ({', '.join(found)})")
+            words.append(label if len(found) == len(own) else f"{label} ({'; '.join(found)})")  # names have commas
     return "; ".join(words)

@@ -63,4 +63,4 @@ def _blind(plan: ReportPlan, rows: list[Standing]) -> str:
     names = dict.fromkeys(plan.titles[row.scenario] for row in rows if row.by_accuracy is UNKNOWN)
     if not names:
         return ""
-    return f" Accuracy cannot tell on {', '.join(names)}: even the original model's is close to scratch's."
+    return f" Accuracy cannot tell on {'; '.join(names)}: even the original model's is close to scratch's."

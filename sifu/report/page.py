@@ -79,9 +79,9 @@ def build_page(
 def _scenarios(plan: ReportPlan) -> str:
     """The names of the scenarios; of many only the first on each dataset."""
     if len(plan.titles) <= _MAX_NAMES:
-        return ", ".join(plan.titles.values())
-    first = ", ".join(plan.titles[name] for name in main_scenarios(plan))
-    return f"{len(plan.titles)} scenarios: {first}, and others with the same data"
+        return "; ".join(plan.titles.values())  # names have commas
+    first = "; ".join(plan.titles[name] for name in main_scenarios(plan))
+    return f"{len(plan.titles)} scenarios: {first}; and others with the same data"
 
 
 def _anchor(name: str) -> str:

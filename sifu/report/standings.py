@@ -18,6 +18,7 @@ from sifu.report.results import Results
 from sifu.report.statistics import REFERENCE
 from sifu.report.totals import request_totals
 
+TRAIN_AGAIN = ("scratch", "scratch_again", "blurred_scratch")  # methods that others are compared with: all exact
 ORIGINAL = "original"  # the model before any request: it has no cost, and has forgotten nothing
 EXACT, KEPT, FOR_ONE, BROKEN, UNCOUNTED = "exact", "kept", "one client", "broken", "not counted"
 _PROMISES = {"request": KEPT, "client": FOR_ONE, "none": BROKEN, "unknown": UNCOUNTED}
@@ -155,11 +156,16 @@ def _certificates(source: Results) -> dict[tuple[str, str], Certificate]:
     """What is promised with the methods' own noise."""
     no_sweep = pd.DataFrame(columns=["scenario", "variant", "sigma"])
     table = frontier(source.cells, no_sweep)
-    return {(row["scenario"], row["variant"]): _worth(row) for row in table.to_dict("records")}
+    methods = source.plan.methods
+    return {
+        (row["scenario"], row["variant"]): _worth(row, methods.get(row["variant"], ""))
+        for row in table.to_dict("records")
+    }
 
 
-def _worth(row: dict[Hashable, Any]) -> Certificate:
-    exact = row["claimed_epsilon"] == 0 and (row["promise"] == "request" or row["variant"] == REFERENCE)
+def _worth(row: dict[Hashable, Any], method: str) -> Certificate:
+    """What trains again without the clients needs no count: nothing of them is in it."""
+    exact = row["claimed_epsilon"] == 0 and (row["promise"] == "request" or method in TRAIN_AGAIN)
     return Certificate(
         float(row["claimed_epsilon"]), float(row["claimed_delta"]), EXACT if exact else _PROMISES[row["promise"]]
     )

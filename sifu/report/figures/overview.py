@@ -37,13 +37,14 @@ CAPTION = (
     "measured, or is within 0.1 of scratch's even for the model before any request. Accuracy is no proof: a model with "
     "scratch's accuracy may still carry traces of the clients. Below a panel: the floor of that gap, the mean absolute "
     "one of scratch, run again with other cohorts and batches, if it was. Right of a panel: what is left of the "
-    "certificate, where one is promised. `kept`: for all clients of a request together, in every seed and request; "
-    "`exact`: the same with epsilon 0; `one client`: for each client alone; `broken`: not even that; `not counted`: "
-    "this run did not. Means over the seeds in which the method and scratch reached the target after every request; a "
-    "method without a bar did so, within the maximum rounds, in fewer than half of the seeds (`recovers in 0 of 3 "
-    "seeds`), or reached it after no request at all (`never recovers`). The training that DP-FedAvg needs for itself "
-    "is not counted. One panel a dataset, and one for each federation with a twin test; a method without a word is not "
-    "part of that panel's plan; at most 14 methods: the report has the others."
+    "certificate; no word where nothing is promised, or the panel's settings do not count it. `kept`: for all clients "
+    "of a request together, in every seed and request; `exact`: the same with epsilon 0; `one client`: for each client "
+    "alone; `broken`: not even that; `not counted`: this run did not. Means over the seeds in which the method and "
+    "scratch reached the target after every request; a method without a bar did so, within the maximum rounds, in "
+    "fewer than half of the seeds (`recovers in 0 of 3 seeds`), or reached it after no request at all (`never "
+    "recovers`). The training that DP-FedAvg needs for itself is not counted. One panel a dataset, and one for each "
+    "federation with a twin test; a method without a word is not part of that panel's plan; at most 14 methods: the "
+    "report has the others."
 )
 MAX_METHODS = 14
 CUT = 1.6  # of scratch's client steps: longer bars end here

@@ -65,6 +65,23 @@ def test_the_best_of_those_that_run_against_scratch_is_bold() -> None:
     assert "never recovers" in page
 
 
+def test_trainings_again_are_not_in_the_race() -> None:
+    """Blurred scratch forgot, is cheaper than the strict count and more accurate: it is a control."""
+    plan = replace(PLAN, labels=LABELS | {"control": "Control"}, methods=METHODS | {"control": "blurred_scratch"})
+    page = leaderboard(plan, [*ROWS, standing("control", 0.9, FORGOTTEN, 0.98)], lambda *_: "")
+    assert "<b>150%</b>" in page
+    assert "<b>0.900</b>" in page
+
+
+def test_names_with_commas_are_told_apart() -> None:
+    """Fine-tuning has a row on a third scenario, where its clients were forgotten."""
+    plan = replace(PLAN, titles=PLAN.titles | {"c": "Faces"})
+    grades = {"a": NOT_FORGOTTEN, "b": NOT_FORGOTTEN, "c": FORGOTTEN}
+    rows = [standing("fine_tuning", 0.5, one, 0.9)._replace(scenario=name) for name, one in grades.items()]
+    texts = [finding.text for finding in key_findings(plan, rows)]
+    assert "Clients were not forgotten by Fine-tuning (Digits; Digits, other clients)." in texts
+
+
 def test_four_findings_say_what_the_rows_say() -> None:
     found = key_findings(PLAN, ROWS)
     assert [finding.head for finding in found] == [

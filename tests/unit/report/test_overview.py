@@ -205,6 +205,16 @@ def test_a_certificate_that_nobody_planned_to_count_has_no_word() -> None:
     assert "kept" in certified_words(uncounted=["s"], sifu=0.1, last=None), "counted all the same"
 
 
+def test_what_trains_again_is_exact_without_a_count() -> None:
+    """All three claim epsilon 0, and nothing was counted; a shard may have seen the client."""
+    labels = {name: name for name in ("scratch", "blurred_scratch", "sharded")}
+    source = plain_results(labels)
+    cells, source.__dict__["metrics"] = answers(**dict.fromkeys(labels, SCRATCH))
+    source.__dict__["cells"] = cells.assign(claimed_epsilon=0.0, claimed_delta=0.0, sigma=0.0, covers=1)
+    source.__dict__["forgetting"] = pd.DataFrame(columns=["scenario", "variant", "forgotten", "client", "twins_auc"])
+    assert [row.certificate and row.certificate.worth for row in standings(source)] == ["exact", "exact", "not counted"]
+
+
 def certified_words(uncounted: list[str], **psi_of: float | None) -> list[str]:
     """The words of a panel in which SIFU and Last promise something, with Psi as counted; None: it was not."""
     labels = {name: name for name in ("scratch", "sifu", "last", "fed_eraser")}

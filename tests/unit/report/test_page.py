@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +16,11 @@ from sifu.store.provenance import provenance
 
 
 def page_of(root: Path, **jobs: list[Job]) -> str:
-    plan = ReportPlan(
+    return build_page(Results(plan_of(root, jobs)), root / "report", "make")
+
+
+def plan_of(root: Path, jobs: dict[str, list[Job]]) -> ReportPlan:
+    return ReportPlan(
         str(root),
         {"digits": "Digits"},
         {"sifu": "SIFU"},
@@ -25,7 +30,12 @@ def page_of(root: Path, **jobs: list[Job]) -> str:
         {"digits": "plain"},
         jobs,
     )
-    return build_page(Results(plan), root / "report", "make")
+
+
+def test_names_of_scenarios_may_have_commas(tmp_path: Path) -> None:
+    titles, marks = {"digits": "Digits", "twins": "Digits, twins"}, dict.fromkeys(("digits", "twins"), "plain")
+    plan = replace(plan_of(tmp_path, {}), titles=titles, marks=marks)
+    assert "Digits; Digits, twins. 0 seeds." in build_page(Results(plan), tmp_path / "report", "make")
 
 
 def test_audits_and_assumptions_are_on_the_page(tmp_path: Path) -> None:
