@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from sifu.plan.report_plan import ReportPlan
 from sifu.report.grades import FORGOTTEN, IN_PART, NOT_FORGOTTEN, TWINS
-from sifu.report.looked_good import forgot, forgot_by_twins, looked_good
+from sifu.report.looked_good import forgot, looked_good, surely_forgot
 from sifu.report.standings import BROKEN, EXACT, FOR_ONE, KEPT, TRAIN_AGAIN, UNCOUNTED, Standing, without_uncounted
 
 _TOLD = (FORGOTTEN, IN_PART, NOT_FORGOTTEN)  # grades that say something
@@ -30,47 +30,47 @@ def key_findings(plan: ReportPlan, rows: list[Standing]) -> list[Finding]:
 
 def _cheapest(plan: ReportPlan, rows: list[Standing]) -> Finding | None:
     """On each dataset the cheapest method whose clients were forgotten; none that fails the twin test there."""
-    good, by_twins = forgot(plan, rows), forgot_by_twins(plan, rows)
+    good, sure = forgot(plan, rows), surely_forgot(plan, rows)
     told = dict.fromkeys(row.scenario for row in rows if row.has_cost and row.grade in _TOLD)
     best = {name: _lowest_cost([row for row in good if row.scenario == name]) for name in told}
     if not best:
         return None
-    words = "; ".join(f"{plan.titles[name]}: {_with_cost(plan, row, by_twins)}" for name, row in best.items())
+    words = "; ".join(f"{plan.titles[name]}: {_with_cost(plan, row, sure)}" for name, row in best.items())
     notes = _LEFT_OUT if any(row.by == TWINS for row in rows) else ""
-    notes += _NO_PROOF if any(row and row not in by_twins for row in best.values()) else ""
+    notes += _NO_PROOF if any(row and row not in sure for row in best.values()) else ""
     text = "Cheapest method with forgotten clients, in client steps relative to training again from scratch"
-    return Finding(_head(good, by_twins), f"{text}: {words}.{notes}")
+    return Finding(_head([row for row in best.values() if row], sure), f"{text}: {words}.{notes}")
 
 
 def _lowest_cost(rows: list[Standing]) -> Standing | None:
     return min(rows, key=lambda row: row.cost, default=None)
 
 
-def _with_cost(plan: ReportPlan, row: Standing | None, by_twins: list[Standing]) -> str:
+def _with_cost(plan: ReportPlan, row: Standing | None, sure: list[Standing]) -> str:
     """A method, its cost, and whether accuracy alone says that it forgot."""
     if row is None:
         return "none"
-    return f"{plan.labels[row.variant]}, {row.cost:.0%}{'' if row in by_twins else ' (by accuracy)'}"
+    return f"{plan.labels[row.variant]}, {row.cost:.0%}{'' if row in sure else ' (by accuracy)'}"
 
 
-def _head(good: list[Standing], by_twins: list[Standing]) -> str:
-    """What the cheapest methods say together; `by_twins`: the rows of `good` that do not rest on accuracy alone."""
-    if any(row.cost < 1 for row in by_twins):
-        return "Forgetting need not cost a training."
-    if any(row.cost < 1 for row in good):
-        return "Judged by accuracy, forgetting need not cost a training."
-    return "No method forgets for less than a training."
+def _head(best: list[Standing], sure: list[Standing]) -> str:
+    """What the cheapest methods say together; `sure`: rows that do not rest on accuracy alone."""
+    below = [row for row in best if row.cost < 1]
+    if not below:
+        return "No method forgets for less than a training."
+    start = "Forgetting" if any(row in sure for row in below) else "Judged by accuracy, forgetting"
+    return f"{start} need not cost a training."
 
 
 def _sifu(plan: ReportPlan, rows: list[Standing]) -> Finding | None:
     """What each variant of SIFU costs, and in how many panels its clients were forgotten."""
     words, cheaper = [], []
-    good, by_twins = forgot(plan, rows), forgot_by_twins(plan, rows)
+    good, sure = forgot(plan, rows), surely_forgot(plan, rows)
     for variant in [name for name, method in plan.methods.items() if method == "sifu"]:
         own = [row for row in rows if row.variant == variant and row.has_cost]
         if own:
             cheaper.append(all(row.cost < 1 for row in own))
-            words.append(f"{plan.labels[variant]} {_costs(own)} ({_forgot(own, good, by_twins)})")
+            words.append(f"{plan.labels[variant]} {_costs(own)} ({_forgot(own, good, sure)})")
     if not words:
         return None
     head = "SIFU costs less than a training" + ("." if all(cheaper) else ", but not by every count.")
@@ -85,13 +85,13 @@ def _costs(rows: list[Standing]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _forgot(rows: list[Standing], good: list[Standing], by_twins: list[Standing]) -> str:
+def _forgot(rows: list[Standing], good: list[Standing], sure: list[Standing]) -> str:
     """In how many of the panels that can tell the clients were forgotten, and whether accuracy alone says so."""
     told = [row for row in rows if row.grade in _TOLD]
     if not told:
         return "whether it forgets cannot be told"
     forgotten = [row for row in told if row in good]
-    weak = sum(row not in by_twins for row in forgotten)
+    weak = sum(row not in sure for row in forgotten)
     how = ", by accuracy" if weak == len(forgotten) else f", {weak} of them by accuracy"
     panels = "panel" if len(told) == 1 else "panels"
     return f"forgotten in {len(forgotten)} of {len(told)} {panels}{how if weak else ''}"

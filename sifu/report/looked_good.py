@@ -6,7 +6,7 @@ import pandas as pd
 
 from sifu.plan.report_plan import ReportPlan
 from sifu.report.grades import CLOSE, FORGOTTEN, NOT_FORGOTTEN, TWINS, UNKNOWN, twin_grades
-from sifu.report.standings import Standing
+from sifu.report.standings import EXACT, Standing
 
 
 def looked_good(plan: ReportPlan, rows: list[Standing]) -> str | None:
@@ -28,10 +28,12 @@ def forgot(plan: ReportPlan, rows: list[Standing]) -> list[Standing]:
     return [row for row in rows if row.has_cost and row.grade is FORGOTTEN and _place(plan, row) not in failed]
 
 
-def forgot_by_twins(plan: ReportPlan, rows: list[Standing]) -> list[Standing]:
-    """Of these, the rows of methods that pass the twin test on the same dataset; the others are by accuracy alone."""
+def surely_forgot(plan: ReportPlan, rows: list[Standing]) -> list[Standing]:
+    """Of these, the rows that do not rest on accuracy alone: of methods that pass the twin test on the same dataset, or
+    whose answers were counted as exact.
+    """
     passed = {_place(plan, row) for row in rows if row.by == TWINS and row.grade is FORGOTTEN}
-    return [row for row in forgot(plan, rows) if _place(plan, row) in passed]
+    return [row for row in forgot(plan, rows) if _place(plan, row) in passed or _is_exact(row)]
 
 
 def fails_on(plan: ReportPlan, forgetting: pd.DataFrame, scenario: str) -> set[str]:
@@ -43,6 +45,10 @@ def fails_on(plan: ReportPlan, forgetting: pd.DataFrame, scenario: str) -> set[s
 
 def _place(plan: ReportPlan, row: Standing) -> tuple[str, str]:
     return plan.datasets.get(row.scenario, row.scenario), row.variant
+
+
+def _is_exact(row: Standing) -> bool:
+    return row.certificate is not None and row.certificate.worth == EXACT
 
 
 def _fails(row: Standing) -> bool:

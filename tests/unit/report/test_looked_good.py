@@ -13,7 +13,7 @@ from sifu.report.grades import ACCURACY, FORGOTTEN, IN_PART, NOT_FORGOTTEN, TWIN
 from sifu.report.key_findings import key_findings
 from sifu.report.looked_good import forgot, looked_good
 from sifu.report.results import Results
-from sifu.report.standings import Standing, standings
+from sifu.report.standings import EXACT, Certificate, Standing, standings
 from sifu.store.oracle_schemas import FORGETTING
 from sifu.store.schemas import CELLS, METRICS
 
@@ -66,6 +66,13 @@ def test_what_rests_on_accuracy_alone_is_said() -> None:
     assert cheapest.head == "Forgetting need not cost a training."
     assert "Digits: SIFU, 50%; Images: SIFU, 50%." in cheapest.text
     assert "by accuracy" not in (cheapest.text + costs.text).lower()
+
+
+def test_what_was_counted_as_exact_needs_no_twin_test() -> None:
+    row = standing("a", "sifu", None, FORGOTTEN)._replace(certificate=Certificate(0.0, 0.0, EXACT))
+    first = key_findings(PLAN, [row])[0]
+    assert first.head == "Forgetting need not cost a training."
+    assert first.text.endswith("Digits: SIFU, 50%.")
 
 
 def test_sifu_has_forgotten_in_no_panel_of_a_dataset_on_which_it_fails() -> None:
