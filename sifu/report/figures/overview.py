@@ -189,7 +189,7 @@ def _key(figure: Figure, rows: list[Standing], *, columns: int) -> None:
         for one in GRADES
         if one in used
     ]
-    star = "     * judged by the twin test" if any(row.by == TWINS for row in rows) else ""
+    star = "     * judged by the twin test, others by accuracy" if any(row.by == TWINS for row in rows) else ""
     words = f"bars: client steps of all requests, relative to training again from scratch (100%){star}"
     place: dict[str, Any] = {"loc": "outside lower center", "ncols": columns, "frameon": False}
     letters = round(figure.get_figwidth() * 15)  # of a line

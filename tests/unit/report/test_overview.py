@@ -205,6 +205,15 @@ def test_a_certificate_that_nobody_planned_to_count_has_no_word() -> None:
     assert "kept" in certified_words(uncounted=["s"], sifu=0.1, last=None), "counted all the same"
 
 
+def test_the_key_says_what_a_bar_without_a_star_is_judged_by() -> None:
+    source = plain_results({"scratch": "Scratch"})
+    source.__dict__["cells"], source.__dict__["metrics"] = answers(scratch=SCRATCH)
+    tested = {"scenario": "s", "variant": "scratch", "forgotten": "yes", "client": -1, "twins_auc": 0.5}
+    source.__dict__["forgetting"] = pd.DataFrame([tested])
+    (key,) = overview.draw(source).legends
+    assert "* judged by the twin test, others by accuracy" in " ".join(key.get_title().get_text().split())
+
+
 def test_what_trains_again_is_exact_without_a_count() -> None:
     """All three claim epsilon 0, and nothing was counted; a shard may have seen the client."""
     labels = {name: name for name in ("scratch", "blurred_scratch", "sharded")}
