@@ -7,7 +7,7 @@ import math
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,8 @@ import pandas as pd
 
 from sifu import RULES_VERSION
 from sifu.certificate.gaussian import largest_ratio
-from sifu.replication.claims.catalog import CLAIMS
-from sifu.replication.claims.claim import Claim
-from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.request_sets import RIVALS, SHOWN, SIFU
 from sifu.replication.claims.stored_tables import DATASETS, REFERENCE, StoredTables
-from sifu.replication.claims.verdict import Verdict
 from sifu.store.experiment_schemas import NULL_SPACE, REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP
 from sifu.store.oracle_schemas import FORGETTING
 from sifu.store.parquet import write_table
@@ -30,6 +26,7 @@ from sifu.store.report_schemas import BOUNDS
 from sifu.store.schemas import CELLS, METRICS, VERIFICATION
 from sifu.store.table import Table
 from tests.conftest import REPO
+from tests.outcomes import AS_CLAIMED, Outcome
 
 _MADE: dict[str, StoredTables] = {}
 _COPIES = tempfile.TemporaryDirectory()  # removed when the process ends
@@ -37,50 +34,6 @@ _WRITTEN: dict[str, Path] = {}
 SEEDS, REQUESTS = (0, 1, 2), (1, 2)
 BLOCK = "s000-002"
 PLAIN = ("",)
-ON_MARKS = ("With watermarks", "Clients with backdoors")  # the claims that read scenarios with marks
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a variant does, the same in every seed but for `spread` between one seed and the next."""
-
-    rounds: float = 100  # of each request, to the target
-    forgotten: float = 0.0  # accuracy on forgotten clients
-    gap: float = 0.5  # to scratch under a budget, on retain and on forget alike
-    status: str = "done"
-    delta: float | None = None  # actual one, where 0.01 is claimed, for whom it is promised
-    together: float | None = None  # the same for all clients of a request together; None: the same
-    spread: float = 0.0  # of rounds
-    retain: float = 0.9  # accuracy on remaining clients under a budget; 0.9 at the target
-    cut: int = 200  # the round that it goes back to
-    triggers: int = 1  # of 100 that it answers with the label of their client
-    steps: int = 10  # of all clients in a round
-    counted: int | None = None  # rounds of each request as the method's own code counts them; None: the same
-
-    def rounds_of(self, seed: int) -> int:
-        return round(self.rounds + self.spread * seed)
-
-    def counted_of(self, seed: int) -> int:
-        return self.rounds_of(seed) if self.counted is None else round(self.counted + self.spread * seed)
-
-
-# every claim of the paper holds: SIFU saves 60%, FedEraser takes 12% more, and so on
-AS_CLAIMED = {
-    "scratch": Outcome(),
-    "original": Outcome(0, 0.6, status="not_reached", triggers=90),
-    "fine_tuning": Outcome(50, 0.6, triggers=80),
-    "sifu": Outcome(40, 0.02, gap=0.1, delta=0.005),
-    "sifu_released": Outcome(40, 0.02, gap=0.1, delta=0.005),
-    "sifu_strict": Outcome(40, 0.02, gap=0.1, delta=0.005),
-    "exact_rollback": Outcome(100),
-    "last": Outcome(30, status="not_reached"),
-    "fed_eraser_searched": Outcome(111, spread=1),
-    "last_released": Outcome(30, status="not_reached"),
-    "fed_eraser_released": Outcome(149, counted=111, spread=1),
-    "fed_accum": Outcome(50, 0.6),
-    "fed_accum_released": Outcome(50, 0.6),
-    "dp_released": Outcome(30, 0.6),
-}
 
 
 @dataclass(frozen=True)
@@ -304,24 +257,3 @@ def write_training(folder: Path, dataset: str, source: str, images: dict[str, in
     """Write the table of a training that says what data it had."""
     stamp = provenance("train", {"dataset": {"name": dataset, "source": source}}, "0", "cpu", images=images)
     write_table(folder / "train" / dataset / BLOCK / "cells.parquet", CELLS, _frame(CELLS, []), stamp)
-
-
-def claim(name: str) -> Claim:
-    """The claim whose name begins so."""
-    (match,) = (claim for claim in CLAIMS if claim.name.startswith(name))
-    return match
-
-
-def verdict(name: str, world: World) -> Verdict:
-    """The verdict on a claim in a world."""
-    chosen = claim(name)
-    marks = world.marks if chosen.name.startswith(ON_MARKS) else PLAIN
-    return chosen.judge(chosen.measure(replace(world, marks=marks).tables()))
-
-
-def measured(name: str, world: World, scenario: str, place: int = 0) -> Measured:
-    """A claim's number on a scenario: the first, or that at another place."""
-    lines = [line for line in claim(name).measure(world.tables()) if line.scenario == scenario]
-    value = lines[place].value
-    assert value is not None
-    return value

@@ -16,7 +16,7 @@ from sifu.certificate.sensitivity import (
 )
 from sifu.core.types import Status
 from sifu.federation.segment import Segment, Trace
-from tests import reference
+from tests import reference_unlearning
 
 COHORT = torch.tensor([[[0, 2], [1, 2], [0, -1]]])  # one seed, three rounds
 DISTANCE = torch.tensor([[[1.0, 2.0], [0.5, 4.0], [3.0, 9.0]]])
@@ -74,7 +74,7 @@ def test_psi_is_the_papers_sum(contraction: float) -> None:
     increments = spread_clients(client_increments(SEGMENT, SIZE, "share"), COHORT, 3)
     psi = accumulate(increments, contraction**2)[0]
     distances = [{0: 1.0, 2: 2.0}, {1: 0.5, 2: 4.0}, {0: 3.0}]
-    expected = reference.sensitivity(distances, [0.1, 0.3, 0.6], contraction, 2)
+    expected = reference_unlearning.sensitivity(distances, [0.1, 0.3, 0.6], contraction, 2)
     torch.testing.assert_close(psi, torch.tensor([[0.0] * 3, *expected], dtype=torch.float64))
 
 

@@ -258,24 +258,6 @@ def test_summary_prints_a_row_a_scenario(
     assert "no results of this config under" in capsys.readouterr().err
 
 
-def test_certify_tells_the_truth(capsys: pytest.CaptureFixture[str]) -> None:
-    """Psi* 0.1609 and 0.1428 at sigma 0.05; the textbook's delta is really 0.0406."""
-    assert main(["certify", "--epsilon", "10", "--delta", "0.01", "--sigma", "0.05"]) == 0
-    shown = capsys.readouterr().out
-    for word in ("published", "released", "strict", "0.1609", "0.142818", "0.04058", "11.92"):
-        assert word in shown
-
-
-def test_certify_prints_the_contraction(capsys: pytest.CaptureFixture[str]) -> None:
-    """eta 0.1, beta 2, mu 0.5: 1.2, 1 and 0.96; eta 2 is too long for the convex case."""
-    usual = ["certify", "--epsilon", "10", "--delta", "0.01", "--sigma", "0.05", "--beta", "2", "--mu", "0.5"]
-    assert main([*usual, "--client-lr", "0.1"]) == 0
-    shown = capsys.readouterr().out
-    assert "B, smooth: 1.2\nB, convex: 1\nB, strongly convex: 0.96" in shown
-    assert main([*usual, "--client-lr", "2"]) == 0
-    assert "B, convex: none (at most 2 / beta = 1 for a convex loss)" in capsys.readouterr().out
-
-
 def test_methods_are_listed_with_their_assumptions(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["methods", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
@@ -286,13 +268,6 @@ def test_methods_are_listed_with_their_assumptions(capsys: pytest.CaptureFixture
     assert not by_name["fine_tuning"]["convex"]
     assert main(["methods"]) == 0
     assert "exact_rollback" in capsys.readouterr().out
-
-
-def test_the_noise_audit_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["audit-noise", "--draws", "1000", "--epsilon", "10"]) == 0
-    assert "(not refuted)" in capsys.readouterr().out
-    assert main(["audit-noise", "--draws", "1000", "--epsilon", "10", "--noise", "0.5"]) == 0
-    assert "(refuted)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sifu.config import blocks
-from sifu.config.blocks import chosen_block_size, gpu_memory, main_memory, seed_bytes, uses_gpu
+from sifu.config.blocks import block_name, block_seeds, chosen_block_size, gpu_memory, main_memory, seed_bytes, uses_gpu
 from sifu.config.scenario import Scenario
 from sifu.errors import ConfigError
 from sifu.plan.load import read_named
@@ -88,3 +90,15 @@ def test_a_gpu_without_an_answer_counts_as_a_small_one(answer: Exception, monkey
 
     monkeypatch.setattr(blocks.subprocess, "run", fail)
     assert gpu_memory() == 8 * 10**9
+
+
+@given(st.integers(0, 1200), st.integers(1, 1000))
+def test_block_names_come_back(first: int, count: int) -> None:
+    seeds = range(first, first + count)
+    assert block_seeds(block_name(seeds)) == seeds
+
+
+@pytest.mark.parametrize("name", ["s0-1", "000-001", "s003-001", "s000", "x", "s000-001-002"])
+def test_bad_block_names_are_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match="a name like s000-009"):
+        block_seeds(name)

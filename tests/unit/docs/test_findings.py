@@ -18,8 +18,9 @@ from sifu.replication.claims.rounds import share_of_scratch
 from sifu.replication.claims.stored_tables import read_tables
 from sifu.replication.published import Published
 from sifu.report.totals import request_totals
-from tests.claimed import PLAIN, Outcome, World
+from tests.claimed import PLAIN, World
 from tests.conftest import REPO
+from tests.outcomes import Outcome
 
 README = (REPO / "README.md").read_text()
 

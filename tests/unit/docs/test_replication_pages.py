@@ -8,33 +8,26 @@ import shutil
 from pathlib import Path
 from typing import NamedTuple
 
-import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sifu.cli.main import main
 from sifu.docs.deviations import DEVIATIONS
 from sifu.docs.generated_parts import filled
-from sifu.docs.measured_text import end_text, interval_text, number_text, seeds_text
 from sifu.docs.replication_pages import replication_pages
 from sifu.docs.replication_provenance import carried_note
 from sifu.errors import StoreError
-from sifu.replication.claims.catalog import CLAIMS
-from sifu.replication.claims.claim import Line
-from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.stored_tables import DATASETS as DATASETS_OF_CLAIMS
 from sifu.replication.claims.stored_tables import read_tables
 from sifu.replication.manifest import CARRIED
 from sifu.replication.published import CONFIG, NOT_RUN, REPLICATION, described, read_manifest
 from sifu.report.image import webp
 from sifu.report.tables import hyper_parameters
-from sifu.store.experiment_schemas import SCENARIO_SEARCH
 from sifu.store.parquet import read_table, write_table
 from sifu.store.provenance import provenance
 from sifu.store.schemas import CELLS
-from tests.claimed import BLOCK, PLAIN, Outcome, World, write_manifest, write_training
+from tests.claimed import BLOCK, PLAIN, World, write_manifest, write_training
 from tests.conftest import REPO
+from tests.outcomes import Outcome
 
 PART = "<!-- docs: datasets -->\n<!-- end -->"
 
@@ -127,22 +120,6 @@ def test_strict_sifu_is_paid_in_client_steps(tmp_path: Path) -> None:
     assert "strict SIFU takes 60.0% more client steps than scratch" in page
 
 
-@pytest.mark.second
-def test_a_dataset_without_scratch_is_neither_run_nor_missing(tmp_path: Path) -> None:
-    folder = World(("mnist", "celeba"), marks=PLAIN).write(tmp_path)
-    write_manifest(folder)
-    kept = ("original", "fine_tuning", "fed_accum_released")
-    for path in (folder / "unlearn" / "celeba").iterdir():
-        if path.name not in kept:
-            shutil.rmtree(path)
-    pages = replication_pages(tmp_path)
-    words = "CelebA (training and 2 methods, 3 seeds, without scratch: Fine-tuning; FedAccum, as released)"
-    assert f"Not run: FashionMNIST, CIFAR-10, CIFAR-100. Run in part: {words}." in pages["index.md"]
-    assert f"CIFAR-100 (not run), {words}; sigma sweep" in pages["deviations.md"]
-    assert "SIFU, as released on CelebA;" in pages["run.md"]
-    assert "Scratch on CelebA;" in pages["run.md"]
-
-
 @pytest.mark.long
 def test_seeds_without_a_value_are_counted(tmp_path: Path) -> None:
     """SIFU never reaches MNIST's target in three seeds: no value, and no verdict."""
@@ -209,21 +186,6 @@ def test_two_partitions_stand_next_to_each_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.second
-def test_what_was_run_and_not_measured_is_not_called_not_run(tmp_path: Path) -> None:
-    """CIFAR-10 has answers and no accuracies; fine-tuning missed its target, SIFU as described was not run."""
-    changed = {("cifar10", "fine_tuning"): Outcome(50, status="not_reached")}
-    folder = World(("cifar10",), changed, marks=PLAIN).write(tmp_path)
-    write_manifest(folder)
-    shutil.rmtree(folder / "verify")
-    shutil.rmtree(folder / "unlearn" / "cifar10" / "sifu")
-    table = replication_pages(tmp_path)["claims.md"].split("## Two partitions of CIFAR-10")[1]
-    known = "accuracy of {} on forgotten clients, minus scratch's"
-    assert f"| {known.format('SIFU as released')} | not measured | not run |" in table
-    assert f"| {known.format('SIFU as described')} | not run | not run |" in table
-    assert "| rounds saved by fine-tuning | target missed | not run |" in table
-
-
-@pytest.mark.second
 def test_the_readme_has_every_method_on_every_dataset(tmp_path: Path) -> None:
     """SIFU takes 40 rounds of 10 client steps where scratch takes 100, and knows 0.02 more. Of FedEraser, with 110 to
     130 rounds and all at the target, the mean is 1.20; Last never reaches it, and CIFAR was not run.
@@ -247,79 +209,9 @@ def test_the_readme_has_every_method_on_every_dataset(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_page_says_which_side_experiments_are_missing(tmp_path: Path) -> None:
-    """MNIST alone has a sweep and other sets, and alpha under one change of four; CIFAR-100 has a search."""
-    folder = World(("mnist",), marks=PLAIN).write(tmp_path)
-    write_manifest(folder)
-    row = {"scenario": "cifar100", "setting": "federation.clip", "seed": 50, "variant": "sifu", "status": "done"}
-    row |= {"trained": "done", "training_rounds": 4, "rounds": 5, "client_steps": 9, "accuracy": 0.9}
-    values = [
-        {"place": place, "value": value, "used": not place, "chosen": bool(place)}
-        for place, value in enumerate(("20", "5"))
-    ]
-    path = folder / "scenario_search" / "cifar100" / "clip" / "s050-050" / "scenario_search.parquet"
-    write_table(
-        path, SCENARIO_SEARCH, pd.DataFrame([row | value for value in values]), provenance("test", {}, "0", "cpu")
-    )
-    pages = replication_pages(tmp_path)
-    page, searches = pages["run.md"], " ".join(pages["searches.md"].split())
-    assert "| sigma sweep of SIFU, as released | MNIST | FashionMNIST, CIFAR-10, CIFAR-100, CelebA | 3 |" in page
-    assert "| sigma sweep of SIFU, strict |  | MNIST, FashionMNIST, CIFAR-10, CIFAR-100, CelebA | 0 |" in page
-    assert "| other sets of requests | MNIST | FashionMNIST, CIFAR-10, CIFAR-100, CelebA | 3 |" in page
-    assert "| alpha and Psi with K = 1 | MNIST | FashionMNIST, CIFAR-10, CIFAR-100, CelebA | 3 |" in page
-    assert "| alpha and Psi with eta = 0.1 |  | MNIST, FashionMNIST, CIFAR-10, CIFAR-100, CelebA | 0 |" in page
-    assert "| search of federation.clip | CIFAR-100 | FashionMNIST, CIFAR-10, CelebA | 1 |" in page
-    assert "Budget of each value: 10 values, 2 seeds, twice the rounds of the longest training;" in searches
-    for search in described(REPO / CONFIG)["side_experiments"]["scenario_searches"]:
-        values = len(search["grid"]["federation.clip"])
-        assert f"{values} values, {search['num_seeds']} seeds, {search['rounds']} rounds" in searches
-    assert "| audits of certificates by counting models |  | MNIST; MNIST, single clients | - |" in page
-    assert (
-        "| many models with the forgotten clients and with twins (twin test) |  | MNIST, twins; CIFAR-10, twins | - |"
-        in page
-    )
-    clips = next(line for line in pages["deviations.md"].splitlines() if "| Clipping |" in line)
-    assert clips.endswith("| [searches.md](searches.md) has other values on CIFAR-100. |")
-    assert "| CIFAR-100 | federation.clip | 20 |" in pages["searches.md"]
-    assert "They differ in 1 of 1: CIFAR-100: federation.clip 20 is used (9 client steps), the search would" in searches
-    assert "FedEraser, a length a layer, dt and r searched on MNIST; DP-FedAvg, accounted on MNIST." in page
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.0, "0"), (18.64, "18.6"), (999.7, "1,000"), (4817.2, "4,817"), (9_999_999.0, "9,999,999"), (2.2e15, "2.2e+15")],
-)
-def test_times_are_written_so_that_they_can_be_read(value: float, text: str) -> None:
-    assert number_text(value, "times") == text
-
-
-@pytest.mark.long
 def test_other_tables_make_another_page(mnist: Made, tmp_path: Path) -> None:
     """A test that compares page and tables must be able to fail."""
     assert Made.of(World(("mnist",), {("mnist", "sifu"): Outcome(41)}, marks=PLAIN), tmp_path).pages != mnist.pages
-
-
-def test_without_a_manifest_nothing_was_run(tmp_path: Path) -> None:
-    """A run that is under way is no replication yet."""
-    World(("mnist",), marks=PLAIN).write(tmp_path)
-    pages = replication_pages(tmp_path)
-    assert all(NOT_RUN in pages[name] for name in ("index.md", "searches.md", "run.md"))
-    assert pages["claims.md"].count("Verdict: **not testable**") == len(CLAIMS)
-
-
-@pytest.mark.long
-@settings(max_examples=6)
-@given(kept=st.sets(st.integers(0, 30), max_size=15))
-def test_any_part_of_a_run_makes_a_page(tmp_path_factory: pytest.TempPathFactory, kept: set[int]) -> None:
-    root = tmp_path_factory.mktemp("part")
-    folder = World(("mnist", "mnist_by_writer")).write(root)
-    write_manifest(folder)
-    for place, path in enumerate(sorted(folder.rglob("*.parquet"))):
-        if place not in kept:
-            path.unlink()
-    pages = replication_pages(root)
-    assert len(re.findall(r"^Verdict: \*\*", pages["claims.md"], re.MULTILINE)) == len(CLAIMS)
-    assert not any("nan" in page for page in pages.values())
 
 
 def test_a_seed_in_two_blocks_is_refused(tmp_path: Path) -> None:
@@ -340,28 +232,6 @@ def test_links_lead_to_sections(tmp_path: Path) -> None:
     assert f"## {heads[-1]}\n" in pages["claims.md"]
     names = {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
     assert set(re.findall(r"\]\(claims\.md#([^)]*)\)", pages["index.md"] + pages["deviations.md"])) == names
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0.0, "0.000"),
-        (0.1, "0.100"),
-        (0.0996, "0.0996"),
-        (0.1004, "0.1004"),
-        (-0.0002, "-0.0002"),
-        (2e-5, "2e-05"),
-        (0.2, "0.200"),
-    ],
-)
-def test_an_end_shows_on_which_side_of_a_threshold_it_lies(value: float, text: str) -> None:
-    assert end_text(value, "number") == text
-    assert end_text(0.1, "share") == "10.0%"
-
-
-def test_a_seed_alone_has_no_interval() -> None:
-    line = Line("mnist", "x", Measured(0.5, 0.5, 0.5, 1), unit="number", ran=10)
-    assert (interval_text(line.value, "number"), seeds_text(line)) == ("0.500", "1 of 10")
 
 
 @needs_replication

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sifu.errors import SifuError
 from sifu.forgetting.auc import auc, auc_null_deviation, auc_p_value, low_rate
 from sifu.forgetting.sample import TooFewModels
-from tests import reference
+from tests import reference_forgetting
 
 FEW = st.lists(st.integers(0, 6), min_size=5, max_size=12)  # with ties
 
@@ -18,7 +18,7 @@ FEW = st.lists(st.integers(0, 6), min_size=5, max_size=12)  # with ties
 @given(FEW, FEW)
 def test_auc_counts_pairs(first: list[int], second: list[int]) -> None:
     found = auc(np.array(first)[:, None], np.array(second)[:, None])
-    assert found[0] == pytest.approx(reference.auc(first, second))
+    assert found[0] == pytest.approx(reference_forgetting.auc(first, second))
     assert auc(second, first) == pytest.approx(1 - found[0])
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sifu.forgetting.klom import against_null, gaussian_kl, klom, oracle_null
 from sifu.forgetting.sample import TooFewModels
 from sifu.forgetting.seeds import permuted_worlds
-from tests import reference
+from tests import reference_forgetting
 
 WORLD = st.lists(st.sampled_from([-150.0, -3.0, -0.5, 0.0, 0.1, 2.0, 2.5, 90.0, 400.0]), min_size=5, max_size=9)
 
@@ -23,7 +23,7 @@ def draws(models: int, points: int, key: int = 0) -> tuple[np.ndarray, np.ndarra
 @given(WORLD, WORLD)
 def test_all_points_at_once_are_the_plain_loop(unlearned: list[float], oracles: list[float]) -> None:
     found = klom(np.array(unlearned)[:, None].repeat(2, 1), np.array(oracles)[:, None].repeat(2, 1))
-    assert found == pytest.approx([reference.klom(unlearned, oracles)] * 2, abs=1e-12)
+    assert found == pytest.approx([reference_forgetting.klom(unlearned, oracles)] * 2, abs=1e-12)
 
 
 def test_the_largest_margin_counts() -> None:
@@ -34,7 +34,7 @@ def test_the_largest_margin_counts() -> None:
     assert klom(np.array(unlearned)[:, None], np.zeros((5, 1))) == pytest.approx(
         0.2 * np.log(0.2e5) + 0.8 * np.log(0.8)
     )
-    assert reference.klom(unlearned, oracles, drop=True) == 0
+    assert reference_forgetting.klom(unlearned, oracles, drop=True) == 0
     assert klom(np.ones((5, 1)), np.ones((5, 1))) == 0
 
 
@@ -57,7 +57,7 @@ def test_the_released_codes_number_without_the_largest() -> None:
     """Plain loops that drop it read the published 0.339 at N = 100; an error of 400 points is 1.5%, three are 4.5%."""
     first, second = draws(100, 400, key=1)
     columns = zip(first.T.tolist(), second.T.tolist(), strict=True)
-    found = [reference.klom(own, other, drop=True) for own, other in columns]
+    found = [reference_forgetting.klom(own, other, drop=True) for own, other in columns]
     assert np.mean(found) == pytest.approx(0.339, rel=0.045)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sifu.errors import SifuError
 from sifu.forgetting.margin import client_margins, lowest_margins, margin, margin_tensor, stored_margin
-from tests import reference
+from tests import reference_forgetting
 
 LOGITS = st.lists(st.floats(-8, 8), min_size=2, max_size=6)
 
@@ -19,7 +19,7 @@ LOGITS = st.lists(st.floats(-8, 8), min_size=2, max_size=6)
 def test_a_margin_is_that_of_the_probability(logits: list[float], data: st.DataObject) -> None:
     """Within 1e-8 where 1 - p is at least e^-16 = 1e-7, nine digits above the rounding of p."""
     label = data.draw(st.integers(0, len(logits) - 1))
-    wanted = reference.margin(logits, label)
+    wanted = reference_forgetting.margin(logits, label)
     assert margin(logits, label) == pytest.approx(wanted, rel=1e-8, abs=1e-8)
     found = margin_tensor(torch.tensor(logits, dtype=torch.float64), torch.tensor(label))
     assert float(found) == pytest.approx(wanted, rel=1e-8, abs=1e-8)
@@ -49,7 +49,7 @@ def test_all_models_at_once() -> None:
     found = margin(logits, labels)
     assert found.shape == (3, 4)
     for place in np.ndindex(3, 4):
-        assert found[place] == pytest.approx(reference.margin(logits[place].tolist(), int(labels[place])))
+        assert found[place] == pytest.approx(reference_forgetting.margin(logits[place].tolist(), int(labels[place])))
     single = margin_tensor(torch.tensor(logits, dtype=torch.float32), torch.tensor(labels))
     assert single.dtype == torch.float32
     np.testing.assert_allclose(single.numpy(), found, atol=1e-5)

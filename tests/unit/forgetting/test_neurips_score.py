@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sifu.forgetting.neurips_score import example_epsilons, forgetting_quality, neurips_score
 from sifu.forgetting.sample import TooFewModels
-from tests import reference
+from tests import reference_forgetting
 
 WORLD = st.lists(st.integers(0, 9), min_size=20, max_size=25)  # with ties
 
@@ -24,9 +24,9 @@ def draws(models: int, points: int, key: int = 0) -> tuple[np.ndarray, np.ndarra
 @given(WORLD, WORLD)
 def test_all_thresholds_at_once_are_the_plain_loop(unlearned: list[int], oracles: list[int]) -> None:
     one, two = np.array(unlearned, float)[:, None], np.array(oracles, float)[:, None]
-    wanted = reference.neurips_epsilon(unlearned, oracles)
+    wanted = reference_forgetting.neurips_epsilon(unlearned, oracles)
     assert example_epsilons(one, two, both_ways=False) == pytest.approx([wanted])
-    other = reference.neurips_epsilon([-value for value in unlearned], [-value for value in oracles])
+    other = reference_forgetting.neurips_epsilon([-value for value in unlearned], [-value for value in oracles])
     assert example_epsilons(one, two) == pytest.approx([max(wanted, other)])
 
 

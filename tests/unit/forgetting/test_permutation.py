@@ -13,7 +13,7 @@ from sifu.forgetting.false_discovery import benjamini_hochberg
 from sifu.forgetting.permutation import auc_permutation_test, permutation_test, pooled_auc_test
 from sifu.forgetting.sample import Floats, TooFewModels
 from sifu.forgetting.seeds import folds, permuted_worlds
-from tests import reference
+from tests import reference_forgetting
 
 SEEDS = st.sets(st.integers(0, 50), min_size=5, max_size=12).map(sorted)
 
@@ -57,9 +57,11 @@ def test_ranks_taken_once_are_auc_each_time() -> None:
     both = np.concatenate([first, second])
     for draw, chosen in enumerate(worlds):
         for column in range(2):
-            wanted = reference.auc(both[chosen, column].tolist(), both[~chosen, column].tolist())
+            wanted = reference_forgetting.auc(both[chosen, column].tolist(), both[~chosen, column].tolist())
             assert found.null[draw, column] == pytest.approx(abs(wanted - 0.5))
-    assert found.observed[0] == pytest.approx(abs(reference.auc(first[:, 0].tolist(), second[:, 0].tolist()) - 0.5))
+    assert found.observed[0] == pytest.approx(
+        abs(reference_forgetting.auc(first[:, 0].tolist(), second[:, 0].tolist()) - 0.5)
+    )
     beaten = (found.null >= found.observed - 1e-9).sum(0)
     assert found.p_value == pytest.approx((1 + beaten) / 21)
 

@@ -20,7 +20,7 @@ from sifu.forgetting.twins import (
     twin_differences,
     twin_test,
 )
-from tests import reference
+from tests import reference_forgetting
 
 CLIENTS, TWINS, POINTS = [0, 1], [2, 3], 5
 OWNERS = np.repeat([*CLIENTS, *TWINS], POINTS)
@@ -162,7 +162,9 @@ def test_the_order_of_seeds_changes_nothing(shuffle: int) -> None:
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=8), st.lists(st.integers(0, 4), min_size=1, max_size=8))
 def test_sorted_places_are_auc(first: list[int], second: list[int]) -> None:
-    assert _auc(np.array(first, float), np.array(second, float)) == pytest.approx(reference.auc(first, second))
+    assert _auc(np.array(first, float), np.array(second, float)) == pytest.approx(
+        reference_forgetting.auc(first, second)
+    )
 
 
 def test_two_models_are_refused() -> None:

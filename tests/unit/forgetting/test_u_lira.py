@@ -12,7 +12,7 @@ from scipy.stats import kstest
 from sifu.forgetting.sample import TooFewModels
 from sifu.forgetting.seeds import folds, permuted_within_folds
 from sifu.forgetting.u_lira import cross_fitted, log_ratio, pair, u_lira, u_lira_test
-from tests import reference
+from tests import reference_forgetting
 
 SEEDS = np.arange(100), np.arange(100, 200)  # disjoint halves
 
@@ -69,7 +69,7 @@ def test_scores_by_hand() -> None:
     own, other = folds(range(11), range(11, 22))
     found = cross_fitted(unlearned, oracles, own, other)
     for client in range(3):
-        wanted = reference.cross_fitted(
+        wanted = reference_forgetting.cross_fitted(
             unlearned[:, client].tolist(), oracles[:, client].tolist(), own.tolist(), other.tolist()
         )
         assert found[0][:, client] == pytest.approx(wanted[0], rel=1e-6)

@@ -1,8 +1,7 @@
-"""FedEraser and FedAccum: closed forms, the plain loop, and what a budget does to calibration."""
+"""FedEraser: a closed form, the plain loop, and what a budget does to calibration."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -10,37 +9,21 @@ import torch
 from torch import Tensor
 
 from sifu.config.federation import Target
-from sifu.contract.world import SCENARIO, World, masks
+from sifu.contract.world import World, masks
 from sifu.core.keys import Keys
 from sifu.core.types import Status
-from sifu.errors import StoreError
 from sifu.federation.segment import Segment
 from sifu.federation.stop import Stop
 from sifu.methods.fed_accum import FedAccum
 from sifu.methods.fed_eraser import FedEraser
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Footprint
-from sifu.unlearning.past_round import PastRound
-from sifu.unlearning.replay_cache import ReplayCache
-from sifu.unlearning.request import Request
-from sifu.unlearning.server import Server
-from tests import reference
-from tests.contract.answer import unlearn
+from tests import reference_unlearning
+from tests.contract.answer import nobody, server_for, unlearn
 from tests.quadratics import draw, quadratic_history, without_recovery
 
 NOW = Keys.of([0])
 EVERY_ROUND = FedEraser(every=1, calibration=1.0)
-
-
-def server_for(world: World, forget: Tensor, stop: Stop | None = None) -> tuple[Request, Server]:
-    available = world.lineage.segments[0].available
-    request = Request(1, forget, available & ~forget)
-    stop = stop or Stop(None, 0, torch.zeros(len(forget), dtype=torch.int64))
-    return request, Server(world.lineage.engine, request, stop, SCENARIO)
-
-
-def nobody(world: World) -> Tensor:
-    return torch.zeros_like(world.lineage.segments[0].available)
 
 
 @pytest.mark.parametrize("length", ["client", "layer", "none"])
@@ -51,31 +34,6 @@ def test_with_nobody_removed_fed_eraser_is_the_training(length: str) -> None:
     found = unlearn(replace(EVERY_ROUND, length=length), world.lineage, request, server, Keys.of(world.seeds))
     assert torch.equal(found.segment.final, world.lineage.current)
     assert server.spent.rounds.tolist() == [7, 7, 7]  # of 8: the first needs no calibration
-
-
-def test_with_nobody_removed_fed_accum_is_the_training() -> None:
-    world = World.make()
-    request, server = server_for(world, nobody(world))
-    found = unlearn(FedAccum(), world.lineage, request, server, Keys.of(world.seeds))
-    torch.testing.assert_close(found.segment.final, world.lineage.current, rtol=1e-5, atol=1e-6)
-    assert server.spent.client_steps.tolist() == [0, 0, 0]
-
-
-@pytest.mark.parametrize(("rounds", "distance"), [(30, 2.95), (60, 6.16), (120, 12.58)])
-def test_fed_accum_drifts_away_from_the_optimum(rounds: int, distance: float) -> None:
-    """The optimum moves by g = 0.2613; once theta^n has converged every round adds (1 - r) g, r = 0.9^5 = 0.59049.
-
-    In all g (N (1 - r) - 1): 0.2613 x 11.2853 = 2.949, x 23.5706 = 6.159, x 48.1412 = 12.579.
-    """
-    history = quadratic_history(rounds)
-    request, server = without_recovery(history, [0])
-    model = unlearn(FedAccum(), history, request, server, NOW).segment.final[0]
-    optimum = draw()[0][1:].mean(0)
-    assert float((model - optimum).norm()) == pytest.approx(distance, abs=0.005)
-    # exact formula: theta~_N = theta^0 + (r - 1) sum over n of (theta^n - mean of the centres kept)
-    models = [history.at(torch.tensor([n]))[0] for n in range(rounds)]
-    exact = models[0] + (0.9**5 - 1) * sum(theta - optimum for theta in models)
-    torch.testing.assert_close(model, exact, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("rounds", [30, 120])
@@ -127,7 +85,7 @@ def test_a_leaver_that_was_in_no_kept_round_changes_nothing() -> None:
     assert torch.equal(*finals)
 
 
-def stored_updates(world: World, seed: int) -> list[reference.Update]:
+def stored_updates(world: World, seed: int) -> list[reference_unlearning.Update]:
     """What every client sent in every round of the training, from the trainer's own replay."""
     history = world.lineage
     found = []
@@ -147,7 +105,7 @@ def test_both_agree_with_the_plain_loop(seed: int) -> None:
     stored = stored_updates(world, seed)
     size, remain = engine.clients.size[seed].tolist(), request.remain[seed].nonzero().flatten().tolist()
     accumulated = unlearn(FedAccum(), history, request, server, Keys.of(world.seeds)).segment.final[seed]
-    expected = reference.fed_accum(history.start[seed], stored, size, remain)
+    expected = reference_unlearning.fed_accum(history.start[seed], stored, size, remain)
     torch.testing.assert_close(accumulated, expected, rtol=1e-4, atol=1e-6)
 
     def calibrate(number: int, client: int, weights: Tensor) -> Tensor:
@@ -156,7 +114,7 @@ def test_both_agree_with_the_plain_loop(seed: int) -> None:
         return engine.train_cohort(weights[None], *rows, keys, local_steps=1).local[0, 0]
 
     erased = unlearn(FedEraser(every=1), history, request, server, Keys.of(world.seeds)).segment.final[seed]
-    expected = reference.fed_eraser(history.start[seed], stored, size, remain, calibrate)
+    expected = reference_unlearning.fed_eraser(history.start[seed], stored, size, remain, calibrate)
     torch.testing.assert_close(erased, expected, rtol=1e-4, atol=1e-6)
 
 
@@ -225,75 +183,6 @@ def test_a_later_request_walks_training_and_recovery() -> None:
         assert (answer.work.client_steps > recovery).all()
 
 
-def test_fed_accum_as_released_is_the_last_round_without_the_forgotten_clients() -> None:
-    world = World.make()
-    forget = masks(7, 3)[0]
-    request, server = server_for(world, forget)
-    method, keys = FedAccum(as_released=True), Keys.of(world.seeds)
-    found = unlearn(method, world.lineage, request, server, keys).segment.final
-    last = world.lineage.engine.updates(world.lineage.segments[0], torch.tensor([7, 7, 7]))
-    for seed in range(3):
-        stays = [j for j, c in enumerate(last.cohort[seed].tolist()) if not forget[seed, c]]
-        sizes = world.lineage.engine.clients.size[seed, last.cohort[seed][stays]].float()
-        mean = (last.local[seed, stays] * (sizes / sizes.sum())[:, None]).sum(0)
-        torch.testing.assert_close(found[seed], mean, rtol=1e-5, atol=1e-6)
-    later = replace(request, number=2)
-    assert torch.equal(unlearn(method, world.lineage, later, server, keys).segment.final, world.lineage.current)
-
-
-def test_fed_accum_as_released_in_a_training_that_ended_at_once() -> None:
-    """Seed 1 has no last round: it stays where it is."""
-    world = World.make()
-    segment = world.lineage.segments[0]
-    ended = replace(segment, rounds=torch.tensor([8, 0, 8]))
-    history = Lineage.of(world.lineage.engine, ended)
-    remain = ~masks(7, 3)[0]
-    found, whole = history.last_round(remain), world.lineage.last_round(remain)
-    assert torch.equal(found[[0, 2]], whole[[0, 2]])
-    assert torch.equal(found[1], world.lineage.start[1])
-
-
-def test_a_sum_over_the_training_is_made_once_for_all_stop_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two branches grow from the same training: both begin with its sum, and only their own rounds are walked anew.
-
-    Also where no round has room, as with networks.
-    """
-    world = World.make()
-    world = replace(world, lineage=replace(world.lineage, cache=ReplayCache(room=0)))
-    remain = ~masks(7, 3)[1]
-    engine, end, keys = world.lineage.engine, world.lineage.end, Keys.of(world.seeds)
-    walked: list[int] = []
-    plain = Lineage.updates
-
-    def counted(self: Lineage, branch: int, clients: Tensor) -> Iterator[tuple[PastRound, Tensor, Tensor]]:
-        walked.append(branch)
-        return plain(self, branch, clients)
-
-    monkeypatch.setattr(Lineage, "updates", counted)
-    for rounds in (2, 3):
-        stop = Stop(None, 0, torch.full((3,), rounds))
-        branch = engine.run(world.lineage.current, remain, keys.fold("branch", rounds), stop)
-        grown = world.lineage.grow(end, branch)
-        alone = replace(grown, cache=ReplayCache())
-        assert torch.equal(grown.accumulated(remain, 1), alone.accumulated(remain, 1))
-        other = remain.clone()
-        other[:, 1] = False
-        assert not torch.equal(grown.accumulated(other, 1), grown.accumulated(remain, 2))
-    first = [0, 1] * 4  # remain, alone, other, every second round: each walks the training and its branch
-    assert walked == [*first, 1, 0, 1, 1, 1]  # then the training only where nothing is shared
-
-
-def test_a_sum_over_other_data_is_refused() -> None:
-    """One client of round 3 is said to have moved by 5 more: noticed at the end, as rounds are compared together."""
-    world = World.make()
-    segment = world.lineage.segments[0]
-    norms = segment.trace.update_norm.clone()
-    norms[1, 3, 0] += 5.0
-    other = Lineage.of(world.lineage.engine, replace(segment, trace=replace(segment.trace, update_norm=norms)))
-    with pytest.raises(StoreError, match="its rounds differ on replay"):
-        other.accumulated(~nobody(world), 1)
-
-
 def test_what_the_server_stores() -> None:
     """10 rounds of 3 clients, 100 weights in 4 layers; dt = 2 keeps 5 rounds; the first and theta^0 in full."""
     footprint = Footprint(7, 100, 3, torch.tensor([10]), 4)
@@ -303,26 +192,6 @@ def test_what_the_server_stores() -> None:
     assert FedEraser(store="full").server_floats(footprint).tolist() == [first + 4 * 3 * 100]
     assert FedEraser(length="none").server_floats(footprint).tolist() == [first]
     assert FedAccum().server_floats(footprint).tolist() == [100 + 10 * 3 * 100]
-
-
-def test_a_round_of_the_past_keeps_clients_and_lengths_together() -> None:
-    past = PastRound(
-        0,
-        0,
-        torch.tensor([[1, 2, 5], [0, 3, -1]]),
-        torch.tensor([[0.1, 0.2, 0.5], [0.0, 0.3, 0.0]]),
-        torch.zeros(2, 3, 1),
-        torch.zeros(2, dtype=torch.int64),
-        torch.tensor([True, True]),
-    )
-    allowed = torch.ones(2, 7, dtype=torch.bool)
-    allowed[0, 1] = allowed[1, 0] = False
-    only = past.only(allowed)
-    assert only.cohort.tolist() == [[2, 5, -1], [3, -1, -1]]
-    assert only.norm[0, :2].tolist() == pytest.approx([0.2, 0.5])
-    assert only.norm[1, 0] == pytest.approx(0.3)
-    assert only.visits.tolist() == [2, 1]
-    assert past.hide(~allowed).cohort.tolist() == [[-1, 2, 5], [-1, 3, -1]]
 
 
 def test_updates_without_snapshots_are_those_with_them() -> None:

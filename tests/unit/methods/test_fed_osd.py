@@ -16,7 +16,7 @@ from sifu.methods.fed_osd import FedOsd
 from sifu.unlearning.orthogonal import orthogonal
 from sifu.unlearning.request import Request
 from sifu.unlearning.server import Server
-from tests import reference
+from tests import reference_unlearning
 from tests.bed import CENTRES, CLIENTS, FEATURES, bed, forgotten_by, trained
 from tests.contract.answer import unlearn
 
@@ -45,7 +45,7 @@ def test_a_direction_is_orthogonal_as_long_and_forwards() -> None:
     rows[2, 5] = 0
     found = orthogonal(direction, rows)
     for one, (d, a) in zip(found, zip(direction, rows, strict=True), strict=True):
-        torch.testing.assert_close(one.double(), reference.orthogonal(d, a), rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(one.double(), reference_unlearning.orthogonal(d, a), rtol=1e-4, atol=1e-5)
     assert (rows @ found[..., None]).abs().max() < 1e-5
     torch.testing.assert_close(found.norm(dim=1), direction.norm(dim=1))
     assert ((found * direction).sum(1) >= 0).all()

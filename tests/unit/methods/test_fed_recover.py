@@ -14,7 +14,7 @@ from sifu.methods.fed_recover import FedRecover
 from sifu.unlearning.past_round import PastRound, train_again
 from sifu.unlearning.request import Request
 from sifu.unlearning.server import Server
-from tests import reference
+from tests import reference_unlearning
 from tests.bed import CENTRES, CLIENTS, ETA, FEATURES, REMAIN, STEPS, Offset, bed, distance, forgotten_by, trained_bed
 from tests.contract.answer import unlearn
 
@@ -104,7 +104,7 @@ def test_it_is_the_plain_loop(exact: set[int]) -> None:
         for n in range(8):
             cohort = [c for c in segment.trace.cohort[s, n].tolist() if c >= 0 and request.remain[s, c]]
             stored.append((models[n][s], {c: update(s, n, c, models[n][s]) for c in cohort}))
-        plain = reference.fed_recover(
+        plain = reference_unlearning.fed_recover(
             segment.start[s],
             stored,
             lambda n, c, model, s=s: update(s, n, c, model),  # type: ignore[misc]

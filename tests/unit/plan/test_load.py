@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import copy
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 
-from sifu.config.blocks import block_name, block_seeds
 from sifu.config.fields import build, to_plain
 from sifu.config.scenario import Scenario, request_lists
 from sifu.config.variant import Variant
 from sifu.errors import ConfigError, SifuError
 from sifu.plan.load import load_scenario, load_suite, read_yaml
-from sifu.plan.report_plan import Job, ReportPlan
 from sifu.plan.variants import method_of
 from tests.conftest import REPO
 
 CONFIG = REPO / "config"
 GOOD = read_yaml(CONFIG / "scenarios.yaml")["mnist_embedded"]
-DEFAULT = load_suite(read_yaml(CONFIG / "config.yaml"), CONFIG, {})
 
 
 @pytest.mark.parametrize("name", ["config", "smoke"])
@@ -213,18 +207,6 @@ def test_names_of_scenarios_are_checked(name: str, tmp_path: Path) -> None:
         load_scenario(tmp_path / "scenarios.yaml", "smoke", tmp_path)
 
 
-def test_sweeps_with_some_of_the_seeds() -> None:
-    """10 seeds in blocks of 4, the sweep with 5 of them: blocks 0-3 and 4-7, the second cut at 5."""
-    raw = read_yaml(CONFIG / "config.yaml") | {"num_seeds": 10, "block_size": 4}
-    raw["sigma_sweep"] = raw["sigma_sweep"] | {"num_seeds": 5}
-    raw["request_sets"] = raw["request_sets"] | {"num_seeds": None}
-    suite = load_suite(raw, CONFIG)
-    assert suite.jobs["sweep"] == [Job("mnist_embedded", block, "sifu") for block in ("s000-003", "s004-007")]
-    assert suite.seeds_end(suite.sigma_sweeps["sifu"]) == 5
-    assert len(suite.jobs["request_sets"]) == 3
-    assert suite.seeds_end(suite.run.request_sets) == 10
-
-
 def test_missing_data_can_be_skipped_or_downloaded(tmp_path: Path) -> None:
     raw = read_yaml(CONFIG / "config.yaml") | {"scenarios": ["mnist", "smoke"]}
     skipped = load_suite(raw | {"missing_data": "skip"}, CONFIG, {"SIFU_DATA_ROOT": str(tmp_path)})
@@ -244,63 +226,6 @@ def test_requests_by_class_are_the_clients_of_that_class() -> None:
     lists = request_lists(build(Scenario, GOOD, "x"))
     assert lists is not None
     assert lists[1] == tuple(range(1, 100, 10))
-
-
-@given(st.integers(0, 1200), st.integers(1, 1000))
-def test_block_names_come_back(first: int, count: int) -> None:
-    seeds = range(first, first + count)
-    assert block_seeds(block_name(seeds)) == seeds
-
-
-@pytest.mark.parametrize("name", ["s0-1", "000-001", "s003-001", "s000", "x", "s000-001-002"])
-def test_bad_block_names_are_refused(name: str) -> None:
-    with pytest.raises(ConfigError, match="a name like s000-009"):
-        block_seeds(name)
-
-
-@given(st.integers(1, 50), st.integers(1, 12), st.integers(0, 30))
-def test_blocks_cover_every_seed_once(count: int, size: int, first: int) -> None:
-    run = replace(DEFAULT.run, num_seeds=count, block_size=size, first_seed=first)
-    seeds = [seed for block in replace(DEFAULT, run=run).blocks_of("mnist_embedded") for seed in block_seeds(block)]
-    assert seeds == list(range(first, first + count))
-
-
-def test_scenarios_may_have_blocks_of_their_own() -> None:
-    """Seven seeds in blocks of two, but of `smoke_backdoor` in one of ten; sweeps, audits and the report follow."""
-    run = {
-        "scenarios": ["smoke", "smoke_backdoor"],
-        "variants": ["scratch", "sifu"],
-        "num_seeds": 7,
-        "block_size": 2,
-        "block_sizes": [{"scenarios": ["smoke_backdoor"], "size": 10}],
-        "request_sets": {"scenarios": ["smoke", "smoke_backdoor"], "variants": ["scratch"], "num_seeds": 3},
-        "audits": {"scenarios": ["smoke_backdoor"], "variants": ["sifu"]},
-    }
-    suite = load_suite(run, CONFIG, {})
-    twos = ["s000-001", "s002-003", "s004-005", "s006-006"]
-    assert [(job.scenario, job.block) for job in suite.jobs["train"]] == [
-        *(("smoke", block) for block in twos),
-        ("smoke_backdoor", "s000-006"),
-    ]
-    assert len(suite.jobs["unlearn"]) == 2 * 5
-    assert [job.block for job in suite.jobs["request_sets"]] == [*twos[:2], "s000-006"]
-    assert [job.block for job in suite.jobs["audit"]] == ["s000-006"]
-    plan = suite.report_plan()
-    assert plan.blocks == {"smoke": twos, "smoke_backdoor": ["s000-006"]}
-    read = ReportPlan.read(json.loads(json.dumps(plan.plain())))
-    assert (read.blocks, read.jobs["unlearn"]) == (plan.blocks, plan.jobs["unlearn"])
-
-
-@pytest.mark.parametrize(
-    ("names", "words"), [(["smoke", "smoke"], "each scenario once"), (["smok"], "did you mean smoke")]
-)
-def test_blocks_of_unknown_scenarios_are_refused(names: list[str], words: str) -> None:
-    """One that this run leaves out is none of them."""
-    run = {"scenarios": ["smoke"], "variants": ["scratch"], "block_size": 1}
-    with pytest.raises(ConfigError, match=words):
-        load_suite(run | {"block_sizes": [{"scenarios": names, "size": 2}]}, CONFIG, {})
-    left_out = load_suite(run | {"block_sizes": [{"scenarios": ["smoke_cnn"], "size": 2}]}, CONFIG, {})
-    assert left_out.blocks_of("smoke")[0] == "s000-000"
 
 
 def test_shipped_yaml_is_plain() -> None:

@@ -15,6 +15,7 @@ from sifu.plan.report_plan import ReportPlan
 from sifu.report.figures import budgets, requests, sigma
 from sifu.report.figures.alpha import _points
 from sifu.report.figures.board import Board
+from sifu.report.figures.lineage import lineage
 from sifu.report.figures.style import colours, grid, legend, lines, log_ticks, scale
 from sifu.report.image import DPI, write_figure
 from sifu.report.results import Results
@@ -230,3 +231,11 @@ def test_a_logarithmic_axis_always_has_labels(low: float, high: float) -> None:
     left, right = axis.get_xlim()
     shown = [tick for tick in axis.get_xticks() if left <= tick <= right]
     assert 2 <= len(shown) <= 7
+
+
+def test_a_lineage_is_drawn_as_the_paper_draws_it() -> None:
+    """Training 100, request 1 cuts at 40, request 2 at round 10 of branch 1, request 3 back at 20 of the training."""
+    starts, kept = lineage([100, 50, 30, 60], [(0, 40), (1, 10), (0, 20)])
+    assert starts == [0, 40, 50, 20]
+    assert kept == [20, 0, 0, 60]
+    assert lineage([10, 5], [(-1, 0)]) == ([0, 0], [0, 5])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sifu.report import statistics
+from sifu.report.statistics import bootstrap_intervals
 from tests.memory import bounded_memory
 
 
@@ -24,3 +25,12 @@ def test_ten_thousand_seeds_fit_into_memory() -> None:
         ((low, high),) = statistics.bootstrap_intervals([sample])
     error = sample.std(ddof=1) / 100
     assert [low, high] == pytest.approx([sample.mean() - 1.96 * error, sample.mean() + 1.96 * error], abs=0.05 * error)
+
+
+def test_bootstrap_interval() -> None:
+    """Of 400 standard normal draws: about mean +- 1.96 / 20."""
+    values = np.random.default_rng(1).normal(size=400)
+    ((low, high),) = bootstrap_intervals([values])
+    assert low == pytest.approx(values.mean() - 0.098, abs=0.015)
+    assert high == pytest.approx(values.mean() + 0.098, abs=0.015)
+    assert bootstrap_intervals([np.array([0.3]), values]) == [(0.3, 0.3), (low, high)]

@@ -30,7 +30,7 @@ from sifu.store.parquet import read_stamp, read_tables
 from sifu.unlearning.counterfactual import without
 from sifu.unlearning.lineage import Lineage
 from tests.conftest import REPO
-from tests.unit.stages.test_oracles import TINY
+from tests.unit.stages.tiny_oracles import TINY
 
 
 def test_what_is_lost_without_a_client(tmp_path: Path) -> None:

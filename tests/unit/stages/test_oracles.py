@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,74 +14,29 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-import yaml
 
-from sifu.cli.main import main
-from sifu.config.scenario import Scenario, refuse_moving
+from sifu.config.scenario import refuse_moving
 from sifu.core.keys import Keys
 from sifu.data.test_set import cut_test_set
 from sifu.errors import ConfigError, StoreError
 from sifu.federation.first_training import train_from
 from sifu.federation.shared_data import SharedEngine
-from sifu.forgetting.twins import Share, TwinTest
-from sifu.plan.load import load_scenario
 from sifu.plan.variants import build_method
-from sifu.report.power import power_table
-from sifu.stages.block import Block
 from sifu.stages.forgetting import run_forgetting
 from sifu.stages.kept_margins import KeptMargins
-from sifu.stages.oracle_worlds import Worlds
 from sifu.stages.oracles import Asked, Oracles, run_oracles
-from sifu.stages.two_questions import _twin_columns
 from sifu.store.margins import MarginFiles
-from sifu.store.oracle_schemas import CLIENT_MARGINS, DISTANCES, FORGETTING, MARGINS, OTHER_DRAWS, POINTS, POWER
-from sifu.store.parquet import read_stamp, read_table, write_table
+from sifu.store.oracle_schemas import DISTANCES, FORGETTING, OTHER_DRAWS, POINTS
+from sifu.store.parquet import read_stamp, read_table
 from sifu.store.provenance import provenance
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.sequence import answer_requests, target_rule
-from tests.conftest import REPO
-
-TINY = {
-    "label": "Tiny",
-    "dataset": {"name": "mnist", "source": "embedded"},
-    "partition": {"kind": "iid", "num_clients": 6, "examples": 10, "seed": 0, "twins": True},
-    "model": "logistic",
-    "federation": {"clients_per_round": 4, "local_steps": 4, "batch_size": 10, "client_lr": 0.05},
-    "stop": {"accuracy": 0.999, "min_rounds": 5, "max_rounds": 5},
-    "certificate": {"sigma": 0.05},
-    "requests": {"kind": "listed", "clients": [[2, 3], [0]]},
-    "snapshot_every": 2,
-}
-VARIANTS = ("scratch", "blurred_scratch", "sifu")
-
-
-@dataclass(frozen=True)
-class Made:
-    root: Path
-
-    def main(self, stage: str, block: str, *options: str) -> int:
-        usual = ["--scenario", "tiny", "--config", str(self.root), "--results", str(self.root / "results")]
-        device = ["--device", "cpu", "--threads", "1"] if stage == "oracles" else []
-        return main([stage, "--block", block, *options, *usual, *device])
-
-    def file(self, stage: str, block: str, table: str) -> Path:
-        return self.root / "results" / stage / "tiny" / block / f"{table}.parquet"
+from tests.unit.stages.tiny_oracles import Made, tiny, tiny_oracles, worlds
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """12 models a world of a tiny federation, together and in two blocks."""
-    root = tmp_path_factory.mktemp("oracles")
-    (root / "scenarios.yaml").write_text(yaml.safe_dump({"tiny": TINY}))
-    (root / "variants.yaml").write_text((REPO / "config" / "variants.yaml").read_text())
-    found = Made(root)
-    assert found.main("partition", "s000-000") == 0
-    for block in ("s000-011", "s000-006", "s007-011"):
-        variants = VARIANTS if block == "s000-011" else ("scratch",)
-        more = ("--requests", "1", "2", "--federation", "s000-000", "--relearn-rounds", "3")
-        assert found.main("oracles", block, "--variants", *variants, *more) == 0
-    assert found.main("forgetting", "s000-011", "--blocks", "s000-011") == 0
-    return found
+    return tiny_oracles(tmp_path_factory)
 
 
 def test_a_row_group_a_model_of_every_variant_request_and_world(made: Made) -> None:
@@ -94,15 +49,6 @@ def test_a_row_group_a_model_of_every_variant_request_and_world(made: Made) -> N
     assert row["margins"].dtype == np.float16
     assert len(row["margins"]) == len(points)
     assert '"models": 192' in read_stamp(made.file("oracles", "s000-011", "margins"))["notes"]
-
-
-def tiny(made: Made) -> Scenario:
-    return load_scenario(made.root / "scenarios.yaml", "tiny", Path("data"))
-
-
-def worlds(made: Made, *requests: int) -> Worlds:
-    partition = made.file("partition", "s000-000", "partition")
-    return Worlds(Block("tiny", tiny(made), range(1), partition, Path("data"), threads=1), requests)
 
 
 def test_margins_are_those_of_the_stage_train(made: Made) -> None:
@@ -191,118 +137,6 @@ def test_worlds_differ_in_the_seats_to_forget_alone(made: Made) -> None:
     assert torch.equal(finals[0][1], finals[1][1])
 
 
-def test_the_two_questions_are_answered(made: Made) -> None:
-    """Twelve models see the original (10 images a client, 5 rounds of all but two): three deviations are 0.36."""
-    table = read_table(made.file("forgetting", "s000-011", "forgetting"), FORGETTING)
-    assert set(table["variant"]) == {"original", *VARIANTS}
-    assert set(table.loc[table["request"] == 1, "client"]) == {-1, 2, 3}
-    rows = table[(table["client"] == -1) & (table["request"] == 1)].set_index("variant")
-    null = rows.loc["scratch", "twins_null"]
-    assert null == pytest.approx(np.sqrt(25 / (12 * 12 * 12)))  # sqrt((2 N + 1) / (12 N^2)), N = 12
-    assert rows.loc["scratch", "placebo_null"] == pytest.approx(np.sqrt(13 / (12 * 6 * 6)))  # half against half: N = 6
-    assert rows.loc["original", "twins_auc"] > 0.5 + 3 * null
-    assert rows.loc["original", "forgotten"] == "no"
-    for name in ("scratch", "blurred_scratch"):
-        assert abs(rows.loc[name, "twins_auc"] - 0.5) < 3 * null
-    assert abs(rows.loc["scratch", "retrain_auc"] - 0.5) < 3 * rows.loc["scratch", "retrain_null"]
-    assert rows.loc["original", "share"] == 0
-    games = rows.loc["original", ["ruli_privacy", "ruli_efficacy"]]  # nothing was unlearned: both games are the same
-    assert games.nunique() == 1
-    assert games.iloc[0] > 0.5 + 3 * rows.loc["original", "ruli_null"] / np.sqrt(2)  # the mean of two folds
-    assert abs(rows.loc["scratch", "ruli_privacy"] - 0.5) < 3 * rows.loc["scratch", "ruli_null"]
-    assert rows.loc["original", "twins_lira_auc"] > 0.9
-    assert abs(rows.loc["scratch", "twins_lira_auc"] - 0.5) < 3 * rows.loc["scratch", "retrain_null"]
-    distances = read_table(made.file("forgetting", "s000-011", "distances"), DISTANCES)
-    klom = distances[(distances["metric"] == "klom") & (distances["variant"] == "scratch")]
-    assert (klom["null_mean"] > 1).all()  # few models: KLOM measures their number, and says so
-    assert not klom["enough"].any()
-
-
-def test_every_client_has_p_values_and_the_worst_of_the_remaining_a_row(made: Made) -> None:
-    """Scratch is its own pair: nothing differs. The original knew clients 2 and 3; four clients remain."""
-    table = read_table(made.file("forgetting", "s000-011", "forgetting"), FORGETTING)
-    rows = table[table["request"] == 1].set_index(["variant", "client"])
-    assert rows.loc[("scratch", -1), ["paired_auc", "paired_p", "remaining_told"]].tolist() == [0.5, 1, 0]
-    assert rows.loc[("original", -1), "paired_p"] == 1 / 1000, "none of 999 permutations of the pairs is as far"
-    assert rows.loc[("original", -1), "retrain_p"] < 0.05 < rows.loc[("scratch", -1), "retrain_p"]
-    assert rows.loc[("original", -1), "lowest_auc"] > 0.9
-    single = rows.loc["original"].loc[[2, 3]]
-    assert (single["paired_adjusted"] >= single["paired_p"]).all()
-    assert rows.xs(-1, level="client")["paired_adjusted"].isna().all()
-    distances = read_table(made.file("forgetting", "s000-011", "distances"), DISTANCES)
-    worst = distances[(distances["metric"] == "worst_decile_drop") & (distances["request"] == 1)].set_index("variant")
-    assert set(worst["subset"]) == {"retain"}
-    assert worst.loc["scratch", "p_value"] > 0.05
-    wanted = [worst_margin(made, *which) for which in (("scratch", "twin"), ("original", "client"))]
-    assert worst.loc["original", "mean"] == pytest.approx(wanted[0] - wanted[1])
-
-
-def worst_margin(made: Made, variant: str, world: str) -> float:
-    """Of clients 0, 1, 4 and 5 the lowest mean margin in each model, averaged: by loops."""
-    points = read_table(made.file("oracles", "s000-011", "points"), POINTS)
-    models = MarginFiles([made.file("oracles", "s000-011", "margins")]).models(variant, 1, world)
-    places = [points.index[(points["owner"] == "client") & (points["client"] == one)].tolist() for one in (0, 1, 4, 5)]
-    return float(np.mean([min(row[own].astype(float).mean() for own in places) for row in models.margins]))
-
-
-def test_the_twin_test_can_be_repeated_from_the_published_means(made: Made) -> None:
-    """The AUC of all clients together, pair by pair: by how many pairs of models the difference is larger where the
-    clients took part. The means are stored in single precision.
-    """
-    rows = read_table(made.file("forgetting", "s000-011", "client_margins"), CLIENT_MARGINS)
-    assert set(rows["seed"]) == set(range(12))
-    own = rows[(rows["variant"] == "original") & (rows["request"] == 1)]
-    differences = (own["own"] - own["twin"]).groupby([own["world"], own["seed"]]).mean()
-    pairs = [(one > other) + 0.5 * (one == other) for one in differences["client"] for other in differences["twin"]]
-    told = read_table(made.file("forgetting", "s000-011", "forgetting"), FORGETTING)
-    told = told.set_index(["variant", "request", "client"])
-    assert np.mean(pairs) == pytest.approx(told.loc[("original", 1, -1), "twins_auc"])
-
-
-def test_power_is_measured_with_the_oracles_of_both_worlds(made: Made) -> None:
-    """24 oracles: two sets of ten. The formula for an AUC of ten and ten says 1.56; draws of 24 differ from it."""
-    rows = read_table(made.file("forgetting", "s000-011", "power"), POWER)
-    assert set(rows["metric"]) == {"auc", "u_lira", "klom", "gaussian_kl", "twins"}  # no slow one with few models
-    assert set(rows["models"]) == {10}
-    assert set(rows["oracles"]) == {24}
-    effect = rows[rows["request"] == 1].set_index("metric")["effect"]
-    assert effect["auc"] == pytest.approx(1.56, rel=0.5)
-    shown = power_table(rows)
-    assert list(shown.columns[:3]) == ["scenario", "request", "models a world"]
-    assert shown["AUC"].iloc[0] == f"{effect['auc']:.2f}"
-    assert power_table(rows.iloc[:0]).empty
-
-
-@pytest.mark.second
-def test_a_method_that_diverges_leaves_the_others_their_rows(made: Made, tmp_path: Path) -> None:
-    """No model of sifu is left, and three of blurred_scratch, one of them without numbers: both lose their numbers."""
-    path, source = tmp_path / "models" / "margins.parquet", made.file("oracles", "s000-011", "margins")
-    table = pq.read_table(source).to_pandas()
-    gone = (table["variant"] == "sifu") | ((table["variant"] == "blurred_scratch") & (table["seed"] >= 3))
-    table.loc[gone, "status"] = "diverged"
-    broken = (table["variant"] == "blurred_scratch") & (table["seed"] == 0)
-    table.loc[broken, "margins"] = table.loc[broken, "margins"].map(lambda values: values * np.float16(np.nan))
-    write_table(path, MARGINS, table, provenance("oracles", {}, "", "cpu"), row_group_size=1)
-    (path.parent / "points.parquet").write_bytes(source.with_name("points.parquet").read_bytes())
-    run_forgetting("tiny", [path.parent], tmp_path / "found", provenance("forgetting", {}, "", "cpu"))
-    rows = read_table(tmp_path / "found" / "forgetting.parquet", FORGETTING)
-    whole = read_table(made.file("forgetting", "s000-011", "forgetting"), FORGETTING)
-    kept = ["original", "scratch"]
-    same = (one[one["variant"].isin(kept)].astype({"variant": str}).reset_index(drop=True) for one in (rows, whole))
-    pd.testing.assert_frame_equal(*same, check_dtype=False)  # counts with nulls are read as floats
-    lost = rows[~rows["variant"].isin(kept)]
-    assert lost.groupby("variant")["models"].unique().map(list).to_dict() == {"blurred_scratch": [2], "sifu": [0]}
-    assert lost["twins_auc"].isna().all()
-    assert set(lost["forgotten"]) == {"cannot tell"}
-    distances = read_table(tmp_path / "found" / "distances.parquet", DISTANCES)
-    assert distances.groupby("variant")["mean"].count().gt(0).to_dict() == {
-        "blurred_scratch": False,
-        "original": True,
-        "scratch": True,
-        "sifu": False,
-    }
-
-
 def test_relearning_begins_where_a_model_stands_and_is_counted_apart(made: Made) -> None:
     """The original knows its clients at once; a round is 4 clients with 4 steps each; scratch needs at least one."""
     table = pq.read_table(made.file("oracles", "s000-011", "margins")).drop_columns("margins").to_pandas()
@@ -382,14 +216,6 @@ def test_a_method_that_an_oracle_ends_has_a_test_set(made: Made, capsys: pytest.
     test = cut_test_set(clients.images[0].flatten(0, 1), clients.labels[0].flatten())
     rows = oracle_rows(made, "fed_quit", settings, test_data=test)
     assert [row["seed"] for row in rows if row["variant"] == "fed_quit"] == [0, 1]
-
-
-@pytest.mark.parametrize(("there", "said"), [(True, "yes"), (False, "cannot tell")])
-def test_what_missed_the_target_is_not_called_forgotten(there: bool, said: str) -> None:
-    """An AUC at its null, of enough models, with all of the share gone: noise alone does that, too."""
-    zeros = np.zeros(1)
-    test = TwinTest(zeros + 0.5, 0.5, zeros, 0.04, (100, 100), True)
-    assert _twin_columns(test, test, Share(1.0, 0.9, 1.1, ""), 0, there=there)["forgotten"] == said
 
 
 def test_what_cannot_be_compared_is_refused(made: Made, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from sifu.unlearning.lbfgs import Pairs, difference, hessian_product
-from tests.reference import bfgs_product
+from tests.reference_unlearning import bfgs_product
 
 
 def pairs_of(count: int, features: int = 6) -> tuple[Tensor, Tensor, Tensor]:

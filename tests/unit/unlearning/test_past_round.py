@@ -113,3 +113,23 @@ def test_stored_rounds_are_models_and_updates_of_the_chosen_clients() -> None:
         assert not stored.update[past.cohort < 0].any()
         found = lineage.engine.weighted_mean(weights, weights[:, None] + stored.update, past.cohort)
         torch.testing.assert_close(found - weights, mean, rtol=1e-4, atol=1e-6)
+
+
+def test_a_round_of_the_past_keeps_clients_and_lengths_together() -> None:
+    past = PastRound(
+        0,
+        0,
+        torch.tensor([[1, 2, 5], [0, 3, -1]]),
+        torch.tensor([[0.1, 0.2, 0.5], [0.0, 0.3, 0.0]]),
+        torch.zeros(2, 3, 1),
+        torch.zeros(2, dtype=torch.int64),
+        torch.tensor([True, True]),
+    )
+    allowed = torch.ones(2, 7, dtype=torch.bool)
+    allowed[0, 1] = allowed[1, 0] = False
+    only = past.only(allowed)
+    assert only.cohort.tolist() == [[2, 5, -1], [3, -1, -1]]
+    assert only.norm[0, :2].tolist() == pytest.approx([0.2, 0.5])
+    assert only.norm[1, 0] == pytest.approx(0.3)
+    assert only.visits.tolist() == [2, 1]
+    assert past.hide(~allowed).cohort.tolist() == [[-1, 2, 5], [-1, 3, -1]]

@@ -7,14 +7,15 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from sifu.certificate.gaussian import largest_ratio
 from sifu.plan.load import load_suite, read_yaml
-from sifu.replication.claims import forgetting, trade_off
+from sifu.replication.claims import forgetting
 from sifu.replication.claims.catalog import CLAIMS, PAPER
 from sifu.replication.claims.stored_tables import DATASETS
 from sifu.replication.claims.verdict import Verdict
-from tests.claimed import PLAIN, Outcome, World, claim, measured, verdict
+from tests.claimed import PLAIN, World
 from tests.conftest import REPO
+from tests.judged import claim, measured, verdict
+from tests.outcomes import Outcome
 
 HOLDS, IN_PART, FAILS, UNDECIDED, NOT_TESTABLE, NOT_RUN = Verdict
 
@@ -187,69 +188,6 @@ def test_the_best_sigma_is_one_that_gets_there() -> None:
     assert measured("The best sigma", World(), "mnist", 1).mean == pytest.approx(0.1)
 
 
-def test_gaps_add_up_and_the_best_rival_counts() -> None:
-    """SIFU: 0.1 + 0.1; fine-tuning 0.15 + 0.15, the others 0.5 + 0.5: the difference is 0.1."""
-    world = World(("mnist",), {("mnist", "fine_tuning"): Outcome(gap=0.15)})
-    assert measured("SIFU has", world, "mnist").mean == pytest.approx(0.1)
-    assert claim("SIFU has").measure(world.tables())[0].note == "fine-tuning"
-
-
-def test_a_trade_off_needs_all_rivals() -> None:
-    tables = World(("mnist",)).tables()
-    kept = tables.metrics["variant"] != "last_released"
-    found = trade_off.best_trade_off(trade_off.RELEASED)(replace(tables, metrics=tables.metrics[kept]))
-    assert found[0].verdict is NOT_TESTABLE
-
-
-def test_trade_offs_of_sifu_and_of_scratch_are_shown() -> None:
-    """0.1 + 0.1 and 0.5 + 0.5, and nothing of a method that was not run."""
-    lines = claim("SIFU has").measure(World(("mnist",)).tables())
-    gaps = [line for line in lines if line.what in ("gaps of SIFU as released", "gaps of scratch")]
-    means = {line.what: line.value.mean for line in gaps if line.value is not None}
-    assert means == {"gaps of SIFU as released": pytest.approx(0.2), "gaps of scratch": pytest.approx(1.0)}
-
-
-def test_one_broken_promise_is_one_too_many() -> None:
-    """Three seeds with two requests each: one delta of 0.02 where 0.01 is claimed leaves 5 of 6 requests and 2 of 3
-    seeds, twice at worst.
-    """
-    tables = World().tables()
-    cells = tables.cells.copy()
-    first = cells.index[(cells["scenario"] == "mnist") & (cells["variant"] == "sifu") & (cells["stop"] == "target")][0]
-    cells.loc[first, "single_psi"] = largest_ratio(10.0, 0.02, "analytic")
-    found = claim("SIFU's certificate").measure(replace(tables, cells=cells))
-    assert found[0].verdict is IN_PART
-    assert found[0].value is not None
-    assert found[0].value.mean == pytest.approx(2 / 3)
-    assert (found[0].value.low, found[0].value.high) == (pytest.approx(0.094, abs=1e-3), pytest.approx(0.992, abs=1e-3))
-    values = {line.what: line.value for line in found if line.scenario == "mnist" and line.value is not None}
-    assert values["requests where SIFU keeps its delta"].mean == pytest.approx(5 / 6)
-    assert values["actual over claimed delta of SIFU, worst request"].high == pytest.approx(2.0)
-
-
-def test_a_promise_is_judged_for_whom_it_is_made() -> None:
-    """SIFU promises 0.01 to each client alone, where 0.005 holds; for a whole request 0.5 does. Strict SIFU promises it
-    to the request.
-    """
-    whole = "seeds in which {} would keep it for all clients together"
-    changes = {("*", name): Outcome(40, delta=0.005, together=0.5) for name in ("sifu", "sifu_strict")}
-    world = World(changes=changes)
-    assert verdict("SIFU's certificate", world) is HOLDS
-    assert verdict("Strict SIFU's certificate", world) is FAILS
-    for name, label in (("SIFU's certificate", "SIFU"), ("Strict SIFU's certificate", "strict SIFU")):
-        lines = [line for line in claim(name).measure(world.tables()) if line.what == whole.format(label)]
-        assert [line.verdict for line in lines] == [None] * len(DATASETS)
-        assert [line.value.mean for line in lines if line.value] == [0.0] * len(DATASETS)
-
-
-def test_strict_psi_must_be_a_bound_for_its_certificate() -> None:
-    assert verdict("Strict SIFU's certificate", World(strict=1.0)) is HOLDS
-    assert verdict("Strict SIFU's certificate", World(strict=0.99)) is IN_PART
-    assert verdict("Strict SIFU's certificate", World(strict=0.99, hidden=0.5)) is IN_PART
-    assert verdict("Strict SIFU's certificate", World(strict=0.99, hidden=0.49)) is FAILS
-    assert measured("Strict SIFU's certificate", World(hidden=0.3), "mnist", 2).mean == pytest.approx(0.3)
-
-
 def test_overlap_is_what_the_paper_claims_of_fashion_mnist() -> None:
     changes = {(name, "sifu_released"): Outcome(40, 0.0) for name in ("mnist", "fashionmnist")}
     lines = forgetting.slightly_above(World(changes=changes).tables())
@@ -317,14 +255,6 @@ def test_a_restart_is_one_only_from_the_first_rounds() -> None:
     assert claim(HISTORY).measure(late.tables())[0].verdict is NOT_TESTABLE
 
 
-def test_both_references_of_a_trade_off_are_judged() -> None:
-    """Gaps under the same limit are half as large here: 1.0 / 2 - 0.2 / 2."""
-    world, same = World(("mnist",)), "SIFU's trade-off is still the best next to scratch"
-    assert measured("SIFU has", world, "mnist").mean == pytest.approx(0.8)
-    assert measured(same, world, "mnist").mean == pytest.approx(0.4)
-    assert claim(same).measure(world.tables())[0].what.endswith("to scratch under the same limit")
-
-
 @pytest.mark.parametrize(
     ("change", "wanted"),
     [
@@ -340,13 +270,6 @@ def test_only_sifu_is_faster_and_forgets(change: dict[tuple[str, str], Outcome],
     assert verdict("For other sets", World(changes=change)) is wanted
     saved, known = (measured("For other sets", World(), "mnist", place).mean for place in (0, 1))
     assert (saved, known) == (pytest.approx(0.6), pytest.approx(0.02)), "40 of 100 rounds"
-
-
-def test_clients_that_did_not_take_part_are_not_hidden() -> None:
-    """Of 100 that took part 30 are hidden; with 50 more that did not, 80 of 150 would be more than half."""
-    name = "Strict SIFU's certificate"
-    assert measured(name, World(hidden=0.3, idle=50), "mnist", 2).mean == pytest.approx(0.3)
-    assert verdict(name, World(hidden=0.3, idle=50)) is FAILS
 
 
 def test_a_seed_that_is_missing_is_said_of_the_average() -> None:
