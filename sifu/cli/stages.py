@@ -54,7 +54,9 @@ def _add_device(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _run(stage: str, parsed: argparse.Namespace) -> None:
+def _run(stage: str, parsed: argparse.Namespace) -> int:
+    from sifu.hardware.gpu_room import run_or_wait
     from sifu.stages.call import StageCall
 
-    resolve(f"sifu.stages.{stage}:command")(StageCall(stage, parsed))
+    command = resolve(f"sifu.stages.{stage}:command")
+    return run_or_wait(lambda: command(StageCall(stage, parsed)))

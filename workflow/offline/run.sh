@@ -10,7 +10,7 @@
 # -m  share the GPU by NVIDIA's MPS: kernels of several jobs then run at once
 # -a  more arguments of snakemake, such as -a "--prioritize FILE" or -a -n
 # FILEs are what to make: without any, all that `python -m sifu missing` names. collect.sh packs what came out. Two runs
-# at once, of other datasets, need two folders, and share the GPU's memory: an audit takes 20 GB, a job of MNIST up to 17.
+# at once, of other datasets, need two folders, and share the GPU's memory: an audit takes 20 GB, ten seeds of a network up to 28.
 set -euo pipefail
 config=config/paper.yaml jobs=4 seconds=0 folder='' data='' pack='' mps='' more=()
 usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
