@@ -11,6 +11,7 @@ from pathlib import Path
 from sifu.config.fields import build
 from sifu.config.scenario import Scenario, request_lists
 from sifu.docs import findings, forgetting, performance
+from sifu.docs.by_counting import proved_by_counting
 from sifu.docs.by_twins import forgotten_by_twins
 from sifu.docs.citation import bibtex
 from sifu.docs.honest_saving import honest_saving
@@ -207,4 +208,5 @@ PARTS: dict[str, Callable[..., str]] = {
     "low_rates": forgetting.low_rates,
     "allowed_auc": forgetting.allowed_auc,
     "forgotten_by_twins": of_replication(forgotten_by_twins),
+    "proved_by_counting": of_replication(proved_by_counting),
 }

@@ -1,0 +1,50 @@
+"""What counting many models proves of the certificates: tables for docs/certificates.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from sifu.certificate.audit import REFUTED
+from sifu.docs.named import scenarios
+from sifu.replication.published import Published, read_csv, read_manifest
+from sifu.report.tables import markdown
+
+_SHOWN = [
+    "method",
+    "request",
+    "forgotten",
+    "promise to",
+    "claimed",
+    "strict",
+    "measured",
+    "proved",
+    "at most",
+    "models",
+]
+_NOTHING = "No audit has been run yet."
+
+
+def proved_by_counting(root: Path, run: Published) -> str:
+    """For each scenario with an audit a table of its methods, and how long the counting took."""
+    path = run.tables / "audit.csv"
+    table = read_csv(path) if path.exists() else pd.DataFrame(columns=["scenario"])
+    tested = set(table["scenario"])
+    return "\n\n".join(_table(root, run, table, name) for name in scenarios(root) if name in tested) or _NOTHING
+
+
+def _table(root: Path, run: Published, table: pd.DataFrame, scenario: str) -> str:
+    rows = table[table["scenario"] == scenario]
+    deltas = ", ".join(sorted(set(rows["delta"])))
+    head = f"{scenarios(root)[scenario].label}, epsilons at delta {deltas}, {_time(run, scenario)}:"
+    refuted = ", ".join(dict.fromkeys(rows.loc[rows["verdict"] == REFUTED, "method"])) or "none"
+    return f"{head}\n\n{markdown(rows[_SHOWN], '').strip()}\n\nRefuted: {refuted}."
+
+
+def _time(run: Published, scenario: str) -> str:
+    """How long the last run of the audit took, and on what."""
+    blocks = [b for b in read_manifest(run.folder)["blocks"] if b["stage"] == "audit" and b["scenario"] == scenario]
+    minutes = sum(block["seconds"] or 0.0 for block in blocks) / 60
+    devices = ", ".join(sorted({block["device"] for block in blocks}))
+    return f"counted within {minutes:.0f} minutes ({devices}, shared with other jobs)"

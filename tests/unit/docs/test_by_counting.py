@@ -1,0 +1,53 @@
+"""What docs/certificates.md says of audits: a table a scenario, its time, and who is refuted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from sifu import RULES_VERSION
+from sifu.docs.by_counting import proved_by_counting
+from sifu.replication.published import Published
+from sifu.report.audits import audit_table
+from tests.conftest import REPO
+
+LABELS = {"sifu": "SIFU", "last": "Last"}
+
+
+def published(root: Path, proved: dict[str, float]) -> Published:
+    """A replication whose audit of MNIST took 90 s, with the epsilon that it proves of promises of 10."""
+    rows = [
+        {"scenario": "mnist", "variant": name, "request": 1, "clients": 10, "covers": 10, "delta": 0.01, "models": 5000}
+        | {"claimed_epsilon": 10.0, "strict_epsilon": 800.0, "measured_epsilon": 17.0, "proved_epsilon": epsilon}
+        | {"most_provable": 10.03, "hits": 5000, "alarms": 0, "statistic": "loss"}
+        | {"verdict": "refuted" if epsilon > 10 else "not refuted"}
+        for name, epsilon in proved.items()
+    ]
+    if rows:
+        audit_table(pd.DataFrame(rows), LABELS).to_csv(root / "audit.csv", index=False)
+    block = {"stage": "audit", "scenario": "mnist", "device": "NVIDIA H200", "seconds": 90.0}
+    other = block | {"stage": "train", "seconds": 1e6}
+    head = {"rules_version": RULES_VERSION, "seeds": [0], "scenarios": {}, "variants": {}}
+    manifest = head | {"blocks": [block, other, block | {"scenario": "mnist_single"}]}
+    (root / "manifest.json").write_text(json.dumps(manifest))
+    (root / "config").symlink_to(REPO / "config")
+    return Published(root, root, root)
+
+
+@pytest.mark.parametrize(
+    ("proved", "refuted"), [({"sifu": 10.02, "last": 3.0}, "SIFU"), ({"sifu": 3.0, "last": 3.0}, "none")]
+)
+def test_the_table_has_a_row_a_method_and_says_who_is_refuted(
+    tmp_path: Path, proved: dict[str, float], refuted: str
+) -> None:
+    head, rows, end = proved_by_counting(tmp_path, published(tmp_path, proved)).split("\n\n")
+    assert head == "MNIST, epsilons at delta 0.01, counted within 2 minutes (NVIDIA H200, shared with other jobs):"
+    assert rows.splitlines()[3] == "| Last | 1 | 10 | 10 together | 10 | 800 | 17 | 3 | 10 | 5000 |"
+    assert end == f"Refuted: {refuted}."
+
+
+def test_without_an_audit_it_says_so(tmp_path: Path) -> None:
+    assert proved_by_counting(tmp_path, published(tmp_path, {})) == "No audit has been run yet."
