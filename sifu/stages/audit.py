@@ -176,17 +176,18 @@ class AuditedGroup:
 
     def _worlds(self, purpose: str, numbers: range, wanted: set[Key] | None) -> dict[Key, Models]:
         """Models of both worlds for each row that is `wanted` (None: all)."""
-        label = f"audit {self.block.name} {', '.join(self.names)}: {purpose} {numbers.start}-{numbers.stop - 1}"
+        label = f"audit {self.block.name}: {purpose} {numbers.start}-{numbers.stop - 1}"
         found: dict[Key, Models] = {}
-        with show_progress(label, self.scenario.stop.max_rounds) as progress:
+        with show_progress(f"{label}, trainings", self.scenario.stop.max_rounds) as progress:
             lineage = self._trained(purpose, numbers, progress)
         for name in self.names:
-            asker = Asker(self.plan.methods[name], self.scenario, self._keys(purpose, numbers))
-            for target in self.plan.targets:
-                keys = [Key(name, target.who, number) for number in target.requests]
-                after = [key.request for key in keys if wanted is None or key in wanted]
-                if after:
-                    found |= self._answered(asker, lineage, name, target, after, clear=purpose == "choose")
+            with show_progress(f"{label}, answers of {name}", self.scenario.stop.max_rounds) as progress:
+                asker = Asker(self.plan.methods[name], self.scenario, self._keys(purpose, numbers), progress)
+                for target in self.plan.targets:
+                    keys = [Key(name, target.who, number) for number in target.requests]
+                    after = [key.request for key in keys if wanted is None or key in wanted]
+                    if after:
+                        found |= self._answered(asker, lineage, name, target, after, clear=purpose == "choose")
         return found
 
     def _answered(

@@ -85,12 +85,12 @@ def both_worlds(
     for number, clients in enumerate(forget[: max(after)], start=1):
         mask = clients.expand(len(trained.kept[0]), -1)  # [S, C]
         forgotten = forgotten | clients
+        goes_on = number < max(after)  # then the recovery is needed, whether it is attacked or not
+        answer = asker.recovered(lineage, mask) if goes_on else asker.released(lineage, mask)
         if number in after:
-            answer = asker.released(lineage, mask)
             sample = _sample(asker, lineage, answer, forgotten.expand_as(mask), clear=clear)
             yield Worlds(number, sample, answer.promise, int(forgotten.sum()))
-        if number < max(after):
-            answer = asker.recovered(lineage, mask)
+        if goes_on:
             lineage = lineage.grow(answer.node, answer.segment)
 
 
