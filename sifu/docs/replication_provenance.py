@@ -52,16 +52,15 @@ def provenance_text(manifest: dict[str, Any], titles: Mapping[str, str]) -> str:
     untimed = sum(block["seconds"] is None for block in blocks)
     note = f" {untimed} of {len(blocks)} jobs were not timed." if untimed else ""
     link = f"[manifest](../../{REPLICATION.as_posix()}/manifest.json)"
-    note += _without_oracles({block["stage"] for block in blocks}) + carried_note(blocks, titles)
+    note += _without_oracles(blocks, titles) + carried_note(blocks, titles)
     return f"{made}. Wall time of all jobs: {'; '.join(times) or 'unknown'}.{note} Block by block: {link}.\n"
 
 
-def _without_oracles(stages: set[str]) -> str:
-    """That the time lacks the models of the twin test: their margins are too large to be kept, and with them their jobs
-    are unknown.
-    """
-    lacking = "forgetting" in stages and "oracles" not in stages
-    return " The models of the twin test (stage `oracles`) are not in this time." if lacking else ""
+def _without_oracles(blocks: list[dict[str, Any]], titles: Mapping[str, str]) -> str:
+    """Whose models of the twin test the time lacks: margins are too large to be kept, and some runs kept no times."""
+    asked, timed = ({b["scenario"] for b in blocks if b["stage"] == stage} for stage in ("forgetting", "oracles"))
+    names = "; ".join(titles.get(name, name) for name in sorted(asked - timed))
+    return f" The models of the twin test (stage `oracles`) of {names} are not in this time." if names else ""
 
 
 def carried_note(blocks: list[dict[str, Any]], titles: Mapping[str, str]) -> str:

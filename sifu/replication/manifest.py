@@ -24,6 +24,7 @@ from sifu.store.timing import JobTime, busy_seconds, read_job_time
 _JOINED = ("commit", "torch", "device")
 _OF_MANY_MODELS = ("oracles", "atlas")  # stages whose tables say how many models they were made of
 _OF_NO_SCENARIO = "null_space/*.parquet"
+_FORGETTING = "forgetting.parquet"
 CARRIED = "carried_from_rules"  # of tables that were made under older rules, and lack what has changed since
 
 
@@ -31,7 +32,7 @@ def write_manifest(config: Path) -> Path:
     """Write manifest.json into the results folder of a config; from then on that run counts as published."""
     folder = Path(build(Run, read_yaml(config), "").results)
     unpack(folder)
-    blocks = _blocks(folder)
+    blocks = jobs_of(folder)
     if not any(block["stage"] == "unlearn" for block in blocks):
         raise StoreError(f"nothing has been unlearned under {folder}: run make CONFIG={config} first")
     write_text(manifest_file(folder), json.dumps(manifest(config, blocks), indent=1) + "\n")
@@ -87,11 +88,26 @@ def _job_times(blocks: list[dict[str, Any]]) -> dict[str, list[JobTime]]:
     return jobs
 
 
-def _blocks(folder: Path) -> list[dict[str, Any]]:
+def jobs_of(folder: Path) -> list[dict[str, Any]]:
     """One entry a job of the run, stage by stage: <stage>/<scenario>[/<variant>]/<block>."""
     stages = [spec for spec in STAGES.values() if spec.jobs != "once" and not spec.folder]
     paths = [path for spec in stages for path in block_files(folder, spec.name, spec.outputs[0])]
-    return [block_entry(path, folder) for path in (*paths, *sorted(folder.glob(_OF_NO_SCENARIO)))]
+    entries = [block_entry(path, folder) for path in (*paths, *sorted(folder.glob(_OF_NO_SCENARIO)))]
+    return entries + [entry for path in block_files(folder, "forgetting", _FORGETTING) for entry in _gone(path, folder)]
+
+
+def _gone(path: Path, folder: Path) -> list[dict[str, Any]]:
+    """The jobs of oracles whose margins were not kept, by the table that was made of them and the times that were."""
+    models = _mapping(path, read_stamp(path).get("notes") or "{}").get("oracles")
+    entries = []
+    for name, count in (models if isinstance(models, dict) else {}).items():
+        own = folder / "oracles" / path.parent.parent.name / name
+        if type(count) is not int or (own / "margins.parquet").exists():
+            continue
+        seeds = block_seeds(name)
+        place = {"stage": "oracles", "seeds": [seeds[0], seeds[-1]], "models": count}
+        entries.append(block_entry(path, folder) | place | read_job_time(own)._asdict())
+    return entries
 
 
 def block_entry(path: Path, folder: Path) -> dict[str, Any]:

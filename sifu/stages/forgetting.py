@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -42,10 +43,12 @@ def command(call: StageCall) -> None:
 
 
 def _stamp(call: StageCall, folders: list[Path]) -> Provenance:
-    """The models' device is the table's."""
-    device = ", ".join(sorted({read_stamp(one / "margins.parquet")["device"] for one in folders}))
+    """The models' device is the table's. Notes: how many models each block of oracles has, as margins are not kept."""
+    stamps = {one.name: read_stamp(one / "margins.parquet") for one in folders}
+    device = ", ".join(sorted({stamp["device"] for stamp in stamps.values()}))
+    models = {name: json.loads(stamp["notes"])["models"] for name, stamp in stamps.items()}
     code = code_hash(*stage_modules("forgetting", call.scenario))
-    return provenance("forgetting", relevant_settings("forgetting", call.scenario), code, device)
+    return provenance("forgetting", relevant_settings("forgetting", call.scenario), code, device, oracles=models)
 
 
 def run_forgetting(name: str, folders: list[Path], folder: Path, stamp: Provenance) -> None:

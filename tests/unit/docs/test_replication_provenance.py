@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from sifu.docs.replication_provenance import provenance_text
 
-LACKING = "The models of the twin test (stage `oracles`) are not in this time."
+LACKING = "The models of the twin test (stage `oracles`) of {} are not in this time."
 
 
-def words(*stages: str) -> str:
-    block = {"scenario": "mnist", "seconds": 1.0, "commit": "0", "device": "cpu"}
-    return provenance_text({"blocks": [block | {"stage": stage} for stage in stages]}, {"mnist": "MNIST"})
+def words(*jobs: tuple[str, str]) -> str:
+    block = {"seconds": 1.0, "commit": "0", "device": "cpu"}
+    blocks = [block | {"stage": stage, "scenario": scenario} for stage, scenario in jobs]
+    return provenance_text({"blocks": blocks}, {"mnist": "MNIST", "cifar10": "CIFAR-10"})
 
 
 def test_models_that_are_not_kept_are_not_in_the_time() -> None:
-    assert LACKING in words("train", "forgetting")
-    assert LACKING not in words("train", "forgetting", "oracles")
-    assert LACKING not in words("train")
+    asked = [("train", "mnist"), ("forgetting", "mnist"), ("forgetting", "cifar10")]
+    assert LACKING.format("CIFAR-10; MNIST") in words(*asked)
+    assert LACKING.format("MNIST") in words(*asked, ("oracles", "cifar10"))
+    assert "twin test" not in words(*asked, ("oracles", "cifar10"), ("oracles", "mnist"))
+    assert "twin test" not in words(("train", "mnist"))

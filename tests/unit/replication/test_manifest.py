@@ -11,12 +11,13 @@ import pandas as pd
 import pytest
 
 from sifu.cli.main import main
-from sifu.replication.manifest import counted_models
+from sifu.replication.manifest import counted_models, jobs_of
 from sifu.store.experiment_schemas import SWEEP
 from sifu.store.parquet import write_table
 from sifu.store.provenance import provenance
 from sifu.store.timing import JobTime, busy_seconds, read_job_time, timed
 from tests.small_run import BLOCK, VARIANTS
+from tests.unit.stages.tiny_oracles import tiny_oracles
 
 
 def manifest(root: Path) -> dict[str, object]:
@@ -128,3 +129,18 @@ def test_models_of_oracles_and_atlas_are_counted_with_their_seconds() -> None:
     assert counted_models(blocks + other) == oracles
     assert counted_models(blocks + left_out) == oracles | {"atlas": {"models": 22, "seconds": {"gpu": 4.0}}}
     assert counted_models(other) == {}
+
+
+def test_the_jobs_of_oracles_are_named_where_their_margins_were_not_kept(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The table that was made of them says how many models they had, their times are kept."""
+    results = tmp_path / "results"
+    shutil.copytree(tiny_oracles(tmp_path_factory).root / "results", results)
+    kept = [job for job in jobs_of(results) if job["stage"] == "oracles"]
+    assert [job["seeds"] for job in kept] == [[0, 6], [0, 11], [7, 11]]
+    for margins in results.glob("oracles/*/*/margins.parquet"):
+        margins.unlink()
+    (found,) = [job for job in jobs_of(results) if job["stage"] == "oracles"]  # the table is of this block alone
+    same = ("scenario", "seeds", "models", "device", "began", "seconds")
+    assert {key: found[key] for key in same} == {key: kept[1][key] for key in same}
