@@ -118,11 +118,13 @@ def _page(parsed: argparse.Namespace) -> None:
     from sifu.replication.claims.commands import rerun_cell
     from sifu.replication.published import REPLICATION
     from sifu.replication.strip import claim_rows
+    from sifu.report.results import Results
     from sifu.stages.page import run_page
 
     plan = _plan(parsed)
     published = Path(plan.results) == REPLICATION  # whose cells have a command of their own
-    claims = claim_rows(Path(plan.results), plan.titles)
+    planned = None if published else set(Results(plan).all_planned())  # a user's folder may hold blocks of older runs
+    claims = claim_rows(Path(plan.results), plan.titles, planned)
     run_page(plan, paths.report_folder(plan.results), parsed.again, claims, rerun_cell if published else None)
     print(f"report: {paths.report_page(paths.report_folder(plan.results))}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 from sifu.replication.claims.catalog import CLAIMS, PAPER
@@ -15,9 +16,9 @@ _GROUPS = {True: "The paper's claims", False: "What the paper leaves open"}
 _ORDER = (Verdict.FAILS, Verdict.UNDECIDED, Verdict.IN_PART, Verdict.HOLDS, Verdict.NOT_TESTABLE, Verdict.NOT_RUN)
 
 
-def claim_rows(results: Path, titles: dict[str, str]) -> list[ClaimRow]:
-    """A row a claim; none where nothing of a run is judged. `titles`: the names of scenarios."""
-    tables = read_tables(results)
+def claim_rows(results: Path, titles: dict[str, str], planned: Collection[Path] | None = None) -> list[ClaimRow]:
+    """A row a claim; none where nothing of a run is judged. `titles`: the names of scenarios; `planned`: its files."""
+    tables = read_tables(results, planned)
     if not set(DATASETS) & set(tables.cells["scenario"]):
         return []
     lines = {claim.name: claim.measure(tables) for claim in CLAIMS}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -18,7 +18,6 @@ from sifu.store.experiment_schemas import NULL_SPACE, REQUEST_SETS, SCENARIO_SEA
 from sifu.store.oracle_schemas import FORGETTING
 from sifu.store.report_schemas import BOUNDS
 from sifu.store.schemas import CELLS, METRICS, VERIFICATION
-from sifu.store.table import Table
 
 DATASETS = ("mnist", "fashionmnist", "cifar10", "cifar100", "celeba")  # the scenarios that claims are judged on
 SHOWN_ONLY = ("mnist_by_writer",)  # not judged: a natural partition that everybody can download
@@ -167,15 +166,24 @@ def total_rounds(rows: pd.DataFrame) -> pd.Series:
     return _totals(rows, "rounds")
 
 
-def read_tables(folder: Path) -> StoredTables:
-    """The tables of a results folder that claims need; what was not run has no rows."""
+def read_tables(folder: Path, planned: Collection[Path] | None = None) -> StoredTables:
+    """The tables of a results folder that claims need; what was not run has no rows.
+
+    `planned`: the files of stages that count; None: all. A folder may hold older ones, of other blocks of seeds.
+    """
     unpack(folder)
-    return _read_all(folder, tuple(path for pattern in _FILES for path in _stamped(folder, pattern)))
+    return _read_all(tuple(_stamped(folder, pattern, planned) for pattern in _FILES))
 
 
-def _stamped(folder: Path, pattern: str) -> list[tuple[str, int, int]]:
-    """Files, and when they were last changed."""
-    return [(str(path), path.stat().st_ctime_ns, path.stat().st_size) for path in sorted(folder.glob(pattern))]
+_Files = tuple[tuple[str, int, int], ...]
+
+
+def _stamped(folder: Path, pattern: str, planned: Collection[Path] | None) -> _Files:
+    """Files, and when they were last changed. What a report has made of stages is always planned."""
+    found = sorted(folder.glob(pattern))
+    if planned is not None and not pattern.startswith("report/"):
+        found = [path for path in found if path in planned]
+    return tuple((str(path), path.stat().st_ctime_ns, path.stat().st_size) for path in found)
 
 
 _FILES = {
@@ -193,13 +201,10 @@ _FILES = {
 
 
 @lru_cache(maxsize=1)  # every page quotes the same run, of a thousand files
-def _read_all(folder: Path, state: tuple[tuple[str, int, int], ...]) -> StoredTables:
-    """The tables of the files in `state`; they are read again when one of them changes."""
-    bounds, *others = (_read(folder, pattern, table) for pattern, table in _FILES.items())
+def _read_all(files: tuple[_Files, ...]) -> StoredTables:
+    """The tables of `files`, for each table of _FILES; they are read again when one of them changes."""
+    tables = zip(files, _FILES.values(), strict=True)
+    bounds, *others = (store.read_tables([Path(path) for path, *_ in found], table) for found, table in tables)
     cells, metrics, checks, sweep, trials, scenario_trials, *last = others
     of_clients = bounds[bounds["request"] == 0]
     return StoredTables(cells, metrics, checks, sweep, trials, scenario_trials, of_clients, *last)
-
-
-def _read(folder: Path, pattern: str, table: Table) -> pd.DataFrame:
-    return store.read_tables(sorted(folder.glob(pattern)), table)

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+import pytest
+
+from sifu.errors import StoreError
 from sifu.replication.claims.claim import Line
 from sifu.replication.claims.verdict import Verdict
 from sifu.replication.strip import _cells, claim_rows
+from tests.claimed import PLAIN, World
 
 
 def test_a_run_without_the_papers_datasets_has_no_strip(tmp_path: Path) -> None:
     assert claim_rows(tmp_path, {"mnist_embedded": "MNIST (5,000 digits)"}) == []
+
+
+def test_blocks_of_an_older_run_do_not_count(tmp_path: Path) -> None:
+    """The same seeds once more, in blocks of another size: without a plan nobody could say which rows are meant."""
+    folder = World(("mnist",), marks=PLAIN).write(tmp_path)
+    planned = set(folder.rglob("*.parquet"))
+    wanted = claim_rows(folder, {"mnist": "MNIST"}, planned)
+    for path in sorted(folder.glob("unlearn/mnist/*/*/cells.parquet")):
+        shutil.copytree(path.parent, path.parent.with_name("s000-099"))
+    with pytest.raises(StoreError, match="s000-099/cells.parquet"):
+        claim_rows(folder, {"mnist": "MNIST"})
+    assert claim_rows(folder, {"mnist": "MNIST"}, planned) == wanted
+    assert {row.cells["MNIST"] for row in wanted} > {"not run"}
 
 
 def test_of_several_numbers_the_least_favourable_counts() -> None:
