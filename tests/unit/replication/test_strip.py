@@ -25,7 +25,7 @@ def test_blocks_of_an_older_run_do_not_count(tmp_path: Path) -> None:
     wanted = claim_rows(folder, {"mnist": "MNIST"}, planned)
     for path in sorted(folder.glob("unlearn/mnist/*/*/cells.parquet")):
         shutil.copytree(path.parent, path.parent.with_name("s000-099"))
-    with pytest.raises(StoreError, match="s000-099/cells.parquet"):
+    with pytest.raises(StoreError, match=r"s000-099/cells\.parquet"):
         claim_rows(folder, {"mnist": "MNIST"})
     assert claim_rows(folder, {"mnist": "MNIST"}, planned) == wanted
     assert {row.cells["MNIST"] for row in wanted} > {"not run"}
