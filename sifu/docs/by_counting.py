@@ -38,8 +38,15 @@ def _table(root: Path, run: Published, table: pd.DataFrame, scenario: str) -> st
     rows = table[table["scenario"] == scenario]
     deltas = ", ".join(sorted(set(rows["delta"])))
     head = f"{scenarios(root)[scenario].label}, epsilons at delta {deltas}, {_time(run, scenario)}:"
+    return f"{head}\n\n{markdown(rows[_SHOWN], '').strip()}\n\n{_refuted(rows)}"
+
+
+def _refuted(rows: pd.DataFrame) -> str:
+    """Whose promises are refuted, and how many could be: so many models must prove enough, of whom is promised to."""
     refuted = ", ".join(dict.fromkeys(rows.loc[rows["verdict"] == REFUTED, "method"])) or "none"
-    return f"{head}\n\n{markdown(rows[_SHOWN], '').strip()}\n\nRefuted: {refuted}."
+    enough = pd.to_numeric(rows["at most"]) >= pd.to_numeric(rows["claimed"], errors="coerce")
+    together = (rows["promise to"] != "each alone") | (rows["forgotten"].astype(int) == 1)
+    return f"Refuted: {refuted}. So many models could refute {(enough & together).sum()} of these {len(rows)} promises."
 
 
 def _time(run: Published, scenario: str) -> str:

@@ -16,6 +16,7 @@ from sifu.docs.by_twins import forgotten_by_twins
 from sifu.docs.citation import bibtex
 from sifu.docs.honest_saving import honest_saving
 from sifu.docs.methods_by_dataset import methods_by_dataset
+from sifu.docs.single_clients import single_clients
 from sifu.errors import SifuError
 from sifu.federation.stop import EVALUATION_INTERVALS
 from sifu.plan.load import read_yaml
@@ -209,4 +210,5 @@ PARTS: dict[str, Callable[..., str]] = {
     "allowed_auc": forgetting.allowed_auc,
     "forgotten_by_twins": of_replication(forgotten_by_twins),
     "proved_by_counting": of_replication(proved_by_counting),
+    "single_clients": of_replication(single_clients),
 }

@@ -38,6 +38,7 @@ class ReportPlan:
     settings: dict[str, Any] = field(default_factory=dict)  # scenario -> its settings, plain
     left_out: list[str] = field(default_factory=list)  # scenarios whose datasets are missing
     datasets: dict[str, str] = field(default_factory=dict)  # scenario -> its dataset, with its source
+    trainings: dict[str, str] = field(default_factory=dict)  # scenario -> its kind of training (sifu/plan/suite.py)
     uncounted: list[str] = field(default_factory=list)  # scenarios whose settings do not count certificates
 
     @property

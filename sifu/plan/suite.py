@@ -237,6 +237,7 @@ class Suite:
             settings={name: to_plain(scenario) for name, scenario in self.scenarios.items()},
             left_out=list(self.skipped),
             datasets={name: f"{one.dataset.name}/{one.dataset.source}" for name, one in self.scenarios.items()},
+            trainings={name: kind_of_training(scenario) for name, scenario in self.scenarios.items()},
             uncounted=[name for name, scenario in self.scenarios.items() if not scenario.count_certificates],
         )
 
@@ -255,3 +256,11 @@ class Suite:
     @cached_property
     def _block_size(self) -> int:
         return self.run.block_size or chosen_block_size(self.scenarios.values(), self.run.device)
+
+
+def kind_of_training(scenario: Scenario) -> str:
+    """Dataset, model, optimiser and epsilon, as a word: a twin test speaks for other scenarios of the same kind."""
+    data, federation = scenario.dataset, scenario.federation
+    optimiser = (federation.momentum, federation.weight_decay)
+    parts = (data.name, data.source, data.scale, scenario.model, *optimiser, scenario.certificate.epsilon)
+    return "/".join(str(part) for part in parts)

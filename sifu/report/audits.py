@@ -5,12 +5,13 @@ from __future__ import annotations
 import pandas as pd
 
 CAPTION = (
-    "Certificates against many trainings with and without the forgotten clients, all at the promised delta. `claimed`: "
-    "the promised epsilon, to each client alone or to several together (`promise to`); `strict`: by Psi, counted "
-    "strictly; `measured`: by alpha; `proved`: a lower bound on epsilon with 95% confidence, from `models` models of "
-    "each world, of which an attack that was chosen on others accepted `hits` and `alarms`; `at most`: what so many "
-    "models can prove. An epsilon proved above the claimed one refutes a promise to the `forgotten` clients together; "
-    "one to each of them alone is exceeded, but not refuted."
+    "Certificates against many trainings with and without the forgotten clients, all at the promised delta. "
+    "`claimed`: the promised epsilon, to each client alone or to several together (`promise to`); `strict`: counted "
+    "strictly, by Psi, or by the noise of all rounds given the draws; `measured`: by alpha (both: medians of five "
+    "models); `proved`: a lower bound on epsilon with 95% confidence, from `models` models of each world, of which an"
+    " attack that was chosen on others accepted `hits` and `alarms`; `at most`: what so many models can prove. An "
+    "epsilon proved above the claimed one refutes a promise to the `forgotten` clients together; one to each of them "
+    "alone is exceeded, but not refuted."
 )
 _NUMBERS = {
     "claimed_epsilon": "claimed",

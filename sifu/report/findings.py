@@ -42,7 +42,7 @@ def _value(part: pd.DataFrame, variant: str, quantity: str, subset: str = "") ->
 _CLOSE = 0.02  # to scratch's accuracy on the forgotten clients: just as well forgotten
 _FORGET = (
     "By accuracy, just as well forget:",
-    "As accurate as scratch, but failing the twin test on the same dataset:",
+    "As accurate as scratch, but failing the twin test of the same kind of training:",
     "Less well:",
     "With an accuracy below scratch's:",
 )
@@ -54,7 +54,7 @@ def _cheapest(source: Results, scenario: str, part: pd.DataFrame) -> str | None:
     if reference is None:
         return None
     found: dict[str, list[tuple[float, str]]] = {start: [] for start in _FORGET}
-    failing = fails_on(source.plan, source.forgetting, scenario)
+    failing = _with_same_answers(source, part, fails_on(source.plan, source.forgetting, scenario))
     for variant, label in source.plan.labels.items():
         accuracy, cost = _value(part, variant, "accuracy", "forget"), _value(part, variant, "steps_to_scratch")
         done = _value(part, variant, "done")
@@ -66,6 +66,18 @@ def _cheapest(source: Results, scenario: str, part: pd.DataFrame) -> str | None:
     words = [f"after scratch the accuracy on the first forgotten clients is {reference['mean']:.2f}."]
     words += [f"{start} {'; '.join(text for _, text in sorted(chosen))}." for start, chosen in found.items() if chosen]
     return " ".join(words)
+
+
+def _with_same_answers(source: Results, part: pd.DataFrame, names: set[str]) -> set[str]:
+    """Some variants, and those of the same methods with the same numbers: a search may find what a default is."""
+
+    def numbers(variant: str) -> tuple[str, float | None, float | None]:
+        cost, accuracy = _value(part, variant, "steps_to_scratch"), _value(part, variant, "accuracy", "forget")
+        means = [None if one is None else float(one["mean"]) for one in (cost, accuracy)]
+        return source.plan.methods.get(variant, variant), means[0], means[1]
+
+    known = {numbers(name) for name in names}
+    return {name for name in source.plan.labels if name in names or numbers(name) in known}
 
 
 def _forgets(gap: float, *, fails: bool) -> str:

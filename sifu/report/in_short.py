@@ -64,7 +64,7 @@ class Methods:
 
     def forgotten(self, failing: Container[str | None] = ()) -> str | None:
         """Which methods give the forgotten clients the accuracy that scratch gives them, and are not among `failing`:
-        labels of those that fail the twin test on the same dataset.
+        labels of those that fail the twin test of the same kind of training.
         """
         gaps = self._gaps("forgotten")
         if not gaps:

@@ -10,7 +10,7 @@ from sifu.report.looked_good import forgot, looked_good, surely_forgot
 from sifu.report.standings import BROKEN, EXACT, FOR_ONE, KEPT, TRAIN_AGAIN, UNCOUNTED, Standing, without_uncounted
 
 _TOLD = (FORGOTTEN, IN_PART, NOT_FORGOTTEN)  # grades that say something
-_LEFT_OUT = " Methods that fail the twin test on the same dataset are left out."
+_LEFT_OUT = " Methods that fail the twin test of the same kind of training are left out."
 _NO_PROOF = " By accuracy: the twin test has not shown it, and accuracy alone is no proof."
 
 

@@ -23,28 +23,47 @@ def looked_good(plan: ReportPlan, rows: list[Standing]) -> str | None:
 
 
 def forgot(plan: ReportPlan, rows: list[Standing]) -> list[Standing]:
-    """The rows whose clients were forgotten, less those of methods that fail the twin test on the same dataset."""
-    failed = {_place(plan, row) for row in rows if _fails(row)}
-    return [row for row in rows if row.has_cost and row.grade is FORGOTTEN and _place(plan, row) not in failed]
+    """The rows whose clients were forgotten, less those of methods that fail the twin test of the same training."""
+    failed = {place for row in rows if _fails(row) for place in _places(plan, row, rows)}
+    good = [row for row in rows if row.has_cost and row.grade is FORGOTTEN]
+    return [row for row in good if failed.isdisjoint(_places(plan, row, rows))]
 
 
 def surely_forgot(plan: ReportPlan, rows: list[Standing]) -> list[Standing]:
-    """Of these, the rows that do not rest on accuracy alone: of methods that pass the twin test on the same dataset, or
-    whose answers were counted as exact.
+    """Of these, the rows that do not rest on accuracy alone: of methods that pass the twin test of the same
+    training, or whose answers were counted as exact.
     """
-    passed = {_place(plan, row) for row in rows if row.by == TWINS and row.grade is FORGOTTEN}
-    return [row for row in forgot(plan, rows) if _place(plan, row) in passed or _is_exact(row)]
+    tested = [row for row in rows if row.by == TWINS and row.grade is FORGOTTEN]
+    passed = {place for row in tested for place in _places(plan, row, rows)}
+    return [row for row in forgot(plan, rows) if not passed.isdisjoint(_places(plan, row, rows)) or _is_exact(row)]
+
+
+def is_tested(plan: ReportPlan, rows: list[Standing], scenario: str) -> bool:
+    """Whether there is a twin test of a scenario's kind of training."""
+    return any(row.by == TWINS and _training(plan, row.scenario) == _training(plan, scenario) for row in rows)
 
 
 def fails_on(plan: ReportPlan, forgetting: pd.DataFrame, scenario: str) -> set[str]:
-    """The variants that fail the twin test on a scenario's dataset, from table `forgetting`."""
-    own = plan.datasets.get(scenario, scenario)
+    """The variants that fail the twin test of a scenario's kind of training, from table `forgetting`."""
+    own = _training(plan, scenario)
     found = twin_grades(forgetting).items()
-    return {name for (other, name), one in found if one is NOT_FORGOTTEN and plan.datasets.get(other, other) == own}
+    return {name for (other, name), one in found if one is NOT_FORGOTTEN and _training(plan, other) == own}
 
 
-def _place(plan: ReportPlan, row: Standing) -> tuple[str, str]:
-    return plan.datasets.get(row.scenario, row.scenario), row.variant
+def _training(plan: ReportPlan, scenario: str) -> str:
+    return plan.trainings.get(scenario, scenario)
+
+
+def _places(plan: ReportPlan, row: Standing, rows: list[Standing]) -> set[tuple[str, str]]:
+    """The kind of training, with the variant and those that did the same: a search may find what a default is."""
+    same = [other.variant for other in rows if other.scenario == row.scenario and _same(plan, row, other)]
+    return {(_training(plan, row.scenario), variant) for variant in (row.variant, *same)}
+
+
+def _same(plan: ReportPlan, row: Standing, other: Standing) -> bool:
+    """Whether two variants of a method gave the same answers: no number differs in any digit."""
+    numbers = [(one.cost, one.gap, one.utility) for one in (row, other)]
+    return plan.methods[row.variant] == plan.methods[other.variant] and numbers[0] == numbers[1]
 
 
 def _is_exact(row: Standing) -> bool:

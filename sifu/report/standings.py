@@ -13,7 +13,7 @@ import pandas as pd
 
 from sifu.plan.report_plan import ReportPlan
 from sifu.report.frontier import frontier
-from sifu.report.grades import ACCURACY, TWINS, Grade, grade, twin_grades
+from sifu.report.grades import ACCURACY, TWINS, UNKNOWN, Grade, grade, twin_grades
 from sifu.report.results import Results
 from sifu.report.statistics import REFERENCE
 from sifu.report.totals import request_totals
@@ -93,15 +93,34 @@ def standings(source: Results) -> list[Standing]:
     plan, totals = source.plan, request_totals(source.cells, source.metrics).to_dict("records")
     found = {(row["scenario"], row["variant"]): row for row in totals}
     twins, promises, useful = twin_grades(source.forgetting), _certificates(source), _utility(source.metrics)
+    expected = _expected_gaps(source.metrics)
     rows = []
     for scenario in plan.titles:
-        original = found.get((scenario, ORIGINAL), {}).get("gap_of_all", math.inf)
+        original = found.get((scenario, ORIGINAL), {}).get("gap_of_all", expected.get(scenario, -math.inf))
         for variant in plan.labels:
             key = (scenario, variant)
             if key in found and plan.methods[variant] != ORIGINAL:
-                by_accuracy = grade(found[key]["gap"], original)
+                by_accuracy = grade(found[key]["gap"], original) if _compared(found[key]) else UNKNOWN
                 rows.append(_standing(found[key], by_accuracy, twins.get(key), useful, promises.get(key)))
     return rows
+
+
+def _expected_gaps(metrics: pd.DataFrame) -> dict[Hashable, float]:
+    """By scenario, the gap of a model that forgot nobody, where it was not run: it is as accurate on all its clients as
+    scratch is on those that remain.
+    """
+    rows = metrics[(metrics["stop"] == "target") & (metrics["metric"] == "accuracy")]
+    rows = rows[rows["variant"] == REFERENCE]
+    means = rows.groupby(["scenario", "subset"])["value"].mean().unstack()
+    found: dict[Hashable, float] = {}
+    if {"retain", "forgotten"} <= set(means):
+        found = (means["retain"] - means["forgotten"]).dropna().to_dict()
+    return found
+
+
+def _compared(row: dict[Hashable, Any]) -> bool:
+    """Whether most seeds can be compared with scratch's: one that recovered says nothing about the others."""
+    return 2 * row["compared"] >= row["seeds"]
 
 
 def _standing(

@@ -45,11 +45,13 @@ CAPTIONS = {
     "this request together, with the weights that the aggregation used, and the noise exactly; it holds if the "
     "contraction B does (table `bounds`). `spent epsilon`: what noise in every round spends for one client by this "
     "request, by a privacy accountant at the claimed delta (what is claimed: table `certificates`). `forgotten?`: by "
-    "twins, where that was measured (table `forgetting`).",
+    "twins, where that was measured (table `forgetting`). Accuracy is the weaker measure: where a request takes all "
+    "clients of a class, scratch has 0 on it, and so has any model that no longer names the class.",
     "budgets": "Absolute gaps of accuracy to scratch (run to its own target) when recovery may take a share of the "
-    "training's client steps: mean over seeds and its 95% bootstrap interval; for up to 10 seeds also Student's after "
-    "`t`. `floor`: the gap of scratch, run again to its target with other cohorts and batches, and whether a gap's "
-    "intervals lie within it.",
+    "training's client steps (less where the scenario ends it at the target, `budget_ends`): mean over seeds "
+    "and its 95% bootstrap interval; for up to 10 seeds also Student's after `t`. `floor`: the gap of "
+    "scratch, run again to its target with other cohorts and batches, and whether a gap's intervals lie "
+    "within it.",
     "certificates": "What is promised and what holds, after each request to the target: medians over seeds, with the "
     "worst seed. A row a count: the promise itself (`claimed`, as the largest ratio that keeps it), the worst client "
     "of the request alone, all clients of the request together, all clients forgotten so far, and as measured by a "

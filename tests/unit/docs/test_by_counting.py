@@ -46,7 +46,16 @@ def test_the_table_has_a_row_a_method_and_says_who_is_refuted(
     head, rows, end = proved_by_counting(tmp_path, published(tmp_path, proved)).split("\n\n")
     assert head == "MNIST, epsilons at delta 0.01, counted within 2 minutes (NVIDIA H200, shared with other jobs):"
     assert rows.splitlines()[3] == "| Last | 1 | 10 | 10 together | 10 | 800 | 17 | 3 | 10 | 5000 |"
-    assert end == f"Refuted: {refuted}."
+    assert end == f"Refuted: {refuted}. So many models could refute 2 of these 2 promises."
+
+
+def test_too_few_models_and_promises_to_others_cannot_be_refuted(tmp_path: Path) -> None:
+    """7.2 is below the promised 10; and a promise to each client alone says nothing about ten of them."""
+    run = published(tmp_path, {"sifu": 7.2, "last": 3.0, "scratch": 3.0})
+    table = pd.read_csv(tmp_path / "audit.csv", dtype=str)
+    table.loc[0, "at most"], table.loc[1, "promise to"] = "7.2", "each alone"
+    table.to_csv(tmp_path / "audit.csv", index=False)
+    assert proved_by_counting(tmp_path, run).endswith("could refute 1 of these 3 promises.")
 
 
 def test_without_an_audit_it_says_so(tmp_path: Path) -> None:

@@ -13,9 +13,10 @@ import yaml
 from sifu.config.fields import build
 from sifu.config.scenario import Scenario
 from sifu.errors import ConfigError
-from sifu.plan.load import load_suite, read_yaml
+from sifu.plan.load import load_suite, read_named, read_yaml
 from sifu.plan.report_plan import Job
 from sifu.plan.stage_options import stage_options
+from sifu.plan.suite import kind_of_training
 from tests.conftest import REPO
 
 CONFIG = REPO / "config"
@@ -189,3 +190,12 @@ def test_oracles_need_a_federation_that_is_the_same_for_all_seeds() -> None:
         load_suite(raw | {"oracles": wrong}, REPO / "config")
     with pytest.raises(ConfigError, match=r"oracles\.models: 4 is refused; allowed: 10 to 100000"):
         load_suite(raw | {"oracles": raw["oracles"] | {"models": 4}}, REPO / "config")
+
+
+def test_a_twin_test_speaks_for_scenarios_of_the_same_kind_of_training() -> None:
+    """Other clients, requests and data at the server do not matter; other losses, steps and certificates do."""
+    scenarios = read_named(Scenario, CONFIG / "scenarios.yaml", "scenarios")
+    kinds = {name: kind_of_training(scenario) for name, scenario in scenarios.items()}
+    alike = {name for name, kind in kinds.items() if kind == kinds["mnist"]}
+    assert {"mnist", "mnist_twins", "mnist_server", "mnist_watermark"} <= alike
+    assert alike.isdisjoint({"mnist_full", "mnist_epsilon_1", "mnist_convex_server", "mnist_variational"})

@@ -86,13 +86,27 @@ def test_forgetting_is_as_scratch_does_it_not_as_little_as_possible() -> None:
     )
 
 
-def test_who_fails_the_twin_test_on_the_same_dataset_has_not_forgotten() -> None:
-    """The twins are of a third scenario, with the data of `one`; `two` has other data."""
+def test_who_fails_the_twin_test_of_the_same_training_has_not_forgotten() -> None:
+    """The twins are of a third scenario, trained as `one` is; `two` is trained otherwise."""
     source = source_of({name: [*answer("scratch", 0.5, 1.0), *answer("close", 0.5)] for name in ("one", "two")})
-    source.plan.datasets.update(one="mnist", two="celeba", twins="mnist")
+    source.plan.trainings.update(one="mnist", two="celeba", twins="mnist")
     failed = {"scenario": "twins", "variant": "close", "client": -1, "twins_auc": 0.9, "forgotten": "no"}
     source.__dict__["forgetting"] = pd.DataFrame([failed])
     one, two = findings(source)
-    assert "As accurate as scratch, but failing the twin test on the same dataset: Close" in one
+    assert "As accurate as scratch, but failing the twin test of the same kind of training: Close" in one
     assert "just as well forget" not in one
     assert "By accuracy, just as well forget: Close" in two
+
+
+def test_a_search_that_found_the_default_fails_with_it() -> None:
+    """`close` fails the twin test; `searched` is the same method with the same numbers, `other` is another one."""
+    names = ("close", "searched", "other")
+    source = source_of({"one": [*answer("scratch", 0.5, 1.0), *(row for name in names for row in answer(name, 0.5))]})
+    source.plan.methods.update(scratch="scratch", close="tuning", searched="tuning", other="other")
+    failed = {"scenario": "one", "variant": "close", "client": -1, "twins_auc": 0.9, "forgotten": "no"}
+    source.__dict__["forgetting"] = pd.DataFrame([failed])
+    good, bad = findings(source)[0].split("As accurate as scratch, but failing")
+    assert "Other" in good
+    assert "Searched" not in good
+    assert "Close" in bad
+    assert "Searched" in bad

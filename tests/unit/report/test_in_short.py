@@ -92,7 +92,7 @@ def test_where_no_method_forgets_as_scratch_does() -> None:
 def test_who_fails_the_twin_test_on_the_same_dataset_has_not_forgotten() -> None:
     parts = [numbers(name, cost=1.0, forgotten=0.1, kept=0.93) for name in ("scratch", "sifu", "strict")]
     results = source()
-    results.plan.datasets.update(digits="mnist", twins="mnist")
+    results.plan.trainings.update(digits="mnist", twins="mnist")
     tested = {"scenario": "twins", "request": 1, "client": -1, "models": 100, "twins_null": 0.04, "original_auc": 1.0}
     answers = [("sifu", 0.9, "no"), ("strict", 0.5, "yes")]
     rows = [tested | {"variant": name, "twins_auc": auc, "forgotten": word} for name, auc, word in answers]

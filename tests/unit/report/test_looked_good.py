@@ -42,19 +42,30 @@ def test_who_looks_good_by_accuracy_and_fails_is_named_by_scenario() -> None:
 
 def test_who_fails_the_twin_test_on_a_dataset_has_forgotten_nowhere_on_it() -> None:
     """Fine-tuning looks good by accuracy on b, which has the data of a, where it fails; c has other data."""
-    plan = replace(PLAN, titles=PLAN.titles | {"c": "Faces"}, datasets={"a": "mnist", "b": "mnist", "c": "celeba"})
+    plan = replace(PLAN, titles=PLAN.titles | {"c": "Faces"}, trainings={"a": "mnist", "b": "mnist", "c": "celeba"})
     failed = standing("a", "tuned", NOT_FORGOTTEN, FORGOTTEN)
     same, other, sifu = (standing(*one, None, FORGOTTEN) for one in (("b", "tuned"), ("c", "tuned"), ("b", "sifu")))
     rows = [failed, same, other, sifu]
     assert forgot(plan, rows) == [other, sifu]
     first = key_findings(plan, rows)[0].text
     assert "Digits: none; Images: SIFU, 50% (by accuracy); Faces: Fine-tuning, 50% (by accuracy)." in first
-    assert "Methods that fail the twin test on the same dataset are left out." in first
+    assert "Methods that fail the twin test of the same kind of training are left out." in first
+
+
+def test_a_variant_that_did_the_same_shares_the_verdict() -> None:
+    """The search of `tuned` found its defaults: the same numbers on b. On a only the default was tested, and fails."""
+    labels, methods = LABELS | {"searched": "Searched"}, METHODS | {"searched": "fine_tuning"}
+    plan = replace(PLAN, labels=labels, methods=methods, trainings={"a": "mnist", "b": "mnist"})
+    failed, default = standing("a", "tuned", NOT_FORGOTTEN, FORGOTTEN), standing("b", "tuned", None, FORGOTTEN)
+    searched = standing("b", "searched", None, FORGOTTEN)
+    assert forgot(plan, [failed, default, searched]) == []
+    other = searched._replace(cost=0.51)
+    assert forgot(plan, [failed, default, other]) == [other]
 
 
 def test_what_rests_on_accuracy_alone_is_said() -> None:
     """No twin test of SIFU at first; then it passes one on the data of b, and its other panels need none."""
-    plan = replace(PLAN, datasets={"a": "mnist", "b": "mnist"})
+    plan = replace(PLAN, trainings={"a": "mnist", "b": "mnist"})
     untested = standing("a", "sifu", None, FORGOTTEN)
     cheapest, costs, *_ = key_findings(plan, [untested])
     assert cheapest.head == "Judged by accuracy, forgetting need not cost a training."
@@ -76,7 +87,7 @@ def test_what_was_counted_as_exact_needs_no_twin_test() -> None:
 
 
 def test_sifu_has_forgotten_in_no_panel_of_a_dataset_on_which_it_fails() -> None:
-    plan = replace(PLAN, titles=PLAN.titles | {"c": "Faces"}, datasets={"a": "mnist", "b": "mnist", "c": "celeba"})
+    plan = replace(PLAN, titles=PLAN.titles | {"c": "Faces"}, trainings={"a": "mnist", "b": "mnist", "c": "celeba"})
     rows = [standing("a", "sifu", NOT_FORGOTTEN, FORGOTTEN), *(standing(one, "sifu", None, FORGOTTEN) for one in "bc")]
     assert "forgotten in 1 of 3 panels, by accuracy" in key_findings(plan, rows)[1].text
 

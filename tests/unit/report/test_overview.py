@@ -21,6 +21,8 @@ from sifu.report.statistics import long_form
 from sifu.report.totals import request_totals
 from sifu.store.schemas import CELLS
 
+RETAINED = 0.95  # accuracy of all models on the remaining clients
+
 
 def plain_results(labels: dict[str, str]) -> Results:
     """The same with one scenario s without marks."""
@@ -40,7 +42,8 @@ def answers(**variants: list[tuple[float, float, str]]) -> tuple[pd.DataFrame, p
                 ended = status if request == 2 or status == "refused" else "done"
                 promise = dict.fromkeys(("claimed_epsilon", "claimed_delta"))
                 cells.append(key | {"client_steps": steps / 2, "spare_steps": None, "status": ended} | promise)
-                metrics.append(key | {"metric": "accuracy", "subset": "forgotten", "value": accuracy})
+                values = {"forgotten": accuracy, "retain": RETAINED}
+                metrics += [key | {"metric": "accuracy", "subset": name, "value": v} for name, v in values.items()]
     return pd.DataFrame(cells), pd.DataFrame(metrics)
 
 
@@ -157,6 +160,23 @@ def test_accuracy_cannot_tell_where_the_original_model_is_as_accurate_as_scratch
     labels = {"scratch": "Scratch", "original": "Original", "sifu": "SIFU"}
     found = overview_of(labels, scratch=SCRATCH, original=untouched, sifu=[(50.0, 0.2, "done"), (100.0, 0.2, "done")])
     assert found == ["100% ?", "50% ?"]
+
+
+@pytest.mark.parametrize(("forgotten", "sign"), [(0.84, "✓"), (0.86, "?")])
+def test_without_the_original_model_its_gap_is_that_of_the_remaining_clients(forgotten: float, sign: str) -> None:
+    """A model that forgot nobody has 0.95 on all clients: 0.11 or 0.09 more than scratch, and 0.1 is the limit."""
+    rows = [(100.0, forgotten, "done"), (200.0, forgotten, "done")]
+    assert overview_of({"scratch": "Scratch", "sifu": "SIFU"}, scratch=rows, sifu=rows) == [f"100% {sign}"] * 2
+
+
+def test_one_seed_that_recovered_says_nothing_about_the_others() -> None:
+    """One of three seeds recovered, with scratch's accuracy."""
+    rows = [(1.0, 0.2, "done"), (1.0, 0.2, "not_reached"), (1.0, 0.2, "not_reached")]
+    source = plain_results({"scratch": "Scratch", "last": "Last"})
+    source.__dict__["cells"], source.__dict__["metrics"] = answers(scratch=[*SCRATCH, SCRATCH[0]], last=rows)
+    source.__dict__["forgetting"] = pd.DataFrame(columns=["scenario", "variant", "forgotten", "client", "twins_auc"])
+    scratch, last = standings(source)
+    assert (scratch.grade.words, last.grade.words) == ("forgotten", "cannot tell")
 
 
 def test_a_method_that_is_not_planned_has_no_words() -> None:
