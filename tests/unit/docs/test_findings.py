@@ -108,6 +108,26 @@ def test_what_was_measured_refutes_a_promise(tmp_path: Path) -> None:
     line = findings._certificate(measured, pd.DataFrame())
     assert line.startswith("**SIFU's certificate does not cover a request.**")
     assert "measured, these are further from a retraining than the noise hides in 67%." in line
+    assert "one by one" not in line
+
+
+@pytest.mark.parametrize(
+    ("distances", "head", "share"),
+    [
+        ({0: 2.8, 1: 2.9, 2: 9.0}, "does not hold, even for a single client", "67%"),
+        ({0: 2.8, 1: 2.7, 2: 9.0}, "covers a request", "33%"),
+    ],
+)
+def test_where_clients_leave_alone_the_promise_itself_is_measured(
+    tmp_path: Path, distances: dict[int, float], head: str, share: str
+) -> None:
+    """The rows of MNIST once more, as those of a scenario whose requests are clients: most decide."""
+    tables = read_tables(World(("mnist",), {}, marks=PLAIN).write(tmp_path))
+    own = tables.cells[tables.cells["variant"] == "sifu"].assign(scenario="mnist_single")
+    alone = own.assign(alpha=own["seed"].map(distances))
+    line = findings._certificate(replace(tables, cells=pd.concat([tables.cells, alone])), pd.DataFrame())
+    assert line.startswith(f"**SIFU's certificate {head}.**")
+    assert f"Where clients leave one by one (MNIST), that promise is exceeded, as measured, in {share}." in line
 
 
 @pytest.mark.parametrize(
