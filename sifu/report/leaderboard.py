@@ -9,6 +9,7 @@ from sifu.errors import ConfigError
 from sifu.plan.method_check import method_class
 from sifu.plan.report_plan import ReportPlan
 from sifu.report.grades import TWINS
+from sifu.report.html import folded
 from sifu.report.looked_good import forgot, is_tested, surely_forgot
 from sifu.report.standings import EXACT, KEPT, TRAIN_AGAIN, Standing
 from sifu.report.statistics import REFERENCE
@@ -18,14 +19,17 @@ RowCommand = Callable[[str, str], str]  # of a scenario and a variant: what runs
 AGAIN = "results/again"  # where a row is run again
 NOTE = (
     "One row a method, over all requests and seeds. Click a title to sort, a method for the command that repeats its "
-    "row. Cost: client steps of all requests, relative to training again from scratch. Forgetting: by the twin test "
-    "of many models where it was made (*), else by accuracy on the forgotten clients minus scratch's. That is weak: "
-    "where a request takes all clients of a class, scratch's accuracy is 0, and a model that no longer names the "
-    "class has it, too, whatever else it remembers. Bold: the cheapest method that forgot (by the twin test, where "
-    "one was made of the same kind of training: data, model, optimiser, epsilon) and the best accuracy of those that "
-    "forgot, unless all are the same; the certificates that survive. Trainings again from scratch, with which others "
-    "are compared, are not in the race for cost and accuracy. Test data hold the classes that were forgotten: who "
-    "remembers them is right more often. Not counted: this run did not check that certificate here."
+    "row. Forgetting: by the twin test of many models where it was made (*), else by accuracy on the forgotten clients "
+    "minus scratch's, which is weak."
+)
+MORE = (
+    "Cost: client steps of all requests, relative to training again from scratch. Why accuracy is weak: where a "
+    "request takes all clients of a class, scratch has 0 on it, and so has a model that no longer names the class, "
+    "whatever else it remembers. Bold: the cheapest method that forgot (by the twin test, where one was made of the "
+    "same kind of training: data, model, optimiser, epsilon) and the best accuracy of those that forgot, unless all "
+    "are the same; the certificates that survive. Trainings again from scratch, with which others are compared, are "
+    "not in the race for cost and accuracy. Test data hold the classes that were forgotten: who remembers them is "
+    "right more often. Not counted: this run did not check that certificate here."
 )
 _SUBSETS = {"test": "accuracy, test data", "retain": "accuracy, remaining clients"}
 
@@ -40,7 +44,8 @@ def leaderboard(plan: ReportPlan, rows: list[Standing], again: RowCommand) -> st
         f' id="tab-{place}">{escape(plan.titles[name])}</button>'
         for place, name in enumerate(scenarios)
     )
-    parts = [f'<p class="note">{escape(NOTE)}</p><div class="tabs" role="tablist">{tabs}</div>']
+    note, more = (f'<p class="note">{escape(text)}</p>' for text in (NOTE, MORE))
+    parts = [f'{note}{folded("How to read it", more)}<div class="tabs" role="tablist">{tabs}</div>']
     for place, name in enumerate(scenarios):
         own = [row for row in rows if row.scenario == name]
         hidden = " hidden" if place else ""
