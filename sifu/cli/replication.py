@@ -14,7 +14,7 @@ from sifu.config.scenario import Scenario
 from sifu.config.shipped import config_file
 from sifu.errors import ConfigError
 from sifu.plan.load import default_data_root, load_suite, read_named, read_yaml
-from sifu.store.paths import stage_folder
+from sifu.store.paths import manifest_file, stage_folder
 
 _PAPER = config_file("paper.yaml")
 
@@ -80,11 +80,16 @@ def _unpack(parsed: argparse.Namespace) -> None:
 
 
 def _missing(parsed: argparse.Namespace) -> None:
+    from sifu.replication.published import changes, read_manifest
     from sifu.report.results import Results
 
     suite = load_suite(read_yaml(parsed.config), parsed.config.parent)
     for reason in suite.skipped_words():
         print(reason, file=sys.stderr)
+    results = Path(suite.run.results)
+    if manifest_file(results).exists():
+        for change in changes(read_manifest(results), parsed.config):
+            print(f"stored results are of other settings, and not named below: {change}", file=sys.stderr)
     for path in Results(suite.report_plan()).all_missing():
         print(path)
 

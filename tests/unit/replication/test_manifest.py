@@ -85,6 +85,25 @@ def test_the_hash_is_that_of_the_settings(small_run: Path, tmp_path: Path) -> No
     assert manifest(tmp_path / "copy")["settings_hash"] != before
 
 
+def test_what_was_stored_with_other_settings_is_said(
+    small_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(small_run, tmp_path / "copy")
+    manifest(tmp_path / "copy")
+    monkeypatch.chdir(tmp_path / "copy")
+    asked = ["missing", "--config", "config/small.yaml"]
+    assert main(asked) == 0
+    assert "other settings" not in capsys.readouterr().err
+    scenarios = tmp_path / "copy" / "config" / "scenarios.yaml"
+    before = scenarios.read_text()
+    scenarios.write_text(before.replace("max_rounds: 40}", "max_rounds: 41}", 1))
+    assert scenarios.read_text() != before
+    assert main(asked) == 0
+    said = capsys.readouterr().err
+    assert "stored results are of other settings, and not named below: " in said
+    assert "max_rounds" in said
+
+
 def test_a_run_without_results_has_no_manifest(
     small_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
