@@ -163,8 +163,8 @@ def test_no_column_is_cut_off_at_any_width(page: Page, width: int) -> None:
 
 
 def test_the_leaderboard_sorts_and_shows_its_command(page: Page) -> None:
-    """Scratch, SIFU and fine-tuning take 100, 62 and 9 or 10 rounds of the same steps. Accuracy on the forgotten clients
-    is rounds / 200.
+    """Scratch, SIFU and fine-tuning take 100, 62 and 9 or 10 rounds of the same steps. Accuracy on forgotten clients is
+    rounds / 200.
     """
     methods = page.locator("#board-0 tbody tr td:first-child summary")
     assert methods.all_inner_texts() == ["Scratch", "SIFU", "Fine-tuning"]
