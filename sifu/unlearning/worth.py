@@ -15,6 +15,7 @@ from sifu.unlearning.counterfactual import truth_at
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Promise, Unlearned
 from sifu.unlearning.request import Request
+from sifu.unlearning.training_without import run_without
 
 
 class Spent(NamedTuple):
@@ -40,11 +41,13 @@ class Worth:
 def worth_of(lineage: Lineage, request: Request, unlearned: Unlearned, scenario: Scenario) -> Worth | None:
     """What the promise of an answer is worth, given the lineage before it.
 
-    None where nothing is promised, and where noise is on a model that no rounds of the past lead to.
+    None where nothing is promised, and where a promise is exact of a model that no rounds of the past lead to.
     """
     promise = unlearned.promise
-    if promise is None or promise.blurred is not None:
+    if promise is None:
         return None
+    if promise.blurred is not None:
+        return _of_solved(lineage, request, promise, promise.blurred) if promise.epsilon else None
     if promise.noise == "rounds":
         return _of_private_rounds(lineage, request, promise)
     node = unlearned.node
@@ -56,6 +59,18 @@ def worth_of(lineage: Lineage, request: Request, unlearned: Unlearned, scenario:
     empty = lineage.value_at(lineage.sensitivity(request.forget, PRESETS["empty_seats"], factor), node)
     actual = actual_guarantee(promise.epsilon, promise.delta, truth.psi, promise.sigma)
     return Worth(actual, *truth, empty)
+
+
+def _of_solved(lineage: Lineage, request: Request, promise: Promise, solved: Tensor) -> Worth:
+    """Noise on a model that was solved for [S, P], not trained: its distance from the one that retraining ends with, in
+    as many rounds as the training took, without all who were forgotten so far. The bound is the method's own.
+    """
+    training = lineage.segments[0]
+    retrained = run_without(lineage.engine, training, training.available & ~request.remain)
+    alpha = (solved.cpu() - retrained.final.cpu()).double().norm(dim=1)
+    bound = alpha if promise.psi is None else promise.psi
+    actual = actual_guarantee(promise.epsilon, promise.delta, bound.maximum(alpha), promise.sigma)
+    return Worth(actual, bound, bound, bound, alpha)
 
 
 def _of_private_rounds(lineage: Lineage, request: Request, promise: Promise) -> Worth:

@@ -181,7 +181,7 @@ def test_descent_to_delete() -> None:
 
 
 def test_f2l2() -> None:
-    """In the same case, with examples at the server; what holds is not counted by a replay."""
+    """In the same case, with examples at the server: compared with retraining for as many rounds."""
     images, labels = features()
     same = {"images": [own[:6] for own in images], "labels": [own[:6] for own in labels]}
     convex = {"scale": "unit", "local_steps": 1, "weight_decay": 0.2, "client_lr": 1.0, "momentum": 0.0}
@@ -189,8 +189,7 @@ def test_f2l2() -> None:
     answer = training.forget([1], "f2l2")
     assert answer.certificate is not None
     assert (answer.certificate.sigma > 0).all()
-    assert np.isnan(answer.certificate.actual_delta).all()
-    assert "strictly" not in answer.certificate.words()
+    assert (answer.certificate.actual_delta <= answer.certificate.claimed_delta * (1 + 1e-9)).all()
 
 
 def test_an_ensemble_is_not_one_module() -> None:

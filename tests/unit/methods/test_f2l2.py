@@ -122,7 +122,38 @@ def test_the_noise_is_that_of_the_analytic_mechanism() -> None:
         assert promise.everyone
         assert promise.covers is not None
         assert promise.covers.tolist() == [(1, 3, 4)[number - 1]] * 2  # clients forgotten so far
-        assert answer.worth is None  # the noise is not on a model of the past
+
+
+def test_the_certificate_is_compared_with_retraining() -> None:
+    """alpha is the distance to as many rounds of FedAvg from the same start, without all who were forgotten so far."""
+    world = trained(CONVEX)
+    training, engine = world.lineage.segments[0], world.lineage.engine
+    for answer in answers(world):
+        promise, worth = promised(answer), answer.worth
+        assert worth is not None
+        assert worth.alpha is not None
+        for s in world.seeds:
+            phi, row = training.start[[s]], torch.tensor([s])
+            for number in range(int(training.rounds[s])):
+                key = Keys(training.key_state[row])
+                phi = engine.round(phi, row, torch.tensor([number]), answer.request.remain[row], key).weights
+            distance = float((promise.blurred[s] - phi[0]).double().norm())  # type: ignore[index]
+            assert float(worth.alpha[s]) == pytest.approx(distance, rel=1e-4)
+        assert (worth.alpha <= promise.psi).all()
+        assert (worth.alpha > 1e-3).all()
+        assert torch.equal(worth.psi, promise.psi)
+        torch.testing.assert_close(worth.actual[0], torch.full_like(worth.alpha, promise.epsilon))
+
+
+def test_a_bound_that_is_too_small_is_found() -> None:
+    """A tenth of the noise, with the bound that would allow it: the measured distance says what it is worth."""
+    world = trained(CONVEX)
+    answer = answers(world)[0]
+    promise = promised(answer)
+    short = replace(promise, psi=promise.psi / 100, sigma=promise.sigma / 100)
+    lying = replace(answer, unlearned=replace(answer.unlearned, promise=short))
+    assert lying.worth is not None
+    assert (lying.worth.actual[0] > 2 * promise.epsilon).all()
 
 
 def test_two_gradients_are_counted() -> None:
