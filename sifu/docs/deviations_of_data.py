@@ -66,15 +66,18 @@ DATA = (
     ),
     Deviation(
         "Watermarks",
-        "Text: clients by Dirichlet(1). Code: so on CIFAR alone, MNIST and FashionMNIST with one class a client; ten "
-        "clients share a mark, and a request removes all clients of a mark. On CelebA its marked clients come from "
-        "another loader than the plain ones (every second person, with any number of images), and a mark goes by the "
-        "number of the person, a request by that of the client.",
-        "As in the code; on CelebA the people of the plain scenario, with marks by their numbers",
+        "Text: clients by Dirichlet(1), but on MNIST and FashionMNIST requests of ten clients that own the same class. "
+        "Code: Dirichlet(1) in its list of experiments, one class a client in its README's example; ten clients share "
+        "a mark, and a request removes all clients of a mark. On CelebA its marked clients come from another loader "
+        "than the plain ones (every second person, with any number of images), and a mark goes by the number of the "
+        "person, a request by that of the client.",
+        "One class a client on MNIST and FashionMNIST, Dirichlet(1) on CIFAR; marks and requests as in the code; on "
+        "CelebA the people of the plain scenario, with marks by their numbers",
     ),
     Deviation(
         "Clipping",
-        "Text: none. Code: none (10,000) in its example; 0.5 is the option's default.",
+        "Text: none. Code: none (10,000) in its example; 0.5 is the option's default, which its list of experiments "
+        "leaves.",
         _clipping,
         _other_clips,
     ),

@@ -45,15 +45,19 @@ def provenance_text(manifest: dict[str, Any], titles: Mapping[str, str]) -> str:
     names = {"commit": "Commit", "settings_hash": "settings", "rules_version": "rules", "torch": "torch"}
     made = ", ".join(f"{title} {manifest.get(key, 'unknown')}" for key, title in names.items())
     busy, blocks = manifest.get("busy_seconds", {}), manifest.get("blocks", [])
-    times = [
-        f"{time_text(seconds)} on {device}, in {time_text(busy.get(device, seconds))} as several ran at once"
-        for device, seconds in manifest.get("seconds", {}).items()
-    ]
+    took = manifest.get("seconds", {})
+    times = [_time(device, seconds, busy.get(device, seconds)) for device, seconds in took.items()]
     untimed = sum(block["seconds"] is None for block in blocks)
     note = f" {untimed} of {len(blocks)} jobs were not timed." if untimed else ""
     link = f"[manifest](../../{REPLICATION.as_posix()}/manifest.json)"
     note += _without_oracles(blocks, titles) + carried_note(blocks, titles)
     return f"{made}. Wall time of all jobs: {'; '.join(times) or 'unknown'}.{note} Block by block: {link}.\n"
+
+
+def _time(device: str, seconds: float, busy: float) -> str:
+    """How long the jobs of a device took, and in which time, where several ran at once."""
+    taken, within = time_text(seconds), time_text(busy)
+    return f"{taken} on {device}" + ("" if taken == within else f", in {within} as several ran at once")
 
 
 def _without_oracles(blocks: list[dict[str, Any]], titles: Mapping[str, str]) -> str:
