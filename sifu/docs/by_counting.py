@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -51,7 +52,17 @@ def _refuted(rows: pd.DataFrame) -> str:
 
 def _time(run: Published, scenario: str) -> str:
     """How long the last run of the audit took, and on what."""
-    blocks = [b for b in read_manifest(run.folder)["blocks"] if b["stage"] == "audit" and b["scenario"] == scenario]
-    minutes = sum(block["seconds"] or 0.0 for block in blocks) / 60
-    devices = ", ".join(sorted({block["device"] for block in blocks}))
-    return f"counted within {minutes:.0f} minutes ({devices}, shared with other jobs)"
+    blocks = read_manifest(run.folder)["blocks"]
+    own = [block for block in blocks if block["stage"] == "audit" and block["scenario"] == scenario]
+    minutes = sum(block["seconds"] or 0.0 for block in own) / 60
+    devices = ", ".join(sorted({block["device"] for block in own}))
+    shared = any(_at_once(block, other) for block in own for other in blocks if other is not block)
+    return f"counted within {minutes:.0f} minutes ({devices}{', shared with other jobs' if shared else ''})"
+
+
+def _at_once(block: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two jobs ran at the same time, as far as their times are known."""
+    if None in (block["began"], block["seconds"], other["began"], other["seconds"]):
+        return False
+    first, second = sorted((block, other), key=lambda one: float(one["began"]))
+    return bool(second["began"] < first["began"] + first["seconds"])

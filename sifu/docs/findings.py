@@ -131,10 +131,10 @@ def _certificate(tables: StoredTables, strict: pd.DataFrame) -> str:
     worth = "does not cover a request" if far.any() else shown if alone or together else "covers a request"
     single = tables.too_far(_SINGLE, "sifu")
     one_by_one = (
-        f" Where clients leave one by one (MNIST), that promise is exceeded, as measured, in {single.mean():.0%}."
+        f" A client that leaves alone (MNIST) is measured further away than the noise hides in {single.mean():.0%}."
     )
     if len(single) and single.mean() > 1 / 2:
-        worth = "does not hold, even for a single client"
+        worth = "promises more than its noise gives, even to a single client"
     measured = f"; measured, these are further from a retraining than the noise hides in {far.mean():.0%}"
     cost = ""
     if len(strict):

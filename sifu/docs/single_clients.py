@@ -37,5 +37,6 @@ def _words(title: str, rows: pd.DataFrame) -> str:
     epsilons = Point("epsilon", float(delta)).of(ratios)
     return (
         f"on {title}, of SIFU's promises (epsilon {claimed:g} at delta {delta:g}) {(epsilons > claimed).sum()} of "
-        f"{len(rows)} are exceeded; the median epsilon is {np.median(epsilons):.1f}, the largest {epsilons.max():.1f}."
+        f"{len(rows)} are exceeded, given all draws; the median epsilon is {np.median(epsilons):.1f}, the largest "
+        f"{epsilons.max():.1f}."
     )

@@ -43,7 +43,7 @@ def run_or_wait(work: Callable[[], None]) -> int:
         work()
         return 0
     except RuntimeError as error:
-        if not is_full(error):
+        if not is_full(error) or not _has_gpu():
             raise
     # not inside `except`: the error holds the tensors of where it was raised
     if not _room().is_shared:
@@ -83,6 +83,12 @@ def _given_back() -> int:
     gc.collect()
     torch.cuda.empty_cache()
     return wanted
+
+
+def _has_gpu() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
 
 
 def _room() -> Room:

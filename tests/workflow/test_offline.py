@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -15,7 +16,9 @@ import pytest
 from sifu.cli.main import main
 from sifu.store.experiment_schemas import ALPHA
 from sifu.store.parquet import read_stamp, read_table
-from tests.conftest import REPO
+from sifu.store.schemas import METRICS
+from tests.conftest import REPO, made_once
+from tests.small_run import BLOCK, run_small
 from tests.workflow.conftest import Checkout, parse_plan
 
 ALPHA_FILE = "results/smoke/alpha/smoke/s000-001/alpha.parquet"
@@ -104,12 +107,34 @@ def test_finished_tables_are_packed_without_histories(tmp_path: Path) -> None:
         assert sorted(Path(name).name for name in archive.getnames()) == ["cells.parquet", "time.json"]
 
 
+def test_models_of_a_run_that_was_cut_off_are_measured(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """DP-FedAvg is not done, so nothing was verified; what is verified already stays as it is."""
+    copy = tmp_path / "copy"
+    shutil.copytree(made_once(tmp_path_factory, "small_run", run_small), copy)
+    (copy / "results").rename(copy / "small")
+    (copy / "results").mkdir()
+    (copy / "small").rename(copy / "results" / "small")
+    (copy / ".began").touch()
+    metrics = copy / "results" / "small" / "verify" / "smoke" / BLOCK / "metrics.parquet"
+    metrics.unlink()
+    (copy / "results" / "small" / "unlearn" / "smoke" / "dp_smoke" / BLOCK / "cells.parquet").unlink()
+    done = script("verify.sh", str(copy), str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"smoke {BLOCK}: scratch sifu\n")
+    assert set(read_table(metrics, METRICS)["variant"]) == {"scratch", "sifu"}
+    assert script("verify.sh", str(copy), str(tmp_path)).stdout == ""
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "words"),
     [
         ("run.sh", ["-w", "somewhere"], "run.sh -w FOLDER -d DATA"),
         ("run.sh", ["-w", "somewhere", "-d", "/nowhere"], "error: -d /nowhere: there is no such folder"),
         ("collect.sh", ["/", "out"], "error: / is no folder of run.sh"),
+        ("verify.sh", ["/"], "verify.sh FOLDER DATA"),
+        ("verify.sh", ["/", "/"], "error: / is no folder of run.sh"),
         ("pack.sh", [], "pack.sh OUT.tar.xz"),
     ],
 )

@@ -17,8 +17,10 @@ from tests.conftest import REPO
 LABELS = {"sifu": "SIFU", "last": "Last"}
 
 
-def published(root: Path, proved: dict[str, float]) -> Published:
-    """A replication whose audit of MNIST took 90 s, with the epsilon that it proves of promises of 10."""
+def published(root: Path, proved: dict[str, float], other_began: float = 189.0) -> Published:
+    """A replication whose audit of MNIST took 90 s from second 100 on, with the epsilon that it proves of promises of
+    10; another job began in its last second.
+    """
     rows = [
         {"scenario": "mnist", "variant": name, "request": 1, "clients": 10, "covers": 10, "delta": 0.01, "models": 5000}
         | {"claimed_epsilon": 10.0, "strict_epsilon": 800.0, "measured_epsilon": 17.0, "proved_epsilon": epsilon}
@@ -28,10 +30,10 @@ def published(root: Path, proved: dict[str, float]) -> Published:
     ]
     if rows:
         audit_table(pd.DataFrame(rows), LABELS).to_csv(root / "audit.csv", index=False)
-    block = {"stage": "audit", "scenario": "mnist", "device": "NVIDIA H200", "seconds": 90.0}
-    other = block | {"stage": "train", "seconds": 1e6}
+    block = {"stage": "audit", "scenario": "mnist", "device": "NVIDIA H200", "began": 100.0, "seconds": 90.0}
+    other = block | {"stage": "train", "began": other_began, "seconds": 20.0}
     head = {"rules_version": RULES_VERSION, "seeds": [0], "scenarios": {}, "variants": {}}
-    manifest = head | {"blocks": [block, other, block | {"scenario": "mnist_single"}]}
+    manifest = head | {"blocks": [block, other, block | {"scenario": "mnist_single", "began": None}]}
     (root / "manifest.json").write_text(json.dumps(manifest))
     (root / "config").symlink_to(REPO / "config")
     return Published(root, root, root)
@@ -56,6 +58,13 @@ def test_too_few_models_and_promises_to_others_cannot_be_refuted(tmp_path: Path)
     table.loc[0, "at most"], table.loc[1, "promise to"] = "7.2", "each alone"
     table.to_csv(tmp_path / "audit.csv", index=False)
     assert proved_by_counting(tmp_path, run).endswith("could refute 1 of these 3 promises.")
+
+
+@pytest.mark.parametrize(("began", "shared"), [(189.0, True), (191.0, False), (70.0, False), (81.0, True)])
+def test_a_gpu_that_was_shared_is_said(tmp_path: Path, began: float, shared: bool) -> None:
+    """The audit took seconds 100 to 190, the other job 20 seconds."""
+    head, *_ = proved_by_counting(tmp_path, published(tmp_path, {"sifu": 3.0}, began)).split("\n")
+    assert ("shared with other jobs" in head) is shared
 
 
 def test_without_an_audit_it_says_so(tmp_path: Path) -> None:

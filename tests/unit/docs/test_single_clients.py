@@ -29,8 +29,8 @@ def words(monkeypatch: pytest.MonkeyPatch, scenario: str, *ratios: float) -> str
 def test_promises_that_are_exceeded_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """At the limit itself epsilon is 10, by construction; a little further it is more."""
     found = words(monkeypatch, "mnist_single", 0.5, 0.9999, 1.5)
-    start = "on MNIST, single clients, of SIFU's promises (epsilon 10 at delta 0.01) 1 of 3 are exceeded; "
-    assert found.startswith(f"{start}the median epsilon is 10.0, the largest ")
+    start = "on MNIST, single clients, of SIFU's promises (epsilon 10 at delta 0.01) 1 of 3 are exceeded, "
+    assert found.startswith(f"{start}given all draws; the median epsilon is 10.0, the largest ")
 
 
 def test_requests_of_several_clients_are_not_meant(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """A GPU of 100 GB, of which this process has reserved 30, at one look after another."""
 
     def of(*free: int) -> None:
+        monkeypatch.setattr(gpu_room, "_has_gpu", lambda: True)
         monkeypatch.setattr(gpu_room, "_room", rooms(*free))
         monkeypatch.setattr(gpu_room, "_given_back", lambda: 36 * GB)
         monkeypatch.setattr("time.sleep", lambda _: None)
@@ -57,6 +58,12 @@ def test_full_memory_waits_for_others(gpu: Callable[..., None], capsys: pytest.C
 def test_a_job_that_is_alone_is_refused(gpu: Callable[..., None]) -> None:
     gpu(99, 99)  # nobody else holds more than a context's gigabyte
     with pytest.raises(SifuError, match="smaller blocks of seeds need less"):
+        run_or_wait(full)
+
+
+def test_without_a_gpu_an_error_is_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_room, "_has_gpu", lambda: False)
+    with pytest.raises(torch.OutOfMemoryError):
         run_or_wait(full)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,19 @@ def test_a_changed_setting_is_noticed(small_run: Path, tmp_path: Path) -> None:
 def test_the_replication_is_that_of_todays_config() -> None:
     sentences = changes(read_manifest(REPO / REPLICATION), REPO / CONFIG)
     assert not sentences, f"results/paper is stale: run make paper ({'; '.join(sentences)})"
+
+
+def git(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["git", "-C", str(REPO), *arguments], capture_output=True, text=True, check=False)
+
+
+@needs_replication
+@pytest.mark.skipif(git("rev-parse", "--is-shallow-repository").stdout != "false\n", reason="needs the whole history")
+def test_the_commits_that_results_name_are_in_the_history() -> None:
+    """Whoever wants to see the code behind a row can check it out; nobody knows the commit of the oldest rows."""
+    commits = {block["commit"].removesuffix("-dirty") for block in read_manifest(REPO / REPLICATION)["blocks"]}
+    lost = [one for one in commits - {"unknown"} if git("merge-base", "--is-ancestor", one, "HEAD").returncode]
+    assert not lost, "merge the branches that these are on, do not rebase them"
 
 
 def manifest_of_today() -> dict[str, Any]:
