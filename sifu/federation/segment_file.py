@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
 
 from sifu.core.types import Status
 from sifu.errors import StoreError
@@ -28,15 +29,21 @@ class StoredHistory(NamedTuple):
 
 def write_segment(path: Path, segment: Segment, provenance: Provenance) -> None:
     """Write a history as safetensors; what is not a tensor goes into the header."""
+    tensors, header = segment_parts(segment)
+    write_tensors(path, tensors, provenance.stamp() | header)
+
+
+def segment_parts(segment: Segment) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The tensors of a history by name, and the rest of it as plain data."""
     tensors = {name: getattr(segment, name) for name in _TENSORS}
     tensors |= {f"trace.{name}": getattr(segment.trace, name) for name in _TRACE}
     tensors["trace.cohort"] = tensors["trace.cohort"].to(torch.int32)  # client numbers: half the file size
-    header = provenance.stamp() | {
+    rest = {
         "status": segment.status,
         "snapshot_every": segment.snapshot_every,
         "evaluations": segment.evaluations,
     }
-    write_tensors(path, tensors, header)
+    return tensors, rest
 
 
 def read_segment(path: Path) -> Segment:
@@ -49,19 +56,23 @@ def read_history(path: Path) -> StoredHistory:
     header, tensors = read_tensors(path)
     if "status" not in header:
         raise StoreError(f"{path} holds weights, not a history")
+    return StoredHistory(segment_of(path, tensors, header), stored_settings(path, header))
+
+
+def segment_of(path: Path, tensors: dict[str, Tensor], header: dict[str, Any]) -> Segment:
+    """The history of `segment_parts`, checked; `path` is where it comes from."""
     check_history(path, header, tensors)
     tensors["trace.cohort"] = tensors["trace.cohort"].to(torch.int64)
-    segment = Segment(
+    return Segment(
         **{name: tensors[name] for name in _TENSORS},  # type: ignore[arg-type]
         trace=Trace(**{name: tensors[f"trace.{name}"] for name in _TRACE}),
         status=tuple(Status(name) for name in header["status"]),
         snapshot_every=header["snapshot_every"],
         evaluations=tuple(Evaluation(*values) for values in header["evaluations"]),
     )
-    return StoredHistory(segment, _settings(path, header))
 
 
-def _settings(path: Path, header: dict[str, Any]) -> dict[str, Any]:
+def stored_settings(path: Path, header: dict[str, Any]) -> dict[str, Any]:
     try:
         settings = json.loads(header["settings"])
     except (KeyError, TypeError, ValueError, RecursionError):

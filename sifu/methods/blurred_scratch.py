@@ -23,6 +23,7 @@ class BlurredScratch(CertifiedMethod):
         convex=True, non_convex=True, stores="the initial model", reference="a control: SIFU's noise alone"
     )
     keeps = frozenset({Kept.START})
+    on_the_past = False
 
     def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
         from sifu.certificate.noise import add_noise

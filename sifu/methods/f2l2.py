@@ -39,6 +39,7 @@ class F2l2(CertifiedMethod):
         convex=True, server_data=True, stores="the initial model", reference="Jin et al., 2023 (F2L2)"
     )
     keeps = frozenset({Kept.START})  # how far retraining has to go
+    on_the_past = False
 
     def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
         from sifu.certificate.convex import constants_of

@@ -25,7 +25,7 @@ from sifu.errors import ConfigError
 from sifu.plan.report_plan import Job, ReportPlan
 from sifu.plan.stage_spec import STAGES
 from sifu.plan.variants import method_of
-from sifu.unlearning.method import Method, OwnTraining
+from sifu.unlearning.method import CertifiedMethod, Method, OwnTraining
 
 _MOST_JOBS = 100_000  # of unlearn and verify: Snakemake takes 70 kB of memory and 7 ms for each
 
@@ -137,6 +137,7 @@ class Suite:
         return {
             "once": [Job()],
             "blocks": [Job(name, block) for name, block in cells],
+            "counterfactuals": [Job(name, block) for name, block in cells if self.compared(name)],
             "variants": variants,
             "own_trainings": [job for job in variants if self.own_training(job.part)],
             "searches": self._search_jobs(),
@@ -210,6 +211,16 @@ class Suite:
     def own_training(self, variant: str) -> bool:
         """Whether the variant's method needs a training of its own."""
         return isinstance(self.method(next(iter(self.scenarios)), variant), OwnTraining)
+
+    def compared(self, scenario: str) -> list[str]:
+        """The variants whose certificates are compared with the scenario's training without the clients of a request.
+
+        None where only one is: it finds by itself the few rounds that it needs.
+        """
+        methods = {name: self.method(scenario, name) for name in self.variants_of(scenario)}
+        shared = {name: method for name, method in methods.items() if not isinstance(method, OwnTraining)}
+        found = [name for name, one in shared.items() if isinstance(one, CertifiedMethod) and one.on_the_past]
+        return found if len(found) > 1 and self.scenarios[scenario].count_certificates else []
 
     def method(self, scenario: str, variant: str) -> Method:
         """The method of a variant in a scenario, before any search."""

@@ -106,6 +106,12 @@ class Targets:
         own = self.suite.own_training(job.part)
         return self.path("train", "history.safetensors", job if own else job._replace(part=""))
 
+    def _counterfactual(self, job: Job) -> Files:
+        """What a variant's certificate is compared with; nothing where it finds that by itself."""
+        if job.part not in self.suite.compared(job.scenario):
+            return []
+        return self.path("counterfactual", "counterfactual.safetensors", job._replace(part=""))
+
     def _search(self, job: Job) -> Files:
         """What the variant's search found; nothing where it has none."""
         search = self.suite.variants[job.part].search

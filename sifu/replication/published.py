@@ -117,7 +117,29 @@ def _refilled(cls: type, plain: Any) -> Any:
 
 def differences(key: str, stored: Any, today: Any) -> list[str]:
     """What differs between two plain settings, a sentence each."""
-    if isinstance(stored, dict) and isinstance(today, dict):
-        names = [*today, *(name for name in stored if name not in today)]
-        return [text for name in names for text in differences(f"{key}.{name}", stored.get(name), today.get(name))]
-    return [] if stored == today else [f"{key}: {stored}, now {today}"]
+    if stored == today:
+        return []
+    before, after = _by_name(stored), _by_name(today)
+    if before is not None and after is not None:
+        names = [*after, *(name for name in before if name not in after)]
+        return [text for name in names for text in differences(f"{key}.{name}", before.get(name), after.get(name))]
+    if isinstance(stored, list) and isinstance(today, list) and (words := _in_and_out(stored, today)):
+        return [f"{key}: {words}"]
+    return [f"{key}: {stored}, now {today}"]
+
+
+def _by_name(plain: Any) -> dict[str, Any] | None:
+    """Settings by name; a list of entries by what each is about. None where they have no names."""
+    if isinstance(plain, dict):
+        return plain
+    if not isinstance(plain, list) or not all(isinstance(entry, dict) for entry in plain):
+        return None
+    named = {str(entry.get("name", entry.get("scenario", ""))): entry for entry in plain}
+    return named if len(named) == len(plain) and "" not in named else None
+
+
+def _in_and_out(stored: list[Any], today: list[Any]) -> str:
+    """What a list has lost and what is new in it, in words; nothing where only the order differs."""
+    lost, new = [x for x in stored if x not in today], [x for x in today if x not in stored]
+    parts = [f"{word} {', '.join(map(str, some))}" for word, some in (("no longer", lost), ("now also", new)) if some]
+    return ", ".join(parts)

@@ -34,6 +34,7 @@ from sifu.store.provenance import Provenance, provenance
 from sifu.store.schemas import PARTITION
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Method
+from sifu.unlearning.training_without_file import read_trainings_without
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,11 @@ class Block:
         return provenance(stage, relevant_settings(stage, self.scenario, method), code, device, **notes)
 
 
-def read_lineage(block: Block, engine: Engine, path: Path) -> Lineage:
-    """The lineage of a block's training, or of its first seeds if the block has fewer, from a history file."""
+def read_lineage(block: Block, engine: Engine, path: Path, without: Path | None = None) -> Lineage:
+    """The lineage of a block's training, or of its first seeds if the block has fewer, from a history file.
+
+    `without`: a file of the same training without the clients of each request, where there is one.
+    """
     segment, settings = read_history(path)
     segment = segment.part(slice(0, len(block.seeds)))
     if segment.available.shape != engine.clients.size.shape:
@@ -111,7 +115,11 @@ def read_lineage(block: Block, engine: Engine, path: Path) -> Lineage:
     if not torch.equal(segment.key_state, Keys.of(block.seeds).fold("train").state):
         raise StoreError(f"{path} is the history of other seeds than {block.seeds[0]} to {block.seeds[-1]}")
     _refuse_other_training(path, settings, relevant_settings("train", block.scenario))
-    return Lineage.of(engine, segment)
+    if without is None:
+        return Lineage.of(engine, segment)
+    runs, settings = read_trainings_without(without, segment)
+    _refuse_other_training(without, settings, relevant_settings("counterfactual", block.scenario))
+    return Lineage.of(engine, segment, runs)
 
 
 def _refuse_other_training(path: Path, stored: dict[str, Any], ours: dict[str, Any]) -> None:

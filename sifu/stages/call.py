@@ -54,6 +54,11 @@ class StageCall:
         """The history of the scenario's training, or of a variant's own."""
         return self.folder(variant, "train") / "history.safetensors"
 
+    def counterfactual(self) -> Path | None:
+        """The scenario's training without the clients of each request; None where that has not been made."""
+        path = self.folder(stage="counterfactual") / "counterfactual.safetensors"
+        return path if path.exists() else None
+
     @cached_property
     def block(self) -> Block:
         """What every stage after `partition` works on."""

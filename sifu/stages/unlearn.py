@@ -36,22 +36,33 @@ def command(call: StageCall) -> None:
     """`python -m sifu unlearn`."""
     name = call.options.variant
     method = call.method(name)
-    history = call.history(name if isinstance(method, OwnTraining) else "")
+    own = isinstance(method, OwnTraining)
     with call.at_work(call.trained_for(method), name) as (block, folder):
-        training = call.folder(stage="train") / "cells.parquet"
-        run_unlearn(block, name, method, folder, history=history, training=training)
+        history, training = call.history(name if own else ""), call.folder(stage="train") / "cells.parquet"
+        without = None if own else call.counterfactual()
+        run_unlearn(block, name, method, folder, history=history, training=training, without=without)
 
 
-def run_unlearn(block: Block, variant: str, method: Method, folder: Path, *, history: Path, training: Path) -> None:
+def run_unlearn(
+    block: Block,
+    variant: str,
+    method: Method,
+    folder: Path,
+    *,
+    history: Path,
+    training: Path,
+    without: Path | None = None,
+) -> None:
     """Writes cells, curves and the unlearned weights of a variant to `folder`.
 
     `training` holds the cells of the training that budgets are shares of: the same for all variants, also for one with
-    a `history` of its own.
+    a `history` of its own. `without` holds that training without the clients of each request; where it is None, a
+    certificate's worth is found by a replay.
     """
     engine = replace(block.engine(), shared=SharedRounds())
     if method.oracle:
         engine = replace(engine, test_data=block.test_set())
-    trained = read_lineage(block, engine, history)
+    trained = read_lineage(block, engine, history, without)
     counted = read_table(training, CELLS).set_index("seed")["client_steps"]
     steps = torch.tensor([int(counted[seed]) for seed in block.seeds])
     found: dict[float | None, list[Rows]] = {}

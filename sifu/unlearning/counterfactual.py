@@ -7,13 +7,13 @@ methods that add noise which knows nothing of the clients; only these have a cer
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from sifu.certificate.refilled import single_sets
 from sifu.core.keys import Keys
 from sifu.core.types import Status
 from sifu.federation.segment import Segment
@@ -21,6 +21,7 @@ from sifu.federation.stop import Stop
 from sifu.federation.training import Progress
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.node import Node
+from sifu.unlearning.training_without import compared_sets
 
 
 class Truth(NamedTuple):
@@ -36,9 +37,9 @@ def truth_at(lineage: Lineage, node: Node, clients: Tensor, factor: float, progr
     """The truth of `node`, which the lineage still has, for the `clients` [S, C] of the request; factor = B^K."""
     path = lineage.cut(node)
     everyone = clients | (lineage.segments[0].available & ~lineage.segments[-1].available)
-    alone = single_sets(clients)
-    nodes = path.refilled([clients, everyone, *alone], factor)  # [S, T + 1, sets] of each branch
-    values = torch.stack([path.value_at([part[..., k] for part in nodes], node) for k in range(2 + len(alone))])
+    sets = compared_sets(clients, everyone)
+    nodes = path.refilled(sets, factor)  # [S, T + 1, sets] of each branch
+    values = torch.stack([path.value_at([part[..., k] for part in nodes], node) for k in range(len(sets))])
     return Truth(values[0], values[2:].amax(0), values[1], measured_at(path, node, clients, progress))
 
 
@@ -59,11 +60,20 @@ def without(lineage: Lineage, clients: Tensor, progress: Progress | None = None)
         start = _start(lineage, segment, parent, phi)
         phi = torch.where(here.to(device)[:, None], start, phi)
         again = partial(_rounds, lineage, segment, phi, kept, clients, progress)
-        # every stop rule begins with the training: that part is the same
-        which = ("without", kept.numpy().tobytes(), clients.numpy().tobytes())
-        phi = lineage.cache.total(segment, which, again).clone() if branch == 0 else again()
+        phi = again() if branch else _training(lineage, kept, clients, again)
         parent = parent.moved(branch, kept, here)
     return phi
+
+
+def _training(lineage: Lineage, kept: Tensor, clients: Tensor, again: Callable[[], Tensor]) -> Tensor:
+    """`kept` [S] rounds of the training without `clients` [S, C]: made once, as every stop rule begins with it. [S, P]
+
+    `again` makes it where no other stage has.
+    """
+    which = ("without", kept.numpy().tobytes(), clients.numpy().tobytes())
+    known = lineage.cache.without(clients)
+    make = again if known is None else partial(known.model, lineage.engine, kept.clamp(min=0))
+    return lineage.cache.total(lineage.segments[0], which, make).clone()
 
 
 def _start(lineage: Lineage, segment: Segment, parent: Node, phi: Tensor) -> Tensor:

@@ -31,6 +31,7 @@ from sifu.unlearning.node import Node
 from sifu.unlearning.past_round import PastRound, train_again
 from sifu.unlearning.released_cut import ReleasedCut, released_cut
 from sifu.unlearning.replay_cache import ReplayCache
+from sifu.unlearning.training_without import TrainingWithout
 
 Psi = list[Tensor]  # for each branch the sensitivity at its nodes 0..T: [S, T + 1]
 
@@ -45,9 +46,9 @@ class Lineage:
     cache: ReplayCache = field(default_factory=ReplayCache, compare=False, repr=False)  # shared by all its branches
 
     @staticmethod
-    def of(engine: Engine, segment: Segment) -> Lineage:
-        """The lineage of a training, before any request."""
-        return Lineage(engine, (segment,), (segment.rounds,))
+    def of(engine: Engine, segment: Segment, without: Sequence[TrainingWithout] = ()) -> Lineage:
+        """The lineage of a training, before any request; `without`: the same training without some clients."""
+        return Lineage(engine, (segment,), (segment.rounds,), ReplayCache(without=without))
 
     @property
     def start(self) -> Tensor:
@@ -321,6 +322,9 @@ class Lineage:
     def _refilled(self, segment: Segment, kept: Tensor, sets: Sequence[Tensor], spares: int | None) -> Tensor:
         """What a segment adds to Psi of each set with refilled seats, as far as it is kept. [S, T, sets]"""
         until = kept.clamp(min=0)
+        known = self.cache.increments(sets, until) if segment is self.segments[0] and spares is None else None
+        if known is not None:
+            return known
         which = ("refilled", *(part.numpy().tobytes() for part in (until, *sets)), spares)
         make = partial(refilled_increments, self.engine, segment, sets, until, spares)
         return self.cache.total(segment, which, make) if segment is self.segments[0] else make()

@@ -132,6 +132,7 @@ class Method:
 class CertifiedMethod(Method):
     """A method that promises (epsilon, delta); the scenario's certificate is put in when it is built."""
 
+    on_the_past: ClassVar[bool] = True  # its noise is on a model of the lineage: compared with that without the clients
     certificate: Certificate = setting("the certificate; by default the scenario's")
 
     def covered(self, history: History, request: Request) -> Tensor:

@@ -1,23 +1,27 @@
-"""Past rounds that were replayed, and sums of their updates, kept for the next replay as long as there is room."""
+"""Past rounds that were replayed, and sums of their updates, kept for the next replay as long as there is room.
+
+Next to them what another stage has made of the training: see sifu/stages/counterfactual.py.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 
 import torch
 from torch import Tensor
 
 from sifu.federation.rounds import Round
 from sifu.federation.segment import Segment
+from sifu.unlearning.training_without import TrainingWithout
 
 _ROOM = 2**30  # bytes: a short training of a small model fits, and is replayed only once
 
 
 class ReplayCache:
-    """Replayed rounds by segment and number, up to `room` bytes."""
+    """Replayed rounds by segment and number, up to `room` bytes; and the training `without` some clients, if known."""
 
-    def __init__(self, room: int = _ROOM) -> None:
-        self._left = room
+    def __init__(self, room: int = _ROOM, without: Sequence[TrainingWithout] = ()) -> None:
+        self._left, self._without = room, tuple(without)
         self._rounds: dict[tuple[int, int], tuple[Segment, Tensor, Round]] = {}
         self._sums: dict[tuple[int, Hashable], tuple[Segment, Tensor]] = {}
 
@@ -44,3 +48,12 @@ class ReplayCache:
         if key not in self._sums:
             self._sums[key] = segment, add_up()
         return self._sums[key][1]
+
+    def increments(self, sets: Sequence[Tensor], until: Tensor) -> Tensor | None:
+        """What the training up to round `until` [S] adds to Psi of the `sets` [S, C]; None where that is not known."""
+        found = (known.increments_of(sets, until) for known in self._without)
+        return next((part for part in found if part is not None), None)
+
+    def without(self, clients: Tensor) -> TrainingWithout | None:
+        """The training without `clients` [S, C]; None where that is not known."""
+        return next((known for known in self._without if known.is_without(clients)), None)

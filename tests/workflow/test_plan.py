@@ -32,10 +32,13 @@ def counts(plan: WorkflowPlan) -> dict[str, int]:
 
 
 def test_the_jobs_of_the_whole_config() -> None:
-    """4 scenarios with 7, 3, 3 and 2 variants and one block; what searches need on other blocks is not among them."""
+    """4 scenarios with 7, 3, 3 and 2 variants and one block; what searches need on other blocks is not among them.
+
+    Two scenarios have several certificates to compare with the run without the clients.
+    """
     assert counts(planned("whole")) == {
         **dict.fromkeys(("partition", "train", "verify", "alpha"), 4),
-        **{"unlearn": 15, "train_variant": 1, "search": 2, "scenario_search": 2},
+        **{"unlearn": 15, "train_variant": 1, "search": 2, "scenario_search": 2, "counterfactual": 2},
         **dict.fromkeys(("sweep", "request_sets", "alpha_sweep", "null_space"), 1),
     }
 

@@ -26,6 +26,7 @@ test -d "$data" || { echo "error: -d $data: there is no such folder" >&2; exit 2
 checkout=$(realpath "$(dirname "$0")/../..")
 mkdir -p "$folder"
 folder=$(realpath "$folder") python=$(command -v "${PYTHON:-python3}")
+case $python in /*) ;; *) python=$PWD/$python ;; esac # it is called from other folders, too
 export SIFU_DATA_ROOT; SIFU_DATA_ROOT=$(realpath "$data")
 export SIFU_COMMIT=${SIFU_COMMIT:-$(git -C "$checkout" describe --always --dirty --abbrev=12 2> /dev/null || echo unknown)}
 export PYTHONPATH=$folder:$folder/.site
@@ -52,8 +53,8 @@ if test $# = 0; then
   test -n "$missing" || { echo "nothing is missing of $config, of the datasets in $data"; exit 0; }
 fi
 if ! grep -q '/search/' <<< "$missing"; then # all have been made: as good as given, however new their partitions are
-  more+=(--allowed-rules partition scenario_search train train_variant unlearn verify sweep request_sets alpha alpha_sweep
-    audit oracles forgetting atlas null_space)
+  more+=(--allowed-rules partition scenario_search train train_variant counterfactual unlearn verify sweep
+    request_sets alpha alpha_sweep audit oracles forgetting atlas null_space)
 fi
 cd "$folder"
 exec timeout -s INT -k 30 "$seconds" $python -m snakemake --scheduler greedy --workflow-profile profiles/gpu \

@@ -7,6 +7,7 @@ test $# = 2 || { sed -n '2,4s/^# //p' "$0" >&2; exit 2; }
 test -e "$1/.began" || { echo "error: $1 is no folder of run.sh" >&2; exit 2; }
 test -d "$2" || { echo "error: $2: there is no such folder" >&2; exit 2; }
 data=$(realpath "$2") python=$(command -v "${PYTHON:-python3}")
+case $python in /*) ;; *) python=$PWD/$python ;; esac # it is called from another folder
 shopt -s nullglob
 cd "$1"
 export PYTHONPATH=$PWD:$PWD/.site

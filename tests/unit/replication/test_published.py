@@ -20,6 +20,7 @@ from sifu.replication.published import (
     NOT_RUN,
     REPLICATION,
     changes,
+    differences,
     described,
     quoted,
     read_csv,
@@ -105,11 +106,11 @@ def manifest_of_today() -> dict[str, Any]:
     ("keys", "value", "sentence"),
     [
         (("rules_version",), "0.1", "rules 0.1, now"),
-        (("seeds",), [0, 1], "seeds: [0, 1], now"),
+        (("seeds",), [0, 1], "seeds: now also 2, 3"),
         (("scenarios", "mnist", "stop", "accuracy"), 0.9, "scenarios.mnist.stop.accuracy: 0.9, now 0.93"),
         (("scenarios", "mnist", "gone"), 1, "scenarios.mnist.gone: 1, now None"),
         (("variants", "fed_eraser_searched", "settings", "every"), 5, "variants.fed_eraser_searched.settings.every: 5"),
-        (("only",), [], "only: [], now"),
+        (("only",), [], "only.mnist: None, now"),
     ],
     ids=lambda value: ".".join(value) if isinstance(value, tuple) else "",
 )
@@ -121,6 +122,13 @@ def test_a_stale_run_is_noticed(keys: tuple[str, ...], value: object, sentence: 
     place[keys[-1]] = value
     sentences = changes(manifest, REPO / CONFIG)
     assert any(text.startswith(sentence) for text in sentences), sentences
+
+
+def test_a_changed_list_says_what_is_gone_and_what_is_new() -> None:
+    """Entries of a list are told apart by what they are about; names in a list by themselves."""
+    entries = [[{"scenario": "mnist", "variants": names}] for names in (["last", "sifu"], ["sifu", "scratch"])]
+    assert differences("only", *entries) == ["only.mnist.variants: no longer last, now also scratch"]
+    assert differences("order", [1, 2], [2, 1]) == ["order: [1, 2], now [2, 1]"]
 
 
 def test_a_setting_that_is_new_changes_nothing_at_its_default() -> None:

@@ -1,0 +1,79 @@
+"""The training, made again without the clients of a request: what the certificates of a scenario are compared with.
+
+Every variant begins with the same training, and goes back to some round of it. So this is made once, to the training's
+last round, and a variant reads the round that it needs: the bits are those of a run that ends there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from sifu.certificate.refilled import refilled_increments, single_sets
+from sifu.core.keys import Keys
+from sifu.core.types import Status
+from sifu.federation.engine import Engine
+from sifu.federation.segment import Segment
+from sifu.federation.stop import Stop
+from sifu.federation.training import Progress
+
+
+@dataclass(frozen=True)
+class TrainingWithout:
+    """The training without the clients of one request, and what each round adds to Psi."""
+
+    sets: Tensor  # [S, sets, C] bool: see `compared_sets`
+    increments: Tensor  # [S, T, sets] float64, with refilled seats
+    segment: Segment  # the run without the first set
+
+    def increments_of(self, sets: Sequence[Tensor], until: Tensor) -> Tensor | None:
+        """What each round before round `until` [S] adds to Psi of the `sets` [S, C]; None of others. [S, T, sets]"""
+        if len(sets) != self.sets.shape[1] or not torch.equal(torch.stack(list(sets), dim=1), self.sets):
+            return None
+        before = torch.arange(self.increments.shape[1]) < until[:, None]  # [S, T]
+        return self.increments.where(before[..., None], 0.0)
+
+    def is_without(self, clients: Tensor) -> bool:
+        """Whether it is the run without `clients` [S, C]."""
+        return torch.equal(self.sets[:, 0], clients)
+
+    def model(self, engine: Engine, rounds: Tensor) -> Tensor:
+        """Its model after `rounds` [S] rounds; NaN where it had diverged by then. [S, P]"""
+        diverged = torch.tensor([status == Status.DIVERGED for status in self.segment.status])
+        lost = diverged & (rounds > self.segment.rounds)
+        weights = engine.replay(self.segment, rounds.where(~lost, 0))
+        return weights.masked_fill(lost.to(weights.device)[:, None], torch.nan)
+
+
+def compared_sets(clients: Tensor, everyone: Tensor) -> list[Tensor]:
+    """Whose Psi an answer has: that of the request's `clients` [S, C] together, of `everyone` [S, C] forgotten so far
+    together, of each of the clients alone. [S, C] each
+    """
+    return [clients, everyone, *single_sets(clients)]
+
+
+def trainings_without(
+    engine: Engine, training: Segment, requests: Sequence[Tensor], progress: Progress | None = None
+) -> list[TrainingWithout]:
+    """The `training` without the clients of each of the `requests` [S, C]. It is walked along once for all sets."""
+    everyone, asked = torch.zeros_like(training.available), []
+    for clients in requests:
+        everyone = everyone | clients
+        asked.append(compared_sets(clients, everyone))
+    increments = refilled_increments(engine, training, [clients for sets in asked for clients in sets])
+    parts = increments.split([len(sets) for sets in asked], dim=2)
+    return [
+        TrainingWithout(torch.stack(sets, dim=1), part.contiguous(), run_without(engine, training, sets[0], progress))
+        for sets, part in zip(asked, parts, strict=True)
+    ]
+
+
+def run_without(engine: Engine, training: Segment, clients: Tensor, progress: Progress | None = None) -> Segment:
+    """As many rounds as the `training` has, with the same draws, sampled from all but `clients` [S, C]."""
+    device = engine.clients.images.device
+    remain, keys = (training.available & ~clients).to(device), Keys(training.key_state.to(device))
+    stop = Stop(None, 0, training.rounds)
+    return engine.using(training.optimiser).run(training.start.to(device), remain, keys, stop, progress=progress)

@@ -1,0 +1,18 @@
+# the training without the clients of each request: every certificate is compared with it, and it is not kept
+rule counterfactual:
+    input:
+        unpack(TARGETS.inputs("counterfactual")),
+    output:
+        temp(TARGETS.outputs("counterfactual")),
+    log:
+        TARGETS.log("counterfactual"),
+    priority: 10  # some variants wait for it
+    threads: RUN.threads
+    resources:
+        gpu=GPU,
+    params:
+        options=TARGETS.options("counterfactual"),
+        settings=TARGETS.settings("counterfactual"),
+        code=TARGETS.code("counterfactual"),
+    shell:
+        "{PY:q} -m sifu counterfactual" + BLOCK + DEVICE + LOGGED
