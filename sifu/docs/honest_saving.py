@@ -34,7 +34,7 @@ def _of_dataset(title: str, rows: pd.DataFrame, labels: dict[str, str]) -> str:
     """A sentence on one dataset. A saving counts where its interval lies below the cost of scratch."""
     kept = rows[(rows["promise"] == "request") & (2 * rows["compared"] >= rows["seeds"])].dropna(subset="cost")
     if kept.empty:
-        return f"{title}: {UNKNOWN if (rows['promise'] == 'unknown').any() else 'no certificate survives'}."
+        return f"{title}: {_why_nothing(rows, labels)}."
     saving = kept[kept["cost_high"] < 1]
     best = (saving if len(saving) else kept).sort_values("cost").iloc[0]
     sigma = "" if pd.isna(best["sigma"]) else f" at sigma {best['sigma']:g}"
@@ -43,6 +43,18 @@ def _of_dataset(title: str, rows: pd.DataFrame, labels: dict[str, str]) -> str:
         return f"{title}: nothing ({method}, takes {best['cost']:.0%} of scratch's client steps)."
     chosen = "; the cheapest of all methods and sigmas that were tried, on the same seeds"
     return f"{title}: {1 - best['cost']:.0%} of scratch's client steps ({method}{chosen})."
+
+
+def _why_nothing(rows: pd.DataFrame, labels: dict[str, str]) -> str:
+    """Why there is no certificate with a cost."""
+    if (rows["promise"] == "unknown").any():
+        return UNKNOWN
+    surviving = rows[rows["promise"] == "request"]
+    if surviving.empty:
+        return "no certificate survives"
+    found = surviving[["variant", "compared", "seeds"]].itertuples(index=False)
+    parts = [f"{labels.get(name, name)} in {compared} of {seeds}" for name, compared, seeds in found]
+    return f"nothing (what survives seldom reaches the target after every request: {', '.join(parts)} seeds)"
 
 
 def _epsilon(value: float) -> str:

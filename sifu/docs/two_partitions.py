@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -80,7 +80,22 @@ def two_partitions(run: MeasuredRun) -> str:
         [number.what, *(_cell(run.tables, scenario, number) for scenario in (SHARED, DISJOINT))]
         for number in (_SCRATCH, *_KNOWN, *_SAVED, _FLOOR)
     ]
-    return f"{_WORDS}\n{table_text(rows, 'number', 'shared images', 'disjoint clients')}"
+    table = table_text(rows, "number", "shared images", "disjoint clients")
+    return f"{_WORDS}{_also_differ(run.plan['scenarios'])}\n{table}"
+
+
+def _also_differ(scenarios: dict[str, Any]) -> str:
+    """A sentence where the two scenarios differ in more than the partition; nothing where they do not."""
+    shared, disjoint = (scenarios.get(name) for name in (SHARED, DISJOINT))
+    if shared is None or disjoint is None:
+        return ""
+    words = [
+        f"`{part}.{key}` is {value} with shared images, {disjoint[part][key]} with disjoint clients"
+        for part in ("federation", "stop")
+        for key, value in shared[part].items()
+        if value != disjoint[part][key]
+    ]
+    return f"The two differ in more than the partition: {'; '.join(words)}.\n" if words else ""
 
 
 def _cell(tables: StoredTables, scenario: str, number: Number) -> str:

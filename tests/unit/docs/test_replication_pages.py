@@ -15,6 +15,7 @@ from sifu.docs.deviations import DEVIATIONS
 from sifu.docs.generated_parts import filled
 from sifu.docs.replication_pages import replication_pages
 from sifu.docs.replication_provenance import carried_note
+from sifu.docs.two_partitions import _also_differ
 from sifu.errors import StoreError
 from sifu.replication.claims.stored_tables import DATASETS as DATASETS_OF_CLAIMS
 from sifu.replication.claims.stored_tables import read_tables
@@ -183,6 +184,15 @@ def test_two_partitions_stand_next_to_each_other(tmp_path: Path) -> None:
     always = "60.0% [60.0%, 60.0%; t 60.0%, 60.0%]"
     saved = f"| rounds saved by SIFU as released | {always} | {always} |"
     assert saved in page.split("## Two partitions of CIFAR-10")[1]
+
+
+def test_two_partitions_say_what_else_differs() -> None:
+    same = {"federation": {"batches": "fresh", "spares": 3}, "stop": {"accuracy": 0.9}}
+    other = same | {"federation": {"batches": "epochs", "spares": 3}}
+    words = "`federation.batches` is fresh with shared images, epochs with disjoint clients."
+    assert _also_differ({"cifar10": same, "cifar10_disjoint": same}) == ""
+    assert _also_differ({"cifar10": same}) == ""
+    assert _also_differ({"cifar10": same, "cifar10_disjoint": other}).strip().endswith(words)
 
 
 @pytest.mark.second

@@ -193,6 +193,14 @@ def test_the_readme_says_what_an_honest_certificate_saves(tmp_path: Path, monkey
     assert text.endswith("MNIST: nothing (SIFU, strict, epsilon 6, takes 110% of scratch's client steps).")
 
 
+def test_the_readme_says_where_what_survives_does_not_recover(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A certificate of a model that never meets its target saves nothing, and is not broken."""
+    lost = cells("sifu_strict", (50, 100), **psi(2.0, 1.0))
+    lost["status"] = "not_reached"
+    text = saving(tmp_path, monkeypatch, SCRATCH, lost)
+    assert "MNIST: nothing (what survives seldom reaches the target after every request: SIFU, strict in 0 of 2" in text
+
+
 def test_the_readme_says_that_nothing_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that promise something, and lack what it takes to count it."""
     text = saving(tmp_path, monkeypatch, *(cells(name, (50, 100)) for name in ("scratch", "sifu_strict")))
