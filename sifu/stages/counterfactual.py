@@ -1,6 +1,6 @@
 """counterfactual: a training's history -> the same training without the clients of each request.
 
-Certificates are compared with it. It is made once for all variants of a block, and not kept after them.
+Certificates are compared with it. It is made once for all variants of a block.
 """
 
 from __future__ import annotations

@@ -14,14 +14,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from sifu.core.keys import Keys
 from sifu.core.types import Status
 from sifu.federation.segment import Segment
-from sifu.federation.stop import Stop
 from sifu.federation.training import Progress
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.node import Node
-from sifu.unlearning.training_without import compared_sets
+from sifu.unlearning.training_without import compared_sets, run_without
 
 
 class Truth(NamedTuple):
@@ -91,8 +89,6 @@ def _rounds(
     lineage: Lineage, segment: Segment, phi: Tensor, kept: Tensor, clients: Tensor, progress: Progress | None
 ) -> Tensor:
     """`kept` [S] rounds of a segment from `phi` [S, P], without `clients` [S, C]; NaN where that diverges. [S, P]"""
-    remain, keys = (segment.available & ~clients).to(phi.device), Keys(segment.key_state.to(phi.device))
-    stop = Stop(None, 0, kept.clamp(min=0))
-    run = lineage.engine.using(segment.optimiser).run(phi, remain, keys, stop, progress=progress)
+    run = run_without(lineage.engine, segment, clients, progress, start=phi, rounds=kept.clamp(min=0))
     diverged = torch.tensor([status == Status.DIVERGED for status in run.status])
     return run.final.masked_fill(diverged[:, None], torch.nan).to(phi.device)

@@ -71,9 +71,20 @@ def trainings_without(
     ]
 
 
-def run_without(engine: Engine, training: Segment, clients: Tensor, progress: Progress | None = None) -> Segment:
-    """As many rounds as the `training` has, with the same draws, sampled from all but `clients` [S, C]."""
+def run_without(
+    engine: Engine,
+    segment: Segment,
+    clients: Tensor,
+    progress: Progress | None = None,
+    *,
+    start: Tensor | None = None,
+    rounds: Tensor | None = None,
+) -> Segment:
+    """The rounds of a segment with the same draws, sampled from all but `clients` [S, C].
+
+    `start` [S, P]: another model to begin with; `rounds` [S]: only so many.
+    """
     device = engine.clients.images.device
-    remain, keys = (training.available & ~clients).to(device), Keys(training.key_state.to(device))
-    stop = Stop(None, 0, training.rounds)
-    return engine.using(training.optimiser).run(training.start.to(device), remain, keys, stop, progress=progress)
+    remain, keys = (segment.available & ~clients).to(device), Keys(segment.key_state.to(device))
+    start, stop = segment.start if start is None else start, Stop(None, 0, segment.rounds if rounds is None else rounds)
+    return engine.using(segment.optimiser).run(start.to(device), remain, keys, stop, progress=progress)

@@ -23,7 +23,8 @@ def test_default_config(checkout: Checkout, tmp_path: Path) -> None:
     plan = parse_plan(result.stdout + result.stderr)
     blocks = {"partition": 4, "train": 4, "unlearn": 30, "verify": 4, "alpha": 4, "sweep": 1, "request_sets": 1}
     figures = {"figure": 11}  # neither audits nor an atlas
-    assert plan == ONCE | figures | {"train_variant": 2, "alpha_sweep": 1, "oracles": 1, "forgetting": 1} | blocks
+    many = {"train_variant": 2, "counterfactual": 1, "alpha_sweep": 1, "oracles": 1, "forgetting": 1}
+    assert plan == ONCE | figures | many | blocks
     assert sum(plan.values()) <= 70
     assert "--results 'my results'" in result.stdout + result.stderr
 
@@ -38,7 +39,8 @@ def test_whole_config(checkout: Checkout) -> None:
     plan = checkout.plan("--configfile", "config/whole.yaml")
     blocks = {"partition": 6, "train": 5, "unlearn": 15, "verify": 4, "alpha": 4, "sweep": 1, "request_sets": 1}
     figures = {"figure": 10}  # neither audits nor oracles nor an atlas
-    assert plan == ONCE | figures | {"search": 2, "scenario_search": 2, "train_variant": 1, "alpha_sweep": 1} | blocks
+    others = {"search": 2, "scenario_search": 2, "train_variant": 1, "counterfactual": 2, "alpha_sweep": 1}
+    assert plan == ONCE | figures | others | blocks
 
 
 def test_paper_config(checkout: Checkout, data_root: Path) -> None:
@@ -55,18 +57,22 @@ def test_paper_config(checkout: Checkout, data_root: Path) -> None:
     output = result.stdout + result.stderr
     plan = parse_plan(output)
     each = dict.fromkeys(("verify", "alpha"), blocks) | dict.fromkeys(("partition", "train"), blocks + searched)
-    # 22 variants on a dataset, 10 with its marks, 16 on two others, 6 on three controls, 8 where single clients leave;
-    # the field's 40 and 42 on two, 6, 6, 6 and 10 on others, 34 and 33 on two with twins; 6 of a ResNet
-    unlearned = (22 + 20) * datasets + 32 + 18 + 8 + 82 + 28 + 67 + 6
-    # DP-FedAvg: two variants on a dataset, one with each of its marks, two on two others; shards of 5 and of 10 where
-    # single clients leave; shards on two, DP-FedAvg's two, shards and FATS with twins, five of FATS
-    trained = (2 + 2) * datasets + 4 + 2 + 2 + 4 * 2 + 5
-    # four on a dataset and by writer, 13 on two, one each of two models; for twins rapid retraining's of MNIST, and of
-    # CIFAR-10 with data at the server FedEraser's and DP-FedAvg's two
-    searches = {"search": 4 * (datasets + 1) + 2 * 13 + 2 + 1 + 3, "scenario_search": datasets - 1}
+    # 22 variants on MNIST, 16 on CIFAR-10, 15 on others, 10 with marks, 10 and 16 on two others, 6 on three controls, 8
+    # where single clients leave; the field's 40 and 42 on two, 6, 6, 6 and 10 on others, 34 and 32 with twins; 6 of a
+    # ResNet
+    unlearned = 22 + 16 + 15 * (datasets - 2) + 20 * datasets + 26 + 18 + 8 + 82 + 28 + 66 + 6
+    # DP-FedAvg: one variant on a dataset, two on MNIST, one with each of its marks, one and two on two others; shards
+    # of 5 and of 10 where single clients leave; shards on two; DP-FedAvg's two and one, shards and FATS with twins;
+    # five of FATS
+    trained = datasets + 1 + 2 * datasets + 3 + 2 + 2 + 4 + 3 + 5
+    # four on MNIST and by writer, two on a network, 13 on two, one each of two models; for twins rapid retraining's of
+    # MNIST, and of CIFAR-10 with data at the server FedEraser's and DP-FedAvg's
+    searches = {"search": 4 * 2 + 2 * (datasets - 1) + 2 * 13 + 2 + 1 + 2, "scenario_search": datasets - 1}
+    # all but two with data at the server, two models of a method's own, many clients and two with twins
+    compared = {"counterfactual": blocks - 7}
     sweeps = {"sweep": 2 * datasets, "request_sets": datasets, "alpha_sweep": 4 * datasets}
     many = {"audit": 2, "oracles": 18, "forgetting": 2, "atlas": 8}
-    assert plan == ONCE | {"unlearn": unlearned, "train_variant": trained} | sweeps | each | many | searches
+    assert plan == ONCE | {"unlearn": unlearned, "train_variant": trained} | compared | sweeps | each | many | searches
     assert sum(plan.values()) < 1500
     notice = "scenarios celeba, celeba_watermark, celeba_backdoor are left out: dataset celeba is missing"
     assert output.count("left out") == (0 if there else 1), "one sentence for all of them"

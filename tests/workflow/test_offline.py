@@ -69,7 +69,7 @@ def test_without_files_it_makes_what_is_missing(tmp_path: Path) -> None:
     planned = run(tmp_path, "-a", "-n")
     assert planned.returncode == 0, planned.stdout + planned.stderr
     counts = parse_plan(planned.stdout + planned.stderr)
-    assert counts["unlearn"] == 3  # scratch, sifu, dp_smoke
+    assert counts["unlearn"] == 4  # scratch, sifu, last, dp_smoke
     assert counts["search"] == counts["sweep"] == counts["request_sets"] == counts["null_space"] == 1
     assert "report" not in counts
 

@@ -49,12 +49,12 @@ def test_every_planned_cell_has_its_files_and_rows(results: Path) -> None:
     folder = results / "train" / "smoke" / BLOCK
     assert all((folder / file).exists() for file in (*STAGES["train"].outputs, "log.txt"))
     assert read_table(folder / "cells.parquet", CELLS)["seed"].tolist() == [0, 1]
-    for variant in ("scratch", "sifu", "dp_smoke"):
+    for variant in ("scratch", "sifu", "last", "dp_smoke"):
         cells = read_table(results / "unlearn" / "smoke" / variant / BLOCK / "cells.parquet", CELLS)
         assert len(cells) == 2 * 3 * 2  # seeds, requests, stop rules
         assert set(cells["status"]) <= {"done", "not_reached"}
     metrics = read_table(results / "verify" / "smoke" / BLOCK / "metrics.parquet", METRICS)
-    assert set(metrics["variant"]) == {"scratch", "sifu", "dp_smoke"}
+    assert set(metrics["variant"]) == {"scratch", "sifu", "last", "dp_smoke"}
 
 
 def test_every_side_experiment_has_its_rows(results: Path) -> None:

@@ -32,7 +32,7 @@ AFTER_TRAIN = (
     READ | SWEEPS | {"train_variant": 1, "unlearn": 15, "verify": 4, "alpha": 4, "alpha_sweep": 1, "figure": 9}
 )
 AFTER_CNN = READ | {"train": 1, "scenario_search": 2, "unlearn": 3, "verify": 1, "alpha": 1, "figure": 8}
-ALL_TRAIN = AFTER_TRAIN | {"train": 5, "search": 2, "scenario_search": 2}
+ALL_TRAIN = AFTER_TRAIN | {"train": 5, "counterfactual": 2, "search": 2, "scenario_search": 2}
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +163,8 @@ def test_an_edit_reruns_the_stages_that_use_it(done: Checkout, module: str, text
         (
             "kind: one_class, num_clients: 20, examples: 20, seed: 0",
             "kind: one_class, num_clients: 20, examples: 25, seed: 0",
-            AFTER_TRAIN | {"partition": 2, "train": 2, "search": 2, "unlearn": 7, "verify": 1, "alpha": 1},
+            AFTER_TRAIN
+            | {"partition": 2, "train": 2, "search": 2, "unlearn": 7, "verify": 1, "alpha": 1, "counterfactual": 1},
         ),
     ],
     ids=["learning rate", "label", "requests", "partition"],

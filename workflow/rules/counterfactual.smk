@@ -1,9 +1,9 @@
-# the training without the clients of each request: every certificate is compared with it, and it is not kept
+# the training without the clients of each request: every certificate is compared with it
 rule counterfactual:
     input:
         unpack(TARGETS.inputs("counterfactual")),
     output:
-        temp(TARGETS.outputs("counterfactual")),
+        TARGETS.outputs("counterfactual"),
     log:
         TARGETS.log("counterfactual"),
     priority: 10  # some variants wait for it

@@ -34,7 +34,7 @@ def test_a_large_plan_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     big = targets(num_seeds=2000, block_size=1)
     path = Path(big.report_plan(None))
     assert path.stat().st_size > LONGEST_ARGUMENT
-    assert len(ReportPlan.read(json.loads(path.read_text())).jobs["unlearn"]) == 6000
+    assert len(ReportPlan.read(json.loads(path.read_text())).jobs["unlearn"]) == 8000
     assert big.report_plan(None) == str(path), "the same plan is the same file"
     assert big.figure_plan(None) != str(path), "figures do not depend on settings"
 
@@ -134,6 +134,6 @@ def test_a_part_of_another_stage_is_one_sentence() -> None:
     asked = targets()
     change = asked.suite.jobs["alpha_sweep"][0].part
     with pytest.raises(
-        SifuError, match=f"stage unlearn has no part {change} in this plan; it has dp_smoke, scratch, sifu"
+        SifuError, match=f"stage unlearn has no part {change} in this plan; it has dp_smoke, last, scratch, sifu"
     ):
         asked.inputs("unlearn")(Job("smoke", "s000-001", change))
