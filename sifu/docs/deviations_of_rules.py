@@ -37,19 +37,25 @@ def _with_everyone(run: MeasuredRun) -> str:
 def _limits(run: MeasuredRun) -> str:
     """Where fewer rounds are allowed than in the paper, by the config."""
     scenarios, side = run.plan["scenarios"], run.plan["side_experiments"]
-    limits = {run.titles[name]: scenarios[name]["stop"]["max_rounds"] for name in DATASETS}
+    limits = {run.titles[name]: scenarios[name]["stop"]["max_rounds"] for name in _papers(run)}
     sweeps = side["sigma_sweep"] or []
     listed = sweeps if isinstance(sweeps, list) else [sweeps]
     papers: dict[str, Any] = next((sweep for sweep in listed if sweep["variant"] == SWEPT), {})
     for title, sweep in {"sigma sweep": papers, "alpha under other settings": side["alpha_sweep"] or {}}.items():
         limits[title] = sweep.get("rounds") or _PAPERS_LIMIT
     fewer = [f"{title} {rounds:,}" for title, rounds in limits.items() if rounds < _PAPERS_LIMIT]
-    return f"The same, but: {', '.join(fewer)}" if fewer else "The same"
+    return f"The same, but: {'; '.join(fewer)}" if fewer else "The same"
+
+
+def _papers(run: MeasuredRun) -> list[str]:
+    """The paper's scenarios: its datasets, plain and watermarked."""
+    marked = [f"{name}_watermark" for name in DATASETS]
+    return [*DATASETS, *(name for name in marked if name in run.plan["scenarios"])]
 
 
 def _batches(run: MeasuredRun) -> str:
-    """Which datasets have the code's batches, where a batch is not all of a client's examples."""
-    scenarios = {run.titles[name]: run.plan["scenarios"][name] for name in DATASETS}
+    """Which scenarios have the code's batches, where a batch is not all of a client's examples."""
+    scenarios = {run.titles[name]: run.plan["scenarios"][name] for name in _papers(run)}
     epochs = [
         title
         for title, one in scenarios.items()
@@ -59,7 +65,7 @@ def _batches(run: MeasuredRun) -> str:
     if not epochs:
         return "The same"
     return (
-        f"{', '.join(epochs)}: batch after batch of a shuffle, so that every example has its turn "
+        f"{'; '.join(epochs)}: batch after batch of a shuffle, so that every example has its turn "
         "(`federation.batches: fresh` is the code's way)"
     )
 

@@ -274,29 +274,3 @@ WITH_PART = (  # jobs with a part
     *("sigma_sweep", "alpha_sweep", "atlas"),
 )
 STAGES: dict[str, StageSpec] = {spec.name: spec for spec in _ALL}
-
-
-# The last stages make what people read: report (tables), figure, page.
-PEOPLE_TABLES = (
-    "headline",
-    "forgetting",
-    "atlas",
-    "budgets",
-    "certificates",
-    "frontier",
-    "audit",
-    "bounds",
-    "search",
-    "scenario_search",
-    "settings",
-    "verification",
-    "methods",
-)
-REPORT_FILES = (
-    "statistics.parquet",
-    "statistics.csv",
-    "bounds.parquet",
-    "certificates.parquet",
-    "frontier.parquet",
-    *(f"{name}.{kind}" for name in PEOPLE_TABLES for kind in ("csv", "md", "tex")),
-)

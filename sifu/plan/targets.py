@@ -24,9 +24,10 @@ from sifu.config.search import ScenarioSearch, trials
 from sifu.errors import SifuError
 from sifu.plan import freshness
 from sifu.plan.code_hash import code_hash
+from sifu.plan.report_files import REPORT_FILES
 from sifu.plan.report_plan import Job, ReportPlan, planned_figures
 from sifu.plan.stage_options import stage_options
-from sifu.plan.stage_spec import REPORT_FILES, STAGES, WITH_PART
+from sifu.plan.stage_spec import STAGES, WITH_PART
 from sifu.plan.suite import Suite
 from sifu.store import paths
 

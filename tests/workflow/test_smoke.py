@@ -11,7 +11,8 @@ import pytest
 
 from sifu.catalog.figures import FIGURES
 from sifu.plan.load import load_variant
-from sifu.plan.stage_spec import REPORT_FILES, STAGES
+from sifu.plan.report_files import REPORT_FILES
+from sifu.plan.stage_spec import STAGES
 from sifu.stages.choice import chosen_values
 from sifu.store.experiment_schemas import ALPHA, ATLAS, AUDIT, REQUEST_SETS, SCENARIO_SEARCH, SWEEP
 from sifu.store.oracle_schemas import FORGETTING

@@ -12,7 +12,8 @@ import pytest
 
 from sifu.catalog.figures import FIGURES
 from sifu.plan.load import load_variant
-from sifu.plan.stage_spec import REPORT_FILES, STAGES
+from sifu.plan.report_files import REPORT_FILES
+from sifu.plan.stage_spec import STAGES
 from sifu.stages.choice import chosen_values
 from sifu.store.experiment_schemas import SCENARIO_SEARCH
 from sifu.store.parquet import read_stamp, read_table

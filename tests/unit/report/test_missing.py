@@ -19,8 +19,9 @@ from sifu.catalog.figures import FIGURES
 from sifu.config.blocks import block_seeds
 from sifu.errors import DataError
 from sifu.plan.load import load_suite, read_yaml
+from sifu.plan.report_files import REPORT_FILES
 from sifu.plan.report_plan import ReportPlan
-from sifu.plan.stage_spec import REPORT_FILES, STAGES
+from sifu.plan.stage_spec import STAGES
 from sifu.report.figures import overview
 from sifu.report.missing import missing_names
 from sifu.report.results import Results
