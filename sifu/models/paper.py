@@ -41,6 +41,7 @@ class CnnCifar(nn.Module):
         self.conv2 = nn.Conv2d(32, 64, 3)
         self.conv3 = nn.Conv2d(64, 64, 3)
         self.pool = nn.MaxPool2d(2)
+        self.pools, self.relus = (2, 2, 1), (True, True, False)  # after each convolution: see models/stacked.py
         self.fc1 = nn.Linear(64 * 4 * 4, hidden)
         self.fc2 = nn.Linear(hidden, num_classes)
 

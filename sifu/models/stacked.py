@@ -1,4 +1,5 @@
-"""The paper's networks for many models at once on a GPU: the same function as models/cnn.py, with our own kernels.
+"""Networks of three convolutions and two full layers for many models at once on a GPU, with our own kernels: the same
+functions as those of models/cnn.py, and as CIFAR's of models/paper.py.
 
 A model's weights are one packed row: convolutions as [9 taps, channels in, channels out], full layers as [in, out] with
 the channels of a position next to each other, every part padded to whole cache lines. Steps of SGD do not depend on the
@@ -18,6 +19,7 @@ from sifu.hardware.kernels import convolution, dense
 from sifu.hardware.kernels.convolution import Input, Shape
 from sifu.models.cnn import Cnn
 from sifu.models.flat import FlatModel
+from sifu.models.paper import CnnCifar
 
 _LINE = 32  # floats in a cache line
 
@@ -41,10 +43,10 @@ class StackedCnn:
     @cached_property
     def layers(self) -> list[Shape]:
         net = self.model.module
-        assert isinstance(net, Cnn)
+        assert isinstance(net, Cnn | CnnCifar)
         layers, channels, side = [], self.channels, self.side
-        for conv, pool in ((net.conv1, 2), (net.conv2, 2), (net.conv3, net.pools[2])):
-            layers.append(Shape(channels, side, conv.out_channels, pool))
+        for conv, pool, relu in zip((net.conv1, net.conv2, net.conv3), net.pools, net.relus, strict=True):
+            layers.append(Shape(channels, side, conv.out_channels, pool, relu))
             channels, side = conv.out_channels, layers[-1].out_side
         return layers
 
@@ -117,11 +119,10 @@ class StackedCnn:
 
     def backward(self, packed: Tensor, done: Pass, slope: Tensor, gradient: Tensor) -> None:
         """Write into `gradient` [G, P'] from `slope` [G, B, classes], d loss / d logits."""
-        weights, out = self._views(packed), self._views(gradient)
-        for number, given in ((4, done.hidden), (3, done.features)):
+        weights, out, last = self._views(packed), self._views(gradient), self.layers[-1]
+        for number, given, relu in ((4, done.hidden, True), (3, done.features, last.relu)):
             dense.weight_gradient(given, slope, out[number])
-            slope = dense.input_gradient(given, slope, weights[number])
-        last = self.layers[-1]
+            slope = dense.input_gradient(given, slope, weights[number], relu=relu)
         slope = slope.unflatten(2, (last.out_side, last.out_side, last.out_channels))
         for number in (2, 1, 0):
             layer, images, arg = self.layers[number], done.inputs[number], done.args[number]

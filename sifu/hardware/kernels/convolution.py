@@ -46,9 +46,11 @@ def forward_kernel(
     batch, out_height, out_width,
     x_example, x_y, x_x, x_c, w_model,
     CIN: tl.constexpr, COUT: tl.constexpr, POOL: tl.constexpr, INDEXED: tl.constexpr, FINDS: tl.constexpr,
-    BLOCK_M: tl.constexpr, BLOCK_K: tl.constexpr, PRECISION: tl.constexpr,
+    RELU: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_K: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """y [G, B, out_height, out_width, COUT] = relu(pool(conv(x)) + bias); arg: which position of its window."""
+    """y [G, B, out_height, out_width, COUT] = pool(conv(x)) + bias, then a ReLU if RELU; arg: which position of its
+    window.
+    """
     model = tl.program_id(1)
     rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     positions = out_height * out_width
@@ -84,7 +86,8 @@ def forward_kernel(
         best, which = _larger(third, 2, best, which)
         best, which = _larger(fourth, 3, best, which)
     best += tl.load(w + 9 * CIN * COUT + out)[None, :]  # the bias
-    best = tl.where(best < 0, 0.0, best)  # not a maximum: that would hide a NaN
+    if RELU:
+        best = tl.where(best < 0, 0.0, best)  # not a maximum: that would hide a NaN
     to = (model.to(tl.int64) * batch * positions + rows)[:, None] * COUT + out[None, :]
     tl.store(y + to, best, mask=row_ok[:, None])
     if FINDS:
@@ -171,6 +174,7 @@ class Shape(NamedTuple):
     side: int
     out_channels: int
     pool: int
+    relu: bool = True
 
     @property
     def out_side(self) -> int:
@@ -215,7 +219,7 @@ def forward(layer: Shape, given: Input, weight: Tensor, *, learns: bool = True) 
     rows = 64 if not learns and layer.pool == 1 and precision() == "tf32" else 32
     forward_kernel[(triton.cdiv(batch * side * side, rows), models)](
         given.images, given.rows, weight, y, arg, batch, side, side, *given.strides, weight.stride(0),
-        *layer.channels_and_pool, given.rows is not None, finds, rows, layer.block, precision(),
+        *layer.channels_and_pool, given.rows is not None, finds, layer.relu, rows, layer.block, precision(),
         num_warps=2, num_stages=2,
     )  # fmt: skip
     return y, arg

@@ -79,9 +79,9 @@ def weight_gradient_kernel(
 @triton.jit
 def input_gradient_kernel(
     x, slope, w, dx, batch, inner, outer, w_model,
-    ROWS: tl.constexpr, INNER: tl.constexpr, OUTER: tl.constexpr, PRECISION: tl.constexpr,
+    RELU: tl.constexpr, ROWS: tl.constexpr, INNER: tl.constexpr, OUTER: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """dx [G, batch, inner] from slope [G, batch, outer]; zero where the ReLU that made x was off."""
+    """dx [G, batch, inner] from slope [G, batch, outer]; if RELU, zero where the ReLU that made x was off."""
     model = tl.program_id(1).to(tl.int64)
     row, out = tl.program_id(2) * ROWS + tl.arange(0, ROWS), tl.arange(0, OUTER)
     k = tl.program_id(0) * INNER + tl.arange(0, INNER)
@@ -92,8 +92,9 @@ def input_gradient_kernel(
     total = tl.dot(own, weight, input_precision=PRECISION)  # [ROWS, INNER]
     to, ok = _tile(row, row < batch, k, k < inner, inner)
     to += model * batch * inner
-    alive = tl.load(x + to, mask=ok, other=0.0) > 0
-    tl.store(dx + to, tl.where(alive, total, 0.0), mask=ok)
+    if RELU:
+        total = tl.where(tl.load(x + to, mask=ok, other=0.0) > 0, total, 0.0)
+    tl.store(dx + to, total, mask=ok)
 
 
 def forward(given: Tensor, weight: Tensor, *, relu: bool) -> Tensor:
@@ -101,9 +102,10 @@ def forward(given: Tensor, weight: Tensor, *, relu: bool) -> Tensor:
     models, batch, inner = given.shape
     outer = weight.shape[2]
     y = given.new_empty(models, batch, outer)
+    stages = 3 if outer <= 128 else 2  # tiles of weights that are there at once: more would not fit
     forward_kernel[(triton.cdiv(batch, _ROWS), models)](
         given, weight, y, batch, inner, outer, weight.stride(0),
-        relu, _ROWS, _INNER, _width(outer), precision(), num_warps=4, num_stages=3,
+        relu, _ROWS, _INNER, _width(outer), precision(), num_warps=4, num_stages=stages,
     )  # fmt: skip
     return y
 
@@ -118,13 +120,13 @@ def weight_gradient(given: Tensor, slope: Tensor, out: Tensor) -> None:
     )  # fmt: skip
 
 
-def input_gradient(given: Tensor, slope: Tensor, weight: Tensor) -> Tensor:
-    """The gradient of the previous layer's output, through its ReLU. [G, B, in]"""
+def input_gradient(given: Tensor, slope: Tensor, weight: Tensor, *, relu: bool = True) -> Tensor:
+    """The gradient of the previous layer's output; `relu`: through its ReLU. [G, B, in]"""
     models, batch, inner = given.shape
     outer, slope, dx = slope.shape[2], slope.contiguous(), torch.empty_like(given)
     input_gradient_kernel[(triton.cdiv(inner, _INNER), models, triton.cdiv(batch, _ROWS))](
         given, slope, weight, dx, batch, inner, outer, weight.stride(0),
-        _ROWS, _INNER, _width(outer), precision(), num_warps=4, num_stages=1,
+        relu, _ROWS, _INNER, _width(outer), precision(), num_warps=4, num_stages=1,
     )  # fmt: skip
     return dx
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import platform
 import sys
+from importlib.util import find_spec
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.func import grad, vmap
 from torch.nn.functional import cross_entropy, one_hot
 
@@ -19,11 +21,12 @@ from sifu.federation.local.sgd import sgd_step
 from sifu.models.cnn import NARROW, WIDE, Cnn
 from sifu.models.flat import FlatModel
 from sifu.models.logistic import Logistic
+from sifu.models.paper import CnnCifar
 from tests.conftest import tiny_federation
 
 HAS_WHEELS = sys.platform == "linux" and platform.machine() == "x86_64"  # if Triton is missing there, tests must fail
 pytestmark = [
-    pytest.mark.skipif(not HAS_WHEELS, reason="Triton has wheels for Linux on x86-64 only"),
+    pytest.mark.skipif(not HAS_WHEELS and find_spec("triton") is None, reason="torch brings Triton on x86-64 only"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # the interpreter's own
     pytest.mark.gpu,
 ]
@@ -41,10 +44,15 @@ WIDTHS = (32, 64, 64, 64)
 
 
 def network(channels: int, side: int, last_pool: int, widths: Widths = WIDTHS) -> tuple[FlatModel, SimpleNamespace]:
+    """Two models of models/cnn.py."""
+    return twin(Cnn(channels, side, 5, last_pool=last_pool, widths=widths), channels, side)
+
+
+def twin(module: nn.Module, channels: int, side: int) -> tuple[FlatModel, SimpleNamespace]:
     """Two models, each with three of seven images, and their logits and gradients by autograd."""
     from sifu.models.stacked import StackedCnn
 
-    model = FlatModel(Cnn(channels, side, 5, last_pool=last_pool, widths=widths).to(DEVICE))
+    model = FlatModel(module.to(DEVICE))
     generator = torch.Generator().manual_seed(0)
     weights = (torch.randn(2, model.num_weights, generator=generator) * 0.08).to(DEVICE)
     images = torch.randn(7, channels, side, side, generator=generator).to(DEVICE)
@@ -77,8 +85,20 @@ def network(channels: int, side: int, last_pool: int, widths: Widths = WIDTHS) -
     ids=["colour", "odd side", "pooled thrice", "narrow", "wide"],
 )
 def test_networks_agree_with_autograd(channels: int, side: int, last_pool: int, widths: Widths) -> None:
-    """float32's rounding of some thousand terms: 1e-6 of the largest number."""
     _, case = network(channels, side, last_pool, widths)
+    agrees_with_autograd(case)
+
+
+@pytest.mark.parametrize("hidden", [64, pytest.param(256, marks=pytest.mark.long)])
+def test_the_networks_of_cifar_agree_with_autograd(hidden: int) -> None:
+    """Their third convolution has no ReLU: values and slopes below zero pass."""
+    _, case = twin(CnnCifar(3, 5, hidden), 3, 32)
+    done = agrees_with_autograd(case)
+    assert (done.features < 0).any()
+
+
+def agrees_with_autograd(case: SimpleNamespace) -> Any:
+    """float32's rounding of some thousand terms: 1e-6 of the largest number. The pass forward."""
     packed = case.net.pack(case.weights)
     assert torch.equal(case.net.unpack(packed), case.weights)
     done = case.net.forward(packed, case.images, case.rows)
@@ -93,6 +113,7 @@ def test_networks_agree_with_autograd(channels: int, side: int, last_pool: int, 
     assert not gradient[padding].any()  # steps of SGD must not change it
     predicted = case.net.predict(case.weights, case.images, case.rows)
     assert torch.equal(predicted, case.logits.argmax(-1))
+    return done
 
 
 @pytest.mark.parametrize("changes", [{}, {"clip": 0.5}, {"clip": 90.0, "weight_decay": 0.2, "momentum": 0.0}], ids=str)
