@@ -56,6 +56,10 @@ class Clients:
     def to(self, device: torch.device) -> Clients:
         return Clients(*(getattr(self, field.name).to(device) for field in fields(self)))
 
+    def repeated(self, times: int) -> Clients:
+        """All seeds, one after another, so many times. [times S, ...]"""
+        return Clients(*(torch.cat([getattr(self, field.name)] * times) for field in fields(self)))
+
 
 def real_places(size: Tensor, places: int) -> Tensor:
     """Which of `places` positions hold an example of a client with `size` [...] examples. [..., places] bool"""

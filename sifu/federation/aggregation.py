@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -19,18 +21,29 @@ def mean(old: Tensor, local: Tensor, weight: Tensor) -> Tensor:
     return torch.where(weight.sum(1, keepdim=True) > 0, total, old)  # an empty cohort changes nothing
 
 
-def shortened(update: Tensor, longest: float) -> Tensor:
-    """Updates [..., P], scaled down to norm `longest` where they are longer."""
-    return update * (longest / row_norms(update).unsqueeze(-1).clamp(min=_TINY)).clamp(max=1.0)
+def shortened(update: Tensor, longest: float | Tensor) -> Tensor:
+    """Updates [..., P], scaled down to norm `longest` where they are longer; a number, or one for each [..., 1]."""
+    inverse = row_norms(update).unsqueeze(-1).clamp(min=_TINY).reciprocal()
+    return update * (inverse * longest).clamp(max=1.0)
 
 
-def private_mean(old: Tensor, local: Tensor, noise: Tensor, federation: Federation) -> Tensor:
+class RowPrivacy(NamedTuple):
+    """DP-FedAvg's two numbers where they differ from row to row."""
+
+    update_clip: Tensor  # [R, 1] C
+    noise: Tensor  # [R, 1] float64
+
+
+def private_mean(
+    old: Tensor, local: Tensor, noise: Tensor, federation: Federation, rows: RowPrivacy | None = None
+) -> Tensor:
     """Sum of shortened updates over m, plus noise [R, P] (McMahan et al. 2018, the fixed-denominator estimator).
 
     m is the expected size of a cohort, not the actual one. All clients have the same weight, whatever their number of
-    examples: a client moves the result by at most C / m. An empty place has an update of zero.
+    examples: a client moves the result by at most C / m. An empty place has an update of zero. `rows`: C and noise of
+    each row, in place of the federation's.
     """
-    privacy = federation.privacy
+    privacy = rows or federation.privacy
     assert privacy is not None
     total = torch.zeros_like(old)
     for j in range(local.shape[1]):

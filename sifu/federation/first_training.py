@@ -21,10 +21,15 @@ def train_everyone(
     return train_from(engine, scenario, Keys.of(seeds, engine.clients.images.device), progress)
 
 
-def train_from(engine: Engine, scenario: Scenario, keys: Keys, progress: Progress | None = None) -> Segment:
-    """The same for each of `keys` [S], which decide the initial model and all other draws."""
+def train_from(
+    engine: Engine, scenario: Scenario, keys: Keys, progress: Progress | None = None, stop: Stop | None = None
+) -> Segment:
+    """The same for each of `keys` [S], which decide the initial model and all other draws.
+
+    `stop`: in place of the scenario's, where rows differ in it.
+    """
     everyone = torch.ones_like(engine.clients.size, dtype=torch.bool)
-    stop = Stop.at_target(scenario.stop, len(keys.state))
+    stop = stop or Stop.at_target(scenario.stop, len(keys.state))
     start = engine.initial(keys)
     return engine.run(
         start, everyone, keys.fold("train"), stop, snapshot_every=scenario.snapshot_every, progress=progress

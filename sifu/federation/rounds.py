@@ -9,11 +9,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from sifu.config.federation import Federation
+from sifu.config.federation import Federation, Privacy
 from sifu.config.optimiser import Adaptive, Optimiser, own_sgd
 from sifu.core.keys import Keys
 from sifu.core.types import Clients
-from sifu.federation.aggregation import mean, private_mean
+from sifu.federation.aggregation import RowPrivacy, mean, private_mean
 from sifu.federation.cohort import cohort_places, cohort_sizes, cohort_weights, draw_cohort
 from sifu.federation.evaluation import Evaluator
 from sifu.federation.local import LocalTrainer, local_trainer
@@ -46,6 +46,9 @@ class Rounds:
     test_data: Clients | None = field(
         default=None, kw_only=True
     )  # for a stop by an oracle alone (unlearning/oracle.py)
+    privacies: tuple[Privacy, ...] | None = field(
+        default=None, kw_only=True
+    )  # of each row of the clients' data, where they differ; None: the federation's
 
     @cached_property
     def loss(self) -> Loss:
@@ -148,14 +151,30 @@ class Rounds:
         keys, sizes = Keys(key_state), cohort_sizes(cohort, self.clients.size[seeds])  # [R, m]
         batches = self.batcher.draw(keys, rounds, cohort, sizes).first(local_steps)
         local = self.trainer(weights, seeds, cohort, batches)
-        return local, self.aggregate(weights, local[:, :seats], sizes[:, :seats], rounds, keys)
+        return local, self._aggregate(weights, local[:, :seats], sizes[:, :seats], seeds, rounds, keys)
 
-    def aggregate(self, weights: Tensor, local: Tensor, sizes: Tensor, rounds: Tensor, keys: Keys) -> Tensor:
+    def _aggregate(
+        self, weights: Tensor, local: Tensor, sizes: Tensor, seeds: Tensor, rounds: Tensor, keys: Keys
+    ) -> Tensor:
         """The new global model from clients' weights `local` [R, m, P] with `sizes` [R, m] examples. [R, P]"""
         if self.federation.privacy is None:
             return mean(weights, local, cohort_weights(sizes, local.dtype))
         noise = keys.fold("privacy", rounds).normal(weights.shape[1])
-        return private_mean(weights, local, noise, self.federation)
+        rows = None if self.privacies is None else RowPrivacy(*(part[seeds] for part in self._row_privacy))
+        return private_mean(weights, local, noise, self.federation, rows)
+
+    @cached_property
+    def _row_privacy(self) -> RowPrivacy:
+        """Of all rows of the clients' data. [S, 1] each"""
+        images = self.clients.images
+        numbers = [[(one.update_clip, one.noise)] for one in self.privacies or ()]
+        clip, noise = torch.tensor(numbers, dtype=torch.float64, device=images.device).unbind(2)
+        return RowPrivacy(clip.to(images.dtype), noise)
+
+    @property
+    def own_settings(self) -> tuple[object, ...]:
+        """What a training depends on besides model, data and federation, where it is not the usual."""
+        return tuple(part for part in (self.optimiser, self.privacies) if part is not None)
 
     def weighted_mean(self, weights: Tensor, local: Tensor, cohort: Tensor) -> Tensor:
         """FedAvg's mean of clients' weights `local` [S, m, P]; `weights` [S, P] where the cohort is empty. [S, P]"""

@@ -17,6 +17,7 @@ from sifu.errors import ConfigError
 from sifu.federation.engine import Engine
 from sifu.federation.evaluation import share
 from sifu.federation.packing import Runner, run_together
+from sifu.federation.private_trainings import fit_together, train_values
 from sifu.federation.progress import show_progress
 from sifu.federation.segment import Segment, Work, count_work
 from sifu.methods.scratch import Scratch
@@ -25,7 +26,6 @@ from sifu.stages.block import Block, read_lineage
 from sifu.stages.call import StageCall
 from sifu.stages.choice import best_trial
 from sifu.stages.rows import frame
-from sifu.stages.train import train
 from sifu.store.experiment_schemas import SEARCH
 from sifu.store.parquet import read_table, write_table
 from sifu.store.schemas import CELLS
@@ -68,8 +68,7 @@ def run_search(
     """
     engine = block.engine()
     if all(isinstance(method, OwnTraining) for method in methods.values()):
-        name = f"{block.name} {setting_name(search.grid)}"
-        found = [_trained(engine, block, method, search.rounds, f"{name} = {text}") for text, method in methods.items()]
+        found = _trained(engine, block, methods, search)
     else:
         limit = _limit(search, training)
         found = _answered(read_lineage(block, engine, history), block, list(methods.values()), limit, variant)
@@ -85,17 +84,35 @@ def _limit(search: Search, training: Path) -> int:
     return search.limit(0 if search.rounds is not None else int(read_table(training, CELLS)["rounds"].max()))
 
 
-def _trained(engine: Engine, block: Block, method: Method, limit: int | None, name: str) -> Rows:
-    """One value of a method with a training of its own: that training, with its progress shown under `name`.
+def _trained(engine: Engine, block: Block, methods: Mapping[str, Method], search: Search) -> list[Rows]:
+    """All values of a method with a training of its own: those trainings, as many at a time as fit into a batch."""
+    scenarios = {
+        text: limited(method.training(block.scenario), search.rounds)  # the scenario's own maximum if that is None
+        for text, method in methods.items()
+        if isinstance(method, OwnTraining)
+    }
+    rows: list[Rows] = []
+    for texts in _batches(scenarios, block.pack_size()):
+        together = [scenarios[text] for text in texts]
+        name = f"train {block.name} {setting_name(search.grid)} = {' | '.join(texts)}"
+        with show_progress(name, max(scenario.stop.max_rounds for scenario in together)) as progress:
+            segments = train_values(engine, together, block.seeds, progress)
+        for scenario, segment in zip(together, segments, strict=True):
+            federation = scenario.federation
+            work = count_work(segment, federation.local_steps, num_models=federation.num_models)
+            rows.append(_rows(replace(engine, federation=federation), block.seeds, segment, work))
+    return rows
 
-    `limit`: maximum rounds; None: the scenario's.
-    """
-    assert isinstance(method, OwnTraining)
-    scenario = limited(method.training(block.scenario), limit)
-    engine = replace(engine, federation=scenario.federation)
-    segment = train(engine, scenario, block.seeds, name)
-    steps, num_models = scenario.federation.local_steps, scenario.federation.num_models
-    return _rows(engine, block.seeds, segment, count_work(segment, steps, num_models=num_models))
+
+def _batches(scenarios: Mapping[str, Scenario], size: int) -> list[list[str]]:
+    """The values in their order, at most `size` together, and only those whose trainings fit together."""
+    batches: list[list[str]] = []
+    for text, scenario in scenarios.items():
+        if batches and len(batches[-1]) < size and fit_together(scenarios[batches[-1][0]], scenario):
+            batches[-1].append(text)
+        else:
+            batches.append([text])
+    return batches
 
 
 def _answered(lineage: Lineage, block: Block, methods: list[Method], limit: int, variant: str) -> list[Rows]:

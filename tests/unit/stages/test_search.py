@@ -74,6 +74,20 @@ def test_every_value_is_tried_with_the_same_budget_and_stored(searched: Path) ->
     assert '"clip": 0.001' in read_stamp(searched)["settings"]
 
 
+def test_values_in_one_batch_are_the_values_one_by_one(
+    searched: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a GPU, where many fit into one batch."""
+    monkeypatch.setattr(Block, "pack_size", lambda _: 2)
+    scenario = load_scenario(REPO / "config" / "scenarios.yaml", "smoke", tmp_path)
+    block = Block("smoke", scenario, range(50, 52), searched.parent / "partition.parquet", tmp_path)
+    assert VARIANT.search is not None
+    methods, none = methods_of(VARIANT, scenario), tmp_path / "none"
+    run_search(block, "dp", VARIANT.search, methods, tmp_path, history=none, training=none)
+    together = read_table(tmp_path / "search.parquet", SEARCH)
+    pd.testing.assert_frame_equal(together, read_table(searched, SEARCH))
+
+
 def test_what_was_searched_is_shown_to_people(searched: Path) -> None:
     shown = searches(read_table(searched, SEARCH), {"dp": "DP-FedAvg"})
     assert shown["chosen"].tolist() == ["", "by accuracy"]
