@@ -14,21 +14,16 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from sifu.certificate.empty_seats import increments_of
-from sifu.certificate.refilled import cohorts_without, refilled_increments, single_sets
 from sifu.certificate.rules import Rules
-from sifu.certificate.sensitivity import (
-    accumulate,
-    sampled,
-)
+from sifu.certificate.sensitivity import sampled
 from sifu.errors import SifuError
 from sifu.federation.engine import Engine
-from sifu.federation.replay_check import ReplayCheck
-from sifu.federation.rounds import Round
 from sifu.federation.segment import Segment
 from sifu.hardware.upload import upload
+from sifu.unlearning.branch import Branch
+from sifu.unlearning.branch_sensitivity import accumulate_branches, client_sensitivity, refilled_sensitivity
 from sifu.unlearning.node import Node
-from sifu.unlearning.past_round import PastRound, train_again
+from sifu.unlearning.past_round import PastRound
 from sifu.unlearning.released_cut import ReleasedCut, released_cut
 from sifu.unlearning.replay_cache import ReplayCache
 from sifu.unlearning.training_without import TrainingWithout
@@ -86,12 +81,13 @@ class Lineage:
     @property
     def stored(self) -> list[Tensor]:
         """How many rounds were trained on each branch that is still part of the lineage; -1 on the others. [S] each"""
-        return [segment.rounds.where(kept >= 0, -1) for segment, kept in self._pairs]
+        return [branch.segment.rounds.where(branch.kept >= 0, -1) for branch in self.branches]
 
     @property
-    def _pairs(self) -> list[tuple[Segment, Tensor]]:
+    def branches(self) -> list[Branch]:
         """Each segment, and the rounds of it that are still part of the lineage."""
-        return list(zip(self.segments, self.kept, strict=True))
+        pairs = enumerate(zip(self.segments, self.kept, strict=True))
+        return [Branch(self.engine, number, segment, kept, self.cache) for number, (segment, kept) in pairs]
 
     def at(self, rounds: Tensor, branch: Tensor | None = None, *, dropped: bool = False) -> Tensor:
         """The model after `rounds` [S] rounds of `branch` [S] (the training, if none is given). [S, P]
@@ -118,19 +114,14 @@ class Lineage:
 
         [S, T + 1, C] or [S, T + 1, 1] for each branch.
         """
-        if rules.seats == "refilled":
-            return self._refilled_sensitivity(clients, rules, factor)
-        increments = [increments_of(self.engine, segment, clients, rules) for segment in self.segments]
-        nodes = self._accumulate(increments, factor, reset=rules.branches == "reset")
-        return [psi if psi.dim() == 3 else psi.unsqueeze(2) for psi in nodes]
+        return client_sensitivity(self.branches, clients, rules, factor)
 
     def refilled(self, sets: Sequence[Tensor], factor: float, spares: int | None = None) -> list[Tensor]:
         """Psi of each of the `sets` [S, C] with refilled seats, at every node of every branch. [S, T + 1, sets] each
 
         `spares`: see sifu/certificate/refilled.py. The training's part is made once: every stop rule begins with it.
         """
-        increments = [self._refilled(segment, kept, sets, spares) for segment, kept in self._pairs]
-        return self._accumulate(increments, self._contracting(sets, factor), reset=False)
+        return refilled_sensitivity(self.branches, sets, factor, spares)
 
     def cut(self, node: Node) -> Lineage:
         """The lineage as far as `node`."""
@@ -157,7 +148,7 @@ class Lineage:
     def visits(self, clients: Tensor) -> Psi:
         """How often any of `clients` [S, C] has taken part before each node."""
         taking_part = [sampled(clients, segment.trace.cohort).any(2).double() for segment in self.segments]
-        return self._accumulate(taking_part, 1.0, reset=False)
+        return accumulate_branches(self.branches, taking_part, 1.0, reset=False)
 
     def retained(self, every: int) -> Iterator[PastRound]:
         """Every `every`-th round of the lineage from the first on, branch after branch."""
@@ -167,10 +158,7 @@ class Lineage:
 
     def first_round(self, remain: Tensor) -> Tensor:
         """The mean of the models that the clients `remain` [S, C] sent in the first round; else theta_0^0. [S, P]"""
-        if not self.segments[0].trace.cohort.shape[1]:
-            return self.start
-        past = PastRound.of(self.segments[0], 0, 0, self.kept[0])
-        return self._train(self.start, past.only(remain)).weights
+        return self.branches[0].first_round(remain)
 
     def updates(self, branch: int, remain: Tensor) -> Iterator[tuple[PastRound, Tensor, Tensor]]:
         """Replay a branch: for each of its rounds the past round with only the clients `remain` [S, C], the model that
@@ -183,26 +171,9 @@ class Lineage:
     def sent(self, branch: int, remain: Tensor) -> Iterator[tuple[PastRound, Tensor, Tensor]]:
         """As `updates`, with the weights that each client sent [S, m, P]; those of other places mean nothing.
 
-        A server would have stored the updates; here they are trained again, and cached while there is room. Where the
-        next model is kept as a snapshot, the forgotten clients are not trained at all. The host waits for a GPU only
-        once in many rounds: other data than the history's are noticed by the end of the branch, not in the round.
+        Other data than the history's are noticed by the end of the branch, not in the round.
         """
-        segment, kept = self.segments[branch], self.kept[branch]
-        weights, check = segment.start.to(self.start.device), ReplayCheck()
-        for number in range(int(kept.max())):
-            past = PastRound.of(segment, branch, number, kept)
-            snapshot = segment.snapshot_after(number)
-            if snapshot is None:
-                result = self.cache.round(segment, number, past.cohort, partial(self._train, weights, past, check))
-            else:
-                result = self._train(weights, past.only(remain), check)
-            yield past.hide(~remain) if snapshot is None else past.only(remain), weights, result.local
-            if snapshot is None:
-                weights = result.weights
-            else:
-                happened = upload(past.happened, weights.device)[:, None]  # [S, 1]
-                weights = torch.where(happened, upload(snapshot, weights.device), weights)
-        check.finish()
+        return self.branches[branch].sent(remain)
 
     def accumulated(self, remain: Tensor, every: int) -> Tensor:
         """theta_0^0 plus the mean updates of `remain` [S, C] in one round in `every` of each branch. [S, P]
@@ -225,26 +196,7 @@ class Lineage:
         """The mean of the models that the clients `remain` [S, C] sent in the last round of the training that any of
         them took part in; theta_0^0 where there was none. [S, P]
         """
-        segment, cohort = self.segments[0], self.segments[0].trace.cohort
-        if not cohort.shape[1]:
-            return self.start
-        number = torch.arange(1, cohort.shape[1] + 1)
-        took_part = sampled(remain, cohort).any(2) & (number <= self.kept[0][:, None])  # [S, T]
-        last = torch.where(took_part, number, 0).amax(1)  # [S] rounds up to it; 0: none
-        past = PastRound.last(segment, last).only(remain)
-        weights = self.engine.replay(segment, (last - 1).clamp(min=0))
-        local = self._train(weights, past).local
-        return self.engine.weighted_mean(weights, local, past.cohort.to(weights.device))
-
-    def _train(self, weights: Tensor, past: PastRound, check: ReplayCheck | None = None) -> Round:
-        """Train a past round again, or some of its clients; each must move as far as it did then.
-
-        `check` compares that later, with those of other rounds; None: at once.
-        """
-        result, rows = train_again(self.engine, weights, past), past.rows  # other rows may hold NaN
-        at, recorded = upload(rows, weights.device), past.norm.where(past.cohort >= 0, 0.0)[rows]
-        (check or ReplayCheck(rounds=1)).add(weights[at], result.local[at], recorded)
-        return result
+        return self.branches[0].last_round(remain)
 
     def last_at_most(self, values: Psi, limit: Tensor | float) -> Node:
         """The last node of the lineage with a value of at most `limit` (equation 13)."""
@@ -276,55 +228,3 @@ class Lineage:
             number = node.round.clamp(max=value.shape[1] - 1)
             found = torch.where(node.branch == u, value.gather(1, number[:, None]).squeeze(1), found)
         return found
-
-    def _contracting(self, sets: Sequence[Tensor], factor: float) -> float | list[Tensor]:
-        """B^K of every round with refilled seats; below 1 also where a round cannot contract. [S, T, sets] each
-
-        A round brings two models together by local training. Nobody trains where the cohort is empty, or would be
-        without a set: then the factor is 1.
-        """
-        if factor >= 1:
-            return factor
-        factors = []
-        for segment in self.segments:
-            cohorts = [cohorts_without(segment, clients, self.engine.federation) for clients in sets]
-            idle = torch.stack([(cohort < 0).all(2) for cohort in cohorts], dim=2)  # [S, T, sets]
-            idle |= (segment.trace.cohort < 0).all(2, keepdim=True)
-            factors.append(torch.full(idle.shape, factor, dtype=torch.float64).masked_fill(idle, 1.0))
-        return factors
-
-    def _accumulate(self, increments: list[Tensor], factor: float | list[Tensor], *, reset: bool) -> list[Tensor]:
-        """Sums along the lineage: a branch starts with the value of the node that it grew from. `factor`: one for all
-        rounds, or for each branch one a round.
-        """
-        nodes: list[Tensor] = []
-        start = None
-        factors: Sequence[float | Tensor] = factor if isinstance(factor, list) else [factor] * len(increments)
-        for part, kept, by_round in zip(increments, self.kept, factors, strict=True):
-            values = accumulate(part, by_round, None if reset else start)  # [S, T + 1, ...]
-            nodes.append(values)
-            last = values[torch.arange(len(kept)), kept.clamp(min=0)]
-            before = torch.zeros_like(last) if start is None else start
-            start = torch.where(kept.reshape(-1, *[1] * (last.dim() - 1)) >= 0, last, before)
-        return nodes
-
-    def _refilled_sensitivity(self, clients: Tensor, rules: Rules, factor: float) -> list[Tensor]:
-        """Psi with refilled seats, as far as the federation's spare clients tell. [S, T + 1, C] or [S, T + 1, 1]"""
-        spares = self.engine.federation.spare_seats
-        if rules.sets != "max":
-            return self.refilled([clients], factor, spares)
-        found = self.refilled(single_sets(clients), factor, spares)  # a member of each seed's set in each column
-        places = torch.argsort((~clients).long(), dim=1, stable=True)[:, : found[0].shape[2]]  # [S, sets]
-        spread = [part.new_zeros(*part.shape[:2], clients.shape[1]) for part in found]
-        index = [places.unsqueeze(1).expand_as(part) for part in found]
-        return [whole.scatter_add_(2, at, part) for whole, at, part in zip(spread, index, found, strict=True)]
-
-    def _refilled(self, segment: Segment, kept: Tensor, sets: Sequence[Tensor], spares: int | None) -> Tensor:
-        """What a segment adds to Psi of each set with refilled seats, as far as it is kept. [S, T, sets]"""
-        until = kept.clamp(min=0)
-        known = self.cache.increments(sets, until) if segment is self.segments[0] and spares is None else None
-        if known is not None:
-            return known
-        which = ("refilled", *(part.numpy().tobytes() for part in (until, *sets)), spares)
-        make = partial(refilled_increments, self.engine, segment, sets, until, spares)
-        return self.cache.total(segment, which, make) if segment is self.segments[0] else make()

@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from sifu.certificate.rules import round_factor
 from sifu.config.certificate import Certificate
-from sifu.config.optimiser import Optimiser, gradients_of
+from sifu.config.optimiser import Optimiser
 from sifu.config.scenario import Scenario
 from sifu.core.keys import Keys
-from sifu.core.types import Clients, Status
-from sifu.errors import MethodError, MethodRefused
-from sifu.federation.cohort import draw_cohort, shard_members, shard_seats
+from sifu.federation.cohort import shard_members
 from sifu.federation.engine import Engine
 from sifu.federation.local.loss import Loss
 from sifu.federation.packing import Runner
 from sifu.federation.rounds import Round
-from sifu.federation.segment import Segment, Work, count_work
+from sifu.federation.segment import Segment, Work
 from sifu.federation.stop import Stop
 from sifu.federation.training import Progress
 from sifu.hardware.upload import upload
-from sifu.unlearning.asked import Asked, Training, places, train_clients
-from sifu.unlearning.oracle import ask_oracle
-from sifu.unlearning.past_round import PastRound, train_again
+from sifu.unlearning.asked import Asked, Training, places
+from sifu.unlearning.asked_rounds import AskedRounds, only_in
+from sifu.unlearning.past_round import PastRound
+from sifu.unlearning.permission import Permission
+from sifu.unlearning.recovery import Recovery
 from sifu.unlearning.request import Request
-
-
-class ServerData(NamedTuple):
-    """The examples that the server holds itself, none of them a client's or of the test set."""
-
-    images: Tensor  # [S, n, channels, height, width]
-    labels: Tensor  # [S, n]
+from sifu.unlearning.server_data import ServerData
 
 
 class Server:
@@ -57,19 +50,15 @@ class Server:
         spares: int = 0,  # clients a round that are trained for the method and not averaged
         oracle: bool = False,  # whether it declares that it asks an oracle
     ) -> None:
-        self._engine, self._request, self._stop, self._progress = engine, request, stop, progress
-        self._run = runner or engine.run
-        self.scenario, self._method, self._shape = scenario, method, shape
-        self._forgotten_data, self._server_data, self._spares = forgotten_data, server_data, spares
-        self._oracle = oracle
+        self._engine, self._request, self.scenario = engine, request, scenario
+        self._permission = Permission(method, shape, forgotten_data, server_data, oracle)
+        self._recovery = Recovery(engine, request, stop, scenario, progress, runner or engine.run, spares)
+        self._asked = AskedRounds(engine, request, stop, scenario.stop.max_rounds)
         nothing = torch.zeros(len(request.remain), dtype=torch.int64)
         self._spent = Work(nothing, nothing, nothing)
-        self._asked_rounds = nothing
         self._counted: Tensor | None = None
         self._trained: list[Segment] = []
         self._drawn: list[Tensor] = []
-        self._asked = 0  # calls that drew batches of their own
-        self._open: tuple[Tensor, Tensor] | None = None  # the last of them: what was sent [S, P], who trained [S] bool
 
     @property
     def spent(self) -> Work:
@@ -99,15 +88,11 @@ class Server:
         minimum and the maximum of the stop rule, and in `counted_rounds`; never in the cost.
         `optimiser`: of the clients, in place of the federation's SGD.
         """
-        self._refuse_others(start, "recover")
-        stop = self._stop.after(self._spent.client_steps).with_gradients(gradients_of(optimiser))
-        if at_most is not None:
-            stop = replace(stop, max_rounds=stop.max_rounds.minimum(at_most))
-        if counted is None:
-            return self._train(start, keys, stop.crediting(self._spent.rounds), optimiser)
-        segment = self._train(start, keys, stop.counting(counted), optimiser)
-        self._counted = counted + segment.rounds
-        return segment
+        self._permission.check_model(start, "recover")
+        segment = self._recovery.of_everyone(start, keys, self._spent, at_most, counted, optimiser)
+        if counted is not None:
+            self._counted = counted + segment.rounds
+        return self._paid(segment)
 
     def recover_by_oracle(self, start: Tensor, keys: Keys, initial: Tensor) -> Segment:
         """As `recover`, until the test accuracy is that of a model that was retrained from `initial` [S, P].
@@ -115,19 +100,9 @@ class Server:
         Nobody has that model, nor may look at the test set: for repeating code that does (sifu/unlearning/oracle.py).
         The oracle costs nothing; the rounds of recovery do. A method must declare it (`Method.oracle`).
         """
-        self._refuse_others(start, "recover_by_oracle")
-        if not self._oracle:
-            raise MethodError(f"{self._method} asks an oracle: set `oracle`")
-        stop = self._stop.after(self._spent.client_steps)
-        whole = stop if stop.client_steps is None else Stop.at_target(self.scenario.stop, len(start))  # of retraining
-        found = ask_oracle(self._engine, initial, start, self._request.remain, keys, stop, whole)
-        segment = self._train(start, keys, Stop(None, 0, found.rounds))
-        if stop.must_reach:  # a budget is kept in any case
-            ended = zip(segment.status, found.met.tolist(), strict=True)
-            status = tuple(Status.NOT_REACHED if one == Status.DONE and not met else one for one, met in ended)
-            segment = replace(segment, status=status)
-            self._trained.append(segment)
-        return segment
+        self._permission.check_model(start, "recover_by_oracle")
+        self._permission.check_oracle()
+        return self._paid(self._recovery.by_oracle(start, keys, self._spent, initial))
 
     def recover_shards(self, start: Tensor, keys: Keys, shards: Tensor) -> Segment:
         """FedAvg from `start` [S, P] on the remaining clients of some `shards` [S, k] alone; as `recover`.
@@ -135,54 +110,24 @@ class Server:
         The stop rule is asked of the answers of all models together, on the data of all remaining clients. Seeds whose
         shards have no client do not train.
         """
-        self._refuse_others(start, "recover_shards")
-        federation, remain = self.scenario.federation, self._request.remain
-        if federation.shards is None:
-            raise MethodError(f"{self._method} trains shards, and the federation has none: give it a `training`")
-        members = shard_members(remain, federation.shards) & shards.cpu()[..., None]  # [S, k, C]
-        visits = members.sum(2).clamp(max=shard_seats(federation)).sum(1)  # [S] of a round
-        stop = self._stop.after(self._spent.client_steps).costing(visits * federation.local_steps)
-        stop = replace(stop.crediting(self._spent.rounds), max_rounds=stop.max_rounds.where(visits > 0, 0))
-        return self._train(start, keys, stop, idle=(remain & ~members.any(1)).to(start.device))
+        self._permission.check_model(start, "recover_shards")
+        all_shards = self._permission.shards(self.scenario.federation, "trains")
+        members = shard_members(self._request.remain, all_shards) & shards.cpu()[..., None]  # [S, k, C]
+        return self._paid(self._recovery.of_shards(start, keys, self._spent, members))
 
     def shards_of(self, clients: Tensor) -> Tensor:
         """Which shards have any of `clients` [S, C]. [S, k] bool"""
-        shards = self.scenario.federation.shards
-        if shards is None:
-            raise MethodError(f"{self._method} asks for shards, and the federation has none: give it a `training`")
+        shards = self._permission.shards(self.scenario.federation, "asks for")
         return shard_members(clients, shards).any(2)
 
     def hold(self, start: Tensor, keys: Keys) -> Segment:
         """The model as it is, without a single round; `done` where it meets the target."""
-        self._refuse_others(start, "hold")
-        return self._train(
-            start, keys, replace(self._stop, min_rounds=0, max_rounds=torch.zeros_like(self._stop.max_rounds))
-        )
+        self._permission.check_model(start, "hold")
+        return self._paid(self._recovery.of_nobody(start, keys))
 
-    def _refuse_others(self, start: object, asked: str) -> None:
-        """Refuse anything but a model for every seed."""
-        if self._shape is not None and (not isinstance(start, Tensor) or start.shape != self._shape):
-            found = f"{list(start.shape)}" if isinstance(start, Tensor) else type(start).__name__
-            words = f"a model for each seed, a Tensor of shape {list(self._shape)}"
-            raise MethodError(f"{self._method} gave `server.{asked}` {found}, not {words}")
-
-    def _train(
-        self, start: Tensor, keys: Keys, stop: Stop, optimiser: Optimiser | None = None, idle: Tensor | None = None
-    ) -> Segment:
-        given = {"optimiser": optimiser, "idle": idle}
-        other: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        segment = self._run(
-            start,
-            self._request.remain.to(start.device),
-            keys.fold("recovery"),
-            stop,
-            snapshot_every=self.scenario.snapshot_every,
-            progress=self._progress,
-            **other,
-        )
-        federation = self.scenario.federation
-        work = count_work(segment, federation.local_steps, self._spares, federation.num_models)
-        self._spent = self._spent + work
+    def _paid(self, segment: Segment) -> Segment:
+        """A recovery, counted and remembered."""
+        self._spent = self._spent + self._recovery.work(segment)
         self._trained.append(segment)
         return segment
 
@@ -208,17 +153,13 @@ class Server:
 
         `forgotten`: the clients to forget now train, too. A method must declare it (`assumptions.forgotten_data`).
         """
-        if forgotten and not self._forgotten_data:
-            raise MethodError(f"{self._method} asks the clients to forget: set assumptions.forgotten_data")
-        if not 1 <= local_steps <= self.scenario.federation.local_steps:
-            most = self.scenario.federation.local_steps
-            raise MethodError(f"{self._method} asks for {local_steps} steps of a past round; allowed: 1 to {most}")
+        if forgotten:
+            self._permission.check_forgotten()
+        self._permission.check_steps(local_steps, self.scenario.federation)
         past = past.only(self._request.remain | (self._request.forget & forgotten))
-        affords = self._stop.affords(self._spent.client_steps, past.visits * local_steps)  # [S]
-        past = past.only(affords[:, None].expand_as(self._request.remain))
-        visits = past.visits
-        self._spent = self._spent + Work.of((visits > 0).long(), visits, local_steps, weights.shape[1])
-        return past, train_again(self._engine, weights, past, local_steps)
+        past, result, work = self._asked.ask_again(weights, past, local_steps, self._spent)
+        self._spent = self._spent + work
+        return past, result
 
     def ask_forgotten(self, start: Tensor, keys: Keys, *, seeds: Tensor | None = None, **training: Any) -> Asked:
         """The clients to forget now train from `start` [S, P]. A method must declare it (`assumptions.forgotten_data`).
@@ -229,10 +170,9 @@ class Server:
         one in which the scenario's maximum of rounds was asked for already.
         `seeds` [S] bool: only these are asked.
         """
-        if not self._forgotten_data:
-            raise MethodError(f"{self._method} asks the clients to forget: set assumptions.forgotten_data")
-        cohort = places(self._request.forget)
-        return self._ask(start, keys, _only(seeds, cohort), Training(**training), "ask_forgotten")
+        self._permission.check_forgotten()
+        cohort = only_in(seeds, places(self._request.forget))
+        return self._ask(start, keys, cohort, Training(**training), "ask_forgotten")
 
     def ask_remaining(
         self,
@@ -249,29 +189,17 @@ class Server:
         `same_round`: together with the clients that were asked last, from the same model, so that both are one round.
         `everyone`: all remaining clients instead of a cohort; all of them are paid for.
         """
-        if same_round and (self._open is None or not torch.equal(self._open[0], start)):
-            raise MethodError(f"{self._method}: a round has one model: `same_round` needs that which was sent last")
-        remain = self._request.remain.to(keys.state.device)
-        folded = keys.fold("asked cohort", self._asked)
-        drawn = draw_cohort(folded, torch.zeros_like(keys.state), remain, self._engine.federation)
-        cohort = _only(seeds, places(self._request.remain) if everyone else drawn.cpu())
+        if same_round:
+            self._permission.check_same_round(self._asked.is_open(start))
+        cohort = only_in(seeds, places(self._request.remain) if everyone else self._asked.draw(keys))
         return self._ask(start, keys, cohort, Training(**training), "ask_remaining", same_round=same_round)
 
     def _ask(
         self, start: Tensor, keys: Keys, cohort: Tensor, training: Training, asked: str, *, same_round: bool = False
     ) -> Asked:
-        self._refuse_others(start, asked)
-        sizes = self._engine.clients.size.cpu().gather(1, cohort.clamp(min=0)).where(cohort >= 0, 0)
-        steps = training.limits(sizes, self._engine).sum(1) * training.gradients  # [S] at most
-        counted = self._open[1] if same_round and self._open is not None else torch.zeros_like(steps, dtype=torch.bool)
-        left = counted | (self._asked_rounds < self.scenario.stop.max_rounds)  # [S]
-        cohort = cohort.where((left & self._stop.affords(self._spent.client_steps, steps))[:, None], -1)
-        found = train_clients(self._engine, self._engine.clients, start, cohort, self._fresh(keys), training)
-        visits = (cohort >= 0).sum(1)  # [S]
-        work = Work.of(((visits > 0) & ~counted).long(), visits, 0, start.shape[1])
-        self._spent = self._spent + replace(work, client_steps=found.steps.sum(1) * training.gradients)
-        self._asked_rounds = self._asked_rounds + work.rounds
-        self._open = start.clone(), counted | (visits > 0)
+        self._permission.check_model(start, asked)
+        found, work = self._asked.ask(start, keys, cohort, training, self._spent, same_round=same_round)
+        self._spent = self._spent + work
         return found
 
     def train_here(self, start: Tensor, keys: Keys, **training: Any) -> Tensor:
@@ -279,31 +207,16 @@ class Server:
 
         A method must declare it (`assumptions.server_data`). The steps are counted apart (`Work.server_steps`).
         """
-        self._refuse_others(start, "train_here")
-        own, how = self._own_data(), Training(**training)
-        only = torch.zeros(len(start), 1, dtype=torch.int64)
-        found = train_clients(self._engine, own, start, only, self._fresh(keys), how)
-        nothing = torch.zeros_like(self._spent.rounds)
-        self._spent = self._spent + Work(nothing, nothing, nothing, found.steps.sum(1) * how.gradients)
-        return found.mean
-
-    def _fresh(self, keys: Keys) -> Keys:
-        """Keys that no other call has."""
-        self._asked += 1
-        return keys.fold("asked", self._asked)
+        self._permission.check_model(start, "train_here")
+        own = self._permission.server_clients(self._engine)
+        weights, work = self._asked.ask_server(start, keys, own, Training(**training))
+        self._spent = self._spent + work
+        return weights
 
     @property
     def data(self) -> ServerData:
         """The server's own examples, copies. A method must declare it (`assumptions.server_data`)."""
-        own = self._own_data()
-        return ServerData(own.images[:, 0].clone(), own.labels[:, 0].clone())
-
-    def _own_data(self) -> Clients:
-        if not self._server_data:
-            raise MethodError(f"{self._method} reads data at the server: set assumptions.server_data")
-        if self._engine.server_data is None:
-            raise MethodRefused("it needs data at the server: set partition.server_share")
-        return self._engine.server_data
+        return ServerData.of(self._permission.server_clients(self._engine))
 
     @property
     def training_loss(self) -> Loss:
@@ -340,8 +253,3 @@ class Server:
     def round_factor(self, certificate: Certificate) -> float:
         """B^K of a certificate: the factor of a round on a distance between two models."""
         return round_factor(certificate, self.scenario.federation)
-
-
-def _only(seeds: Tensor | None, cohort: Tensor) -> Tensor:
-    """A cohort [S, m] that is empty but in `seeds` [S]; None: in all of them."""
-    return cohort if seeds is None else cohort.where(seeds.cpu()[:, None], -1)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from sifu.config.optimiser import Adaptive, Sgd
+from sifu.config.scenario import Scenario
 from sifu.contract.world import SCENARIO, World, masks
 from sifu.core.keys import Keys
 from sifu.errors import MethodError, MethodRefused
@@ -24,13 +25,13 @@ P = 7850
 KEYS = Keys.of(range(3)).fold("test")
 
 
-def server_for(world: World, stop: Stop | None = None, **declared: bool) -> Server:
+def server_for(world: World, stop: Stop | None = None, scenario: Scenario = SCENARIO, **declared: bool) -> Server:
     """A server at the second request's clients, 0 and 3, which have 8 examples each; batches of 4."""
     forget = masks(7, 3)[1]
     request = Request(1, forget, world.lineage.segments[0].available & ~forget)
     stop = stop or Stop(None, 0, torch.zeros(3, dtype=torch.int64))
     shape = world.lineage.current.shape
-    return Server(world.lineage.engine, request, stop, SCENARIO, method="method tried", shape=shape, **declared)
+    return Server(world.lineage.engine, request, stop, scenario, method="method tried", shape=shape, **declared)
 
 
 def asker(stop: Stop | None = None) -> tuple[Server, Tensor]:
@@ -99,8 +100,8 @@ def test_a_hessian_product_is_a_second_gradient() -> None:
 def test_no_more_rounds_can_be_asked_for_than_the_scenario_has() -> None:
     """max_rounds = 2: the third call finds nobody; one of the same round is no round more."""
     world = World.make()
-    server, model = server_for(world, forgotten_data=True), world.lineage.current
-    server.scenario = replace(SCENARIO, stop=replace(SCENARIO.stop, min_rounds=0, max_rounds=2))
+    scenario = replace(SCENARIO, stop=replace(SCENARIO.stop, min_rounds=0, max_rounds=2))
+    server, model = server_for(world, scenario=scenario, forgotten_data=True), world.lineage.current
     server.ask_remaining(model, KEYS)
     server.ask_forgotten(model, KEYS)
     server.ask_remaining(model, KEYS, same_round=True)

@@ -14,6 +14,7 @@ from sifu.contract.world import SCENARIO, World, masks
 from sifu.errors import SifuError
 from sifu.federation.segment import Segment, Trace
 from sifu.plan.variants import build_method
+from sifu.unlearning.branch_sensitivity import accumulate_branches, round_factors
 from sifu.unlearning.history import History
 from sifu.unlearning.kept import Kept
 from sifu.unlearning.lineage import Lineage
@@ -95,11 +96,12 @@ def test_a_round_in_which_nobody_trains_does_not_contract() -> None:
     history = Lineage(world.lineage.engine, (segment,), (segment.rounds,)).grow(node(0, 2), segment)
     sets = [torch.arange(7).unsqueeze(0) == 0, everyone]
     increments = torch.tensor([4.0, 2.0, 1.0], dtype=torch.float64).view(1, 3, 1).expand(1, 3, 2)
-    training, later = history._accumulate([increments] * 2, history._contracting(sets, 0.5), reset=False)
+    branches = history.branches
+    training, later = accumulate_branches(branches, [increments] * 2, round_factors(branches, sets, 0.5), reset=False)
     assert training[0].T.tolist() == [[0, 4, 6, 4], [0, 4, 6, 7]]
     assert later[0].T.tolist() == [[6, 7, 9, 5.5], [6, 10, 12, 13]]
-    assert history._contracting(sets, 1.0) == 1.0, "nothing is drawn again where B = 1"
-    assert history._contracting(sets, 1.5) == 1.5, "a round that nobody trains in is within this"
+    assert round_factors(branches, sets, 1.0) == 1.0, "nothing is drawn again where B = 1"
+    assert round_factors(branches, sets, 1.5) == 1.5, "a round that nobody trains in is within this"
 
 
 def test_without_anybody_psi_bounds_the_way_from_the_start() -> None:

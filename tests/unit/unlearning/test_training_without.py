@@ -66,7 +66,7 @@ def test_known_runs_are_not_made_again(
     """Nothing is trained but the rounds from the nearest snapshot on."""
     known = Lineage.of(world.lineage.engine, world.lineage.segments[0], runs)
     made: list[object] = []
-    for name in ("lineage.refilled_increments", "counterfactual._rounds"):
+    for name in ("branch_sensitivity.refilled_increments", "counterfactual._rounds"):
         monkeypatch.setattr(f"sifu.unlearning.{name}", lambda *arguments: made.append(arguments))
     truth_at(known, known.end, masks(7, 3)[0], 1.0)
     assert not made
