@@ -19,6 +19,10 @@ _COLUMNS = (
     *("method", "cost", "rounds used", "told from retraining", "by twins", "shift", "share forgotten"),
     *("forgotten?", "relearn time"),
 )
+_TWIN_TEST = (
+    ", which asks of many models whether they had these clients or exchangeable others (after the first request; AUC "
+    "0.5 is chance)"
+)
 _NOTHING = "No federation with twins has been run yet."
 _ORDER = ("yes", "cannot tell", "nothing to forget", "no")
 _LEVEL = 0.05  # of the p-value of being told from retraining
@@ -40,7 +44,7 @@ class TwinTest(NamedTuple):
         )
         told = self.forgotten == "yes" and self.told_p < _LEVEL
         odd = f", though the models are told from retrained ones (AUC {self.told_auc:.2f})" if told else ""
-        return f"in {self.federation}, {found}: AUC by twins {self.auc:.3f}{odd}"
+        return f"in {self.federation}, {found}: AUC {self.auc:.3f}{odd}"
 
 
 def twin_tests(root: Path, tables: StoredTables, variant: str) -> list[TwinTest]:
@@ -52,11 +56,14 @@ def twin_tests(root: Path, tables: StoredTables, variant: str) -> list[TwinTest]
     return [TwinTest(labels[scenario], *more) for scenario, *more in zip(*parts, strict=True)]
 
 
-def in_a_sentence(tests: list[TwinTest]) -> str:
-    """Whether a method's clients are forgotten by the twin test, with a space before it; nothing without one."""
+def in_a_sentence(tests: list[TwinTest], *, explained: bool = False) -> str:
+    """Whether a method's clients are forgotten by the twin test, with a space before it; nothing without one.
+
+    `explained`: the sentence says what that test is.
+    """
     if not tests:
         return ""
-    return f" By many models, after the first request (0.5 is chance): {'; '.join(test.words for test in tests)}."
+    return f" By the twin test{_TWIN_TEST if explained else ''}: {'; '.join(test.words for test in tests)}."
 
 
 def forgotten_by_twins(root: Path, run: Published) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from sifu.docs.deviation import Deviation
@@ -53,15 +54,15 @@ def _papers(run: MeasuredRun) -> list[str]:
     return [*DATASETS, *(name for name in marked if name in run.plan["scenarios"])]
 
 
+def has_epochs(scenario: Mapping[str, Any]) -> bool:
+    """Whether clients take batch after batch of a shuffle, in place of new ones from all their examples."""
+    federation, examples = scenario["federation"], scenario["partition"].get("examples") or math.inf
+    return federation.get("batches") != "fresh" and federation["batch_size"] < examples
+
+
 def _batches(run: MeasuredRun) -> str:
     """Which scenarios have the code's batches, where a batch is not all of a client's examples."""
-    scenarios = {run.titles[name]: run.plan["scenarios"][name] for name in _papers(run)}
-    epochs = [
-        title
-        for title, one in scenarios.items()
-        if one["federation"].get("batches") != "fresh"
-        and one["federation"]["batch_size"] < (one["partition"].get("examples") or math.inf)
-    ]
+    epochs = [run.titles[name] for name in _papers(run) if has_epochs(run.plan["scenarios"][name])]
     if not epochs:
         return "The same"
     return (

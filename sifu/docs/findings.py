@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from sifu.docs.by_twins import TwinTest, in_a_sentence, twin_tests
+from sifu.docs.deviations_of_rules import has_epochs
 from sifu.docs.named import scenarios, variants
 from sifu.docs.replication_run import trained_on
 from sifu.docs.run_so_far import so_far
@@ -28,6 +29,7 @@ _OF_SCRATCH = " of scratch's client steps"
 _ALL_MISSING = "[All that is missing](docs/replication/run.md)."
 _NO_GAP = "Whether it forgets was not measured."
 _SINGLE = "mnist_single"  # a request is a client
+_MARKED = ("_watermark", "_backdoor")  # how names of scenarios end whose clients carry marks
 
 
 def overview(root: Path, run: Published) -> str:
@@ -51,17 +53,21 @@ def _so_far(root: Path, run: Published) -> str:
     if not found.missing_words() and all(count >= wanted for count in found.seeds.values()):
         return ""
     done = ", ".join(f"{label} {count}" for label, count in found.seeds.items())
-    return f"Seeds so far, of {wanted}: {done}.{found.missing_words()} {_ALL_MISSING} "
+    old = [titles[name] for name in DATASETS if name in planned["scenarios"] and has_epochs(planned["scenarios"][name])]
+    words = f" {' and '.join(old)}: an older run, with other batches and time limits than the paper's." if old else ""
+    return f"Seeds so far, of {wanted}: {done}.{words}{found.missing_words()} {_ALL_MISSING} "
 
 
 def findings(root: Path, run: Published) -> str:
     """Four findings of the replication, a line each; their heads follow from the numbers."""
     tables = read_tables(run.folder)
-    totals = _of_datasets(tables)
+    everything = request_totals(tables.cells, tables.metrics)
+    totals = everything[everything["scenario"].isin(DATASETS)]  # the paper's, without marks
+    marked = everything[everything["scenario"].str.endswith(_MARKED)]
     names = ("sifu", "fine_tuning", "fed_eraser_searched")
     sifu, tuned, eraser = (twin_tests(root, tables, name) for name in names)
     lines = [
-        _sifu(_of(totals, "sifu"), _of(totals, "sifu_released"), sifu),
+        _sifu(_of(totals, "sifu"), _of(totals, "sifu_released"), _of(marked, "sifu"), sifu),
         _fine_tuning(_of(totals, "fine_tuning"), tuned),
         _fed_eraser(_of(totals, "fed_eraser_searched"), eraser),
         _certificate(tables, _of(totals, "sifu_strict")),
@@ -74,15 +80,27 @@ def _of(totals: pd.DataFrame, variant: str) -> pd.DataFrame:
     return totals[(totals["variant"] == variant) & (2 * totals["compared"] >= totals["seeds"]) & totals["cost"].notna()]
 
 
-def _sifu(sifu: pd.DataFrame, released: pd.DataFrame, tests: list[TwinTest]) -> str:
+def _sifu(sifu: pd.DataFrame, released: pd.DataFrame, marked: pd.DataFrame, tests: list[TwinTest]) -> str:
     if not len(sifu):
         return "**SIFU was not run.**"
     cheaper = "SIFU is cheaper" if (sifu["cost"] < 1).all() else "SIFU is not always cheaper"
     remembers = any(test.forgotten == "no" for test in tests)
     forgets = "; where many models were compared, it did not forget" if remembers else ""
     code = f" As the paper's code has it, it takes {_costs(released)}." if len(released) else ""
-    text = f"It takes {_costs(sifu, _OF_SCRATCH)}.{code} {_off_scratch(sifu)}{in_a_sentence(tests)}"
-    return f"**{cheaper} than training again{forgets}.** {text}"
+    text = f"It takes {_costs(sifu, _OF_SCRATCH)}.{code} {_off_scratch(sifu)}{_with_marks(marked)}"
+    return f"**{cheaper} than training again{forgets}.** {text}{in_a_sentence(tests, explained=True)}"
+
+
+def _with_marks(marked: pd.DataFrame) -> str:
+    """The same where clients carry marks; after a sentence on accuracy."""
+    gaps = marked["gap"].dropna()
+    if gaps.empty:
+        return ""
+    scenarios = "1 scenario" if len(gaps) == 1 else f"{len(gaps)} scenarios"
+    return (
+        f" Where clients carry marks (watermarks, backdoors), it is {gaps.min():+.2f} to {gaps.max():+.2f} from "
+        f"scratch's ({scenarios})."
+    )
 
 
 def _fine_tuning(tuned: pd.DataFrame, tests: list[TwinTest]) -> str:
@@ -107,7 +125,9 @@ def _fed_eraser(eraser: pd.DataFrame, tests: list[TwinTest]) -> str:
     head = "FedEraser forgets, and promises nothing." if forgets else "FedEraser does not always forget."
     if eraser["gap"].isna().all() and not tests:
         head = "FedEraser promises nothing."
-    text = f"With searched settings it takes {_costs(eraser)}. {_off_scratch(eraser)}{in_a_sentence(tests)}"
+    text = (
+        f"With searched settings it takes {_costs(eraser, _OF_SCRATCH)}. {_off_scratch(eraser)}{in_a_sentence(tests)}"
+    )
     return f"**{head}** {text}"
 
 
@@ -131,30 +151,35 @@ def _certificate(tables: StoredTables, strict: pd.DataFrame) -> str:
     worth = "does not cover a request" if far.any() else shown if alone or together else "covers a request"
     single = tables.too_far(_SINGLE, "sifu")
     one_by_one = (
-        f" A client that leaves alone (MNIST) is measured further away than the noise hides in {single.mean():.0%}."
+        " Where clients leave one by one (MNIST, single clients), it is measured further away than the noise hides in "
+        f"{single.mean():.0%}."
     )
     if len(single) and single.mean() > 1 / 2:
         worth = "promises more than its noise gives, even to a single client"
-    measured = f"; measured, these are further from a retraining than the noise hides in {far.mean():.0%}"
+    measured = (
+        f" Measured, the model before the noise is further from the one without these clients than the noise hides in "
+        f"{far.mean():.0%} of the answers."
+    )
     cost = ""
     if len(strict):
         back = _went_back(tables, list(strict["scenario"]))
         cost = f" Strict SIFU takes {_costs(strict)}, its spare clients included{back}."
     return (
-        f"**SIFU's certificate {worth}.** It promises a delta to each client alone. Strictly counted, that cannot be "
-        f"shown in {alone:.0%} of the answers, and for all clients of a request together in {together:.0%}"
-        f"{measured if len(far) else ''}.{one_by_one if len(single) else ''} Strict SIFU's promise to all of them "
-        f"cannot be shown in {kept:.0%}. What is counted assumes B = 1; what is measured does not.{cost}"
+        f"**SIFU's certificate {worth}.** It promises an (epsilon, delta) to each client alone. Counted strictly, the "
+        f"noise is too small for that in {alone:.0%} of the answers, and for all clients of a request together in "
+        f"{together:.0%}.{measured if len(far) else ''}{one_by_one if len(single) else ''} Strict SIFU has enough "
+        f"noise for all clients of a request in {1 - kept:.0%}. Strict counts assume B = 1; measurements assume "
+        f"nothing, and hold the draws of batches and cohorts fixed.{cost}"
     )
 
 
 def _went_back(tables: StoredTables, names: list[str]) -> str:
-    """To which round of the training strict SIFU goes back, by means over seeds of the latest one."""
-    means = {
-        variant: pd.Series([tables.went_back_to(name, variant).mean() for name in names], dtype=float)
+    """To which round of the training strict SIFU goes back: the latest one of any seed and dataset."""
+    back, last = (
+        pd.concat([tables.went_back_to(name, variant) for name in names], ignore_index=True)
         for variant in ("sifu_strict", "fine_tuning")
-    }
-    latest, rounds = means["sifu_strict"].max(), means["fine_tuning"].min()  # fine-tuning starts from the last round
+    )
+    latest, rounds = back.max(), last.min()  # fine-tuning starts from the last round
     return f": it goes back to round {latest:.0f} or before, of {rounds:,.0f} or more" if latest < rounds else ""
 
 
@@ -166,7 +191,7 @@ def costs(root: Path, run: Published) -> str:
     found = {(row["scenario"], row["variant"]): row for row in totals}
     ran = [name for name in (*DATASETS, *SHOWN_ONLY) if (name, "scratch") in found]
     rows = [[methods[variant].label, *(_cell(found.get((name, variant))) for name in ran)] for variant in _ROWS]
-    titles = [f"{places[name].label}{_floor(found[name, 'scratch'])}" for name in ran]
+    titles = [f"{places[name].label} ({_seeds_and_floor(found[name, 'scratch'])})" for name in ran]
     return markdown(pd.DataFrame(rows, columns=["method", *titles]), "").strip()
 
 
@@ -180,15 +205,10 @@ def _cell(row: dict[Hashable, Any] | None) -> str:
     return f"{row['cost']:.0%}, {gap}"
 
 
-def _floor(row: dict[Hashable, Any]) -> str:
-    """The floor of a dataset's gaps, where scratch was run again."""
-    return "" if pd.isna(row["floor"]) else f" (floor {row['floor']:.3f})"
-
-
-def _of_datasets(tables: StoredTables) -> pd.DataFrame:
-    """Totals on the paper's datasets, without marks."""
-    totals = request_totals(tables.cells, tables.metrics)
-    return totals[totals["scenario"].isin(DATASETS)]
+def _seeds_and_floor(row: dict[Hashable, Any]) -> str:
+    """How many seeds a dataset has, and the floor of its gaps, where scratch was run again."""
+    floor = "" if pd.isna(row["floor"]) else f", floor {row['floor']:.3f}"
+    return f"{row['seeds']} seeds{floor}"
 
 
 def _costs(totals: pd.DataFrame, of: str = "") -> str:

@@ -12,6 +12,10 @@ from sifu.replication.published import Published
 from sifu.report.frontier import DELTA, UNKNOWN, frontier
 
 _TRAIN_AGAIN = ("scratch", "scratch_again")  # methods that save nothing: what others are compared with
+_IS = {  # what a reader who meets the name here first should know
+    "blurred_scratch": " (a retraining from a noised start, which keeps nothing of the training)",
+    "exact_rollback": " (back to the round before a forgotten client first took part)",
+}
 _HEAD = "What an honest certificate saves today"
 
 
@@ -38,11 +42,12 @@ def _of_dataset(title: str, rows: pd.DataFrame, labels: dict[str, str]) -> str:
     saving = kept[kept["cost_high"] < 1]
     best = (saving if len(saving) else kept).sort_values("cost").iloc[0]
     sigma = "" if pd.isna(best["sigma"]) else f" at sigma {best['sigma']:g}"
-    method = f"{labels.get(best['variant'], best['variant'])}{sigma}, {_epsilon(best['epsilon'])}"
+    name = f"{labels.get(best['variant'], best['variant'])}{sigma}"
+    method = f"{name}{_IS.get(best['variant'], '')}, {_epsilon(best['epsilon'])}"
     if not best["cost_high"] < 1:
-        return f"{title}: nothing ({method}, takes {best['cost']:.0%} of scratch's client steps)."
-    chosen = "; the cheapest of all methods and sigmas that were tried, on the same seeds"
-    return f"{title}: {1 - best['cost']:.0%} of scratch's client steps ({method}{chosen})."
+        return f"{title}: nothing; {method}, takes {best['cost']:.0%} of scratch's client steps."
+    chosen = " (the cheapest of all methods and sigmas that were tried, on the same seeds)"
+    return f"{title}: {1 - best['cost']:.0%} of scratch's client steps, by {method}{chosen}."
 
 
 def _why_nothing(rows: pd.DataFrame, labels: dict[str, str]) -> str:

@@ -89,8 +89,10 @@ def _anchor(name: str) -> str:
 
 
 def _seeds(source: Results) -> str:
-    count = source.cells["seed"].nunique()
-    return f"{count} {'seed' if count == 1 else 'seeds'}."
+    """How many seeds the scenarios have: `3 to 10 seeds.`"""
+    counts = source.cells.groupby("scenario")["seed"].nunique()
+    least, most = (int(counts.min()), int(counts.max())) if len(counts) else (0, 0)
+    return f"{most} {'seed' if most == 1 else 'seeds'}." if least == most else f"{least} to {most} seeds."
 
 
 def _data(source: Results, folder: Path) -> str:

@@ -19,7 +19,9 @@ RULE = (
     "are counted, those with alpha <= Psi at every point. A dataset holds where these are all seeds, under the "
     "scenario's own settings and all other settings. It is in part where that is so under its own settings only, or no "
     "others were run. It does not hold where a point under its own settings is above. Not judged: the share of points, "
-    "and strict Psi, for the run in which the next in line take the seats. Worst ratios are medians over "
+    "and strict Psi, for the run in which the next in line take the seats. Psi weighs a client by its share of all "
+    "clients, as the text does, though only a cohort is averaged in a round; the paper's code, which drew its figures, "
+    "weighs by the cohort ([deviations](deviations.md)). Worst ratios are medians over "
     "seeds, with the least and the largest in brackets."
 )
 _OWN, _OTHER = "own settings", "{} other settings"

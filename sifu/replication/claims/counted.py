@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sifu.replication.claims.claim import Line
 from sifu.replication.claims.verdict import Verdict
 
-_UNTESTED = (Verdict.NOT_TESTABLE, Verdict.NOT_RUN)
+_UNTESTED = (Verdict.NOT_RUN, Verdict.NOT_TESTABLE)
 _WORDS = {  # of one dataset, and of more
     Verdict.HOLDS: ("holds", "hold"),
     Verdict.IN_PART: ("in part", "in part"),
@@ -22,7 +22,8 @@ class Counted(NamedTuple):
     """The datasets of a claim by what came out; those that it does not speak of are in no field."""
 
     verdicts: Mapping[Verdict, int]  # of the datasets that could be judged
-    untested: tuple[str, ...]  # not run, or nothing to measure
+    untested: tuple[str, ...]  # not run
+    incomparable: tuple[str, ...]  # run, and in most seeds there is no number to judge
 
     @property
     def held(self) -> int:
@@ -44,13 +45,14 @@ class Counted(NamedTuple):
         return ", ".join([*words, f"of {self.judged}"])
 
     def untested_text(self, titles: Mapping[str, str]) -> str:
-        """The titles of datasets that were not judged, or `none`."""
-        return ", ".join(titles.get(name, name) for name in self.untested) or "none"
+        """The titles of datasets that were not judged, or `none`; apart those that were run in vain."""
+        missing, vain = (", ".join(titles.get(name, name) for name in part) for part in self[1:])
+        return "; ".join(part for part in (missing, vain and f"run, not comparable: {vain}") if part) or "none"
 
 
 def counted(lines: Iterable[Line]) -> Counted:
     """Both fields of a claim, by the lines that it is judged on."""
     judged_on = [line for line in lines if line.counts]
-    untested = tuple(line.scenario for line in judged_on if line.verdict in _UNTESTED)
+    not_run, in_vain = (tuple(line.scenario for line in judged_on if line.verdict is kind) for kind in _UNTESTED)
     counts = Counter(line.verdict for line in judged_on if line.verdict and line.verdict not in _UNTESTED)
-    return Counted(counts, untested)
+    return Counted(counts, not_run, in_vain)

@@ -30,7 +30,8 @@ OVERLAPS = "fashionmnist"  # the one dataset where the paper sees no difference
 POOR_RULE = (
     f"A dataset holds where the interval of the accuracy beyond scratch's lies above {BEYOND:g}, and does not where it "
     f"lies at or below {BEYOND:g}. Models short of the target are shown and not judged: a model that has learned "
-    "little has little to forget."
+    "little has little to forget. Accuracy alone is judged: a model that knows its forgotten clients less than a "
+    "retrained one passes, and the twin test finds it ([forgetting.md](../forgetting.md))."
 )
 FORGETS_RULE = (
     f"A dataset holds where the interval of the accuracy beyond scratch's lies at or below {BEYOND:g}, and does not "

@@ -64,20 +64,20 @@ def test_the_twin_test_decides_whether_a_method_forgets(tmp_path: Path) -> None:
         ([], ""),
         (
             [("MNIST, twins", 0.997, "no", 1.0, 0.005)],
-            "in MNIST, twins, its clients are still found: AUC by twins 0.997.",
+            "in MNIST, twins, its clients are still found: AUC 0.997.",
         ),
         (
             [("MNIST, twins", 0.51, "yes", 0.6, 0.04), ("CIFAR-10, twins", 0.9, "no", 0.9, 0.005)],
-            "in MNIST, twins, its clients are forgotten: AUC by twins 0.510, though the models are told from retrained "
-            "ones (AUC 0.60); in CIFAR-10, twins, its clients are still found: AUC by twins 0.900.",
+            "in MNIST, twins, its clients are forgotten: AUC 0.510, though the models are told from retrained "
+            "ones (AUC 0.60); in CIFAR-10, twins, its clients are still found: AUC 0.900.",
         ),
         (
             [("MNIST, twins", 0.51, "yes", 0.55, 0.06)],
-            "in MNIST, twins, its clients are forgotten: AUC by twins 0.510.",
+            "in MNIST, twins, its clients are forgotten: AUC 0.510.",
         ),
         (
             [("MNIST, twins", 0.56, "cannot tell", 0.5, 0.5)],
-            "in MNIST, twins, it cannot be told: AUC by twins 0.560.",
+            "in MNIST, twins, it cannot be told: AUC 0.560.",
         ),
     ],
 )
@@ -85,7 +85,7 @@ def test_a_sentence_names_federations_and_numbers(
     tests: list[tuple[str, float, str, float, float]], words: str
 ) -> None:
     sentence = in_a_sentence([TwinTest(*test) for test in tests])
-    assert sentence == (f" By many models, after the first request (0.5 is chance): {words}" if words else "")
+    assert sentence == (f" By the twin test: {words}" if words else "")
 
 
 def test_the_table_has_those_that_forget_first_and_the_cheapest_of_them_on_top(tmp_path: Path) -> None:

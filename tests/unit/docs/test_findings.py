@@ -81,7 +81,7 @@ def test_costs_count_where_accuracy_was_not_measured(tmp_path: Path) -> None:
     assert sifu.endswith("is at most 0.02 from scratch's (1 dataset).")
     assert "It takes 50% (2 datasets)." in tuned
     assert tuned.endswith("+0.60 to +0.60 (1 dataset).")
-    assert "it takes 55% to 112% (2 datasets)." in eraser
+    assert "it takes 55% to 112% of scratch's client steps (2 datasets)." in eraser
 
 
 def test_forgetting_that_was_not_measured_is_no_finding(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_forgetting_that_was_not_measured_is_no_finding(tmp_path: Path) -> None:
 def test_a_certificate_may_hold_for_single_clients_alone(tmp_path: Path) -> None:
     line = findings_of(tmp_path, {("mnist", "sifu"): Outcome(40, 0.02, delta=0.005, together=0.9)})[3]
     assert line.startswith("4. **SIFU's certificate cannot be shown to cover a request.**")
-    assert "cannot be shown in 0% of the answers, and for all clients of a request together in 100%." in line
+    assert "too small for that in 0% of the answers, and for all clients of a request together in 100%." in line
 
 
 def test_what_was_measured_refutes_a_promise(tmp_path: Path) -> None:
@@ -107,8 +107,28 @@ def test_what_was_measured_refutes_a_promise(tmp_path: Path) -> None:
     assert not len(tables.too_far("mnist", "fine_tuning"))
     line = findings._certificate(measured, pd.DataFrame())
     assert line.startswith("**SIFU's certificate does not cover a request.**")
-    assert "measured, these are further from a retraining than the noise hides in 67%." in line
+    assert "further from the one without these clients than the noise hides in 67% of the answers." in line
     assert "one by one" not in line
+
+
+def test_what_is_left_of_marks_is_said(tmp_path: Path) -> None:
+    """Accuracy on forgotten clients beyond scratch's where they carry marks: 0.3 and 0.5."""
+    found = {("mnist_watermark", "sifu"): Outcome(40, 0.3), ("cifar10_backdoor", "sifu"): Outcome(40, 0.5)}
+    sifu = findings_of(tmp_path, found, scenarios=("mnist", "mnist_watermark", "cifar10_backdoor"))[0]
+    assert "carry marks (watermarks, backdoors), it is +0.30 to +0.50 from scratch's (2 scenarios)." in sifu
+
+
+def test_the_round_that_strict_sifu_goes_back_to_is_the_latest_of_any_seed(tmp_path: Path) -> None:
+    """Not a mean: of rounds 1, 4 and 2 it is 4, and of trainings of 500, 600 and 700 rounds the shortest has 500."""
+    tables = read_tables(World(("mnist",), {}, marks=PLAIN).write(tmp_path))
+    rounds = {"sifu_strict": {0: 1, 1: 4, 2: 2}, "fine_tuning": {0: 500, 1: 600, 2: 700}}
+    cells = tables.cells
+    for variant, by_seed in rounds.items():
+        rows = cells["variant"] == variant
+        cells = cells.assign(cut_round=cells["cut_round"].mask(rows, cells["seed"].map(by_seed)))
+    assert findings._went_back(replace(tables, cells=cells), ["mnist"]) == (
+        ": it goes back to round 4 or before, of 500 or more"
+    )
 
 
 @pytest.mark.parametrize(
@@ -127,7 +147,8 @@ def test_where_clients_leave_alone_the_promise_itself_is_measured(
     alone = own.assign(alpha=own["seed"].map(distances))
     line = findings._certificate(replace(tables, cells=pd.concat([tables.cells, alone])), pd.DataFrame())
     assert line.startswith(f"**SIFU's certificate {head}.**")
-    assert f"A client that leaves alone (MNIST) is measured further away than the noise hides in {share}." in line
+    assert "Where clients leave one by one (MNIST, single clients), it is measured further away" in line
+    assert f"than the noise hides in {share}." in line
 
 
 @pytest.mark.parametrize(
@@ -163,7 +184,7 @@ def test_costs_are_those_that_claims_are_judged_by() -> None:
 def test_the_readmes_table_has_at_most_eight_rows(tmp_path: Path) -> None:
     folder = World(("mnist",), marks=PLAIN).write(tmp_path)
     lines = findings.costs(tmp_path, Published(folder, folder, folder)).splitlines()
-    assert lines[0] == "| method | MNIST |"
+    assert lines[0] == "| method | MNIST (3 seeds) |"
     assert 3 <= len(lines) - 2 <= 8
     assert "| SIFU, as released | 40%, +0.02 |" in lines
 

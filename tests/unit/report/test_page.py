@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
+import pytest
 
 from sifu.plan.report_plan import Job, ReportPlan
+from sifu.report import page
 from sifu.report.page import build_page
 from sifu.report.results import Results
 from sifu.store.experiment_schemas import AUDIT
@@ -60,3 +63,11 @@ def test_without_an_audit_there_is_no_table_of_them(tmp_path: Path) -> None:
     page = page_of(tmp_path)
     assert "Audits by counting" not in page
     assert "No method of this run gives a certificate." in page
+
+
+@pytest.mark.parametrize(("seeds", "text"), [((0,), "1 seed."), ((0, 1), "2 seeds."), ((0, 1, 2), "2 to 3 seeds.")])
+def test_the_seeds_of_a_page_are_those_that_were_run(seeds: tuple[int, ...], text: str) -> None:
+    """The second scenario has two of them at most."""
+    rows = [("digits", seed) for seed in seeds] + [("twins", seed) for seed in seeds[:2]]
+    results = SimpleNamespace(cells=pd.DataFrame(rows, columns=["scenario", "seed"]))
+    assert page._seeds(results) == text

@@ -29,3 +29,12 @@ def test_every_dataset_that_was_judged_is_in_the_words(verdicts: tuple[Verdict, 
     names = ("mnist", "fashionmnist", "cifar10", "cifar100", "celeba")
     lines = [Line(name, "rounds", None, verdict) for name, verdict in zip(names, verdicts, strict=False)]
     assert counted(lines).held_text == text
+
+
+def test_a_dataset_that_was_run_in_vain_is_not_called_untested() -> None:
+    lines = [Line("mnist", "rounds", None, HOLDS), Line("celeba", "rounds", None, Verdict.NOT_TESTABLE)]
+    titles = {"celeba": "CelebA", "cifar10": "CIFAR-10"}
+    assert counted(lines).untested_text(titles) == "run, not comparable: CelebA"
+    lines.append(Line("cifar10", "rounds", None, NOT_RUN))
+    assert counted(lines).untested_text(titles) == "CIFAR-10; run, not comparable: CelebA"
+    assert counted(lines[:1]).untested_text(titles) == "none"
