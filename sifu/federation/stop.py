@@ -14,6 +14,7 @@ from sifu.config.federation import Target
 EVALUATION_INTERVALS = {
     "close": ((0.20, 20), (0.10, 10), (0.05, 5), (0.02, 2)),
     "released": ((0.05, 20), (0.025, 10), (0.01, 5), (0.005, 2)),
+    "rare": ((0.0, 200),),  # of runs that no accuracy ends: it is only shown
 }
 
 

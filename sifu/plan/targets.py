@@ -80,6 +80,8 @@ class Targets:
             job = _job(wildcards)
             if job.part not in parts:
                 raise SifuError(f"stage {stage} has no part {job.part} in this plan; it has {', '.join(sorted(parts))}")
+            if Path(self.path(stage, paths.GIVEN, job)).exists():
+                return {}  # nothing that it was made of is asked for, or may be newer
             return {name: files(job) for name, files in finders.items()}
 
         return inputs_of

@@ -10,6 +10,7 @@ from pathlib import Path
 
 UNFINISHED = ".unfinished"  # in a stage's folder: checkpoints, should it be cut off
 LOCK = ".lock"  # in a stage's folder: an empty file, locked by the process that works there
+GIVEN = ".given"  # in a stage's folder: an empty file, by which its results count as made, whatever they were made of
 FIGURE_KINDS = ("pdf", "png", "md")  # md: the caption
 
 

@@ -86,5 +86,6 @@ def run_without(
     """
     device = engine.clients.images.device
     remain, keys = (segment.available & ~clients).to(device), Keys(segment.key_state.to(device))
-    start, stop = segment.start if start is None else start, Stop(None, 0, segment.rounds if rounds is None else rounds)
-    return engine.using(segment.optimiser).run(start.to(device), remain, keys, stop, progress=progress)
+    stop = Stop(None, 0, segment.rounds if rounds is None else rounds, schedule="rare")
+    start = (segment.start if start is None else start).to(device)
+    return engine.using(segment.optimiser).run(start, remain, keys, stop, progress=progress)

@@ -38,6 +38,8 @@ if ! test -e "$folder/.began"; then
   # of the results only searches, and what unfinished audits have counted: everything else is made here, from its training on
   (shopt -s nullglob && cd "$checkout" && tar --exclude='*.pyc' -cf - Snakefile config profiles sifu \
     workflow results/*/search results/*/audit/*/*/.unfinished) | tar -xf - -C "$folder"
+  # searches that were made before are used as they are, however new their datasets and partitions are here
+  if test -d "$folder/results"; then find "$folder/results" -name search.parquet -execdir touch .given ';'; fi
   touch "$folder/.began"
 fi
 if test -n "$mps"; then
@@ -45,16 +47,12 @@ if test -n "$mps"; then
   mkdir -p "$CUDA_MPS_PIPE_DIRECTORY"
   echo get_server_list | nvidia-cuda-mps-control > /dev/null 2>&1 || nvidia-cuda-mps-control -d
 fi
-# asked in the checkout, whose results are what has been run before
-missing=$(cd "$checkout" && PYTHONDONTWRITEBYTECODE=1 $python -m sifu missing --config "$config")
 if test $# = 0; then
+  # asked in the checkout, whose results are what has been run before
+  missing=$(cd "$checkout" && PYTHONDONTWRITEBYTECODE=1 $python -m sifu missing --config "$config")
   mapfile -t wanted <<< "$missing"
   set -- "${wanted[@]}"
   test -n "$missing" || { echo "nothing is missing of $config, of the datasets in $data"; exit 0; }
-fi
-if ! grep -q '/search/' <<< "$missing"; then # all have been made: as good as given, however new their partitions are
-  more+=(--allowed-rules partition scenario_search train train_variant counterfactual unlearn verify sweep
-    request_sets alpha alpha_sweep audit oracles forgetting atlas null_space)
 fi
 cd "$folder"
 exec timeout -s INT -k 30 "$seconds" $python -m snakemake --scheduler greedy --workflow-profile profiles/gpu \

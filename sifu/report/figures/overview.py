@@ -102,21 +102,36 @@ def _drawn(source: Results, columns: int, width: float) -> tuple[Board, list[Sta
     plan, rows = source.plan, standings(source)
     names = drawn_scenarios(plan, rows)
     rows = without_uncounted(plan, [row for row in rows if row.scenario in names])
-    shown = drawn_variants(plan, rows)
-    board = Board.of(names, 1, columns=columns, width=1.0, height=max(1.4, 0.55 + 0.215 * len(shown)))
-    board.figure.set_size_inches(width, board.figure.get_figheight() + 0.75)  # more: title and key
-    for name in board.names:
+    board = Board.of(names, 1, columns=columns, width=1.0)
+    lines = _lines(board, plan, rows)
+    heights = [max(1.4, 0.55 + 0.215 * len(shown)) for shown in lines]
+    board.axes[0, 0].get_gridspec().set_height_ratios(heights)
+    board.figure.set_size_inches(width, sum(heights) + 0.75)  # more: title and key
+    for place, name in enumerate(board.names):
         axis, found = board.at(0, name), {row.variant: row for row in rows if row.scenario == name}
         finish(axis, empty=not found)
         if found:
+            shown = lines[place // board.axes.shape[1]]
             _panel(axis, found, shown, plan.variants.get(name, shown), narrow=columns == 1)
-            first = board.names.index(name) % board.axes.shape[1] == 0
+            first = place % board.axes.shape[1] == 0
             axis.set_yticks(range(len(shown)), [plan.labels[variant] if first else "" for variant in shown])
             _emphasise(axis, plan, shown)
         title = fill(plan.titles.get(name, ""), 30 if columns > 1 else 26)
         axis.set_title(title, fontsize=10, loc="left", fontweight="bold")
         axis.set_xlabel(_floor(found), fontsize=_TYPE)
     return board, rows
+
+
+def _lines(board: Board, plan: ReportPlan, rows: list[Standing]) -> list[list[str]]:
+    """The variants of each line of panels: those that one of its panels has, or plans."""
+    shown, columns = drawn_variants(plan, rows), board.axes.shape[1]
+    lines = []
+    for first in range(0, len(board.names), columns):
+        names = board.names[first : first + columns]
+        there = {row.variant for row in rows if row.scenario in names}
+        there |= {variant for name in names for variant in plan.variants.get(name, shown)}
+        lines.append([variant for variant in shown if variant in there])
+    return lines
 
 
 def _panel(axis: Axes, found: dict[str, Standing], shown: list[str], planned: list[str], *, narrow: bool) -> None:

@@ -119,3 +119,10 @@ def test_rules_of_several_trainings_in_one() -> None:
     joined = rule.joined([rule, rule.counting(torch.tensor([2]))])
     assert joined.max_rounds.tolist() == [9, 7]
     assert joined.least.tolist() == [5, 3]
+
+
+def test_a_run_that_no_accuracy_ends_is_evaluated_rarely() -> None:
+    rule = Stop(None, 0, torch.tensor([450, 1000]), schedule="rare")
+    nothing = torch.zeros(2)
+    assert rule.next_evaluation(nothing, nothing, 0).tolist() == [200, 200]
+    assert rule.next_evaluation(nothing, nothing, 400).tolist() == [450, 600]

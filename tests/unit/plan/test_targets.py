@@ -17,6 +17,7 @@ from sifu.plan.report_plan import REPORTED, Job, ReportPlan
 from sifu.plan.stage_options import stage_options
 from sifu.plan.stage_spec import STAGES
 from sifu.plan.targets import Targets
+from sifu.store import paths
 from tests.conftest import REPO
 
 CONFIG = REPO / "config"
@@ -71,6 +72,19 @@ def test_every_stage_has_jobs_files_and_a_module(stage: str) -> None:
             assert filled == asked.path(stage, file, job)
     assert (REPO / "sifu" / "stages" / f"{spec.folder or stage}.py").exists()
     assert f"rule {stage}:" in "".join(path.read_text() for path in (REPO / "workflow" / "rules").glob("*.smk"))
+
+
+def test_a_search_that_was_given_depends_on_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A partition that is made here is newer than what was searched elsewhere."""
+    monkeypatch.chdir(tmp_path)
+    asked = targets()
+    (job,) = asked.suite.jobs["search"]
+    wildcards = SimpleNamespace(**job._asdict())
+    assert "partition" in asked.inputs("search")(wildcards)
+    marker = Path(asked.path("search", paths.GIVEN, job))
+    marker.parent.mkdir(parents=True)
+    marker.touch()
+    assert asked.inputs("search")(wildcards) == {}
 
 
 @pytest.mark.parametrize("stage", ["sweep", "request_sets"])

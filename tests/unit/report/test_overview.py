@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.text import Text
@@ -271,3 +273,18 @@ def test_type_and_colours_can_be_read() -> None:
     assert len({one.colour for one in GRADES}) == len({one.sign for one in GRADES}) == len(GRADES)
     others = [method_colour(name, place) for place, name in enumerate(METHODS.own) if name != "sifu"]
     assert method_colour("sifu", 0) not in others
+
+
+def test_a_line_of_panels_lists_only_the_methods_of_its_panels() -> None:
+    """Four panels in two lines: NoT is planned in the last alone, and SIFU was run in the first, though not planned."""
+    every = ["scratch", "sifu", "not"]
+    plan = SimpleNamespace(
+        labels=dict.fromkeys(every, ""),
+        shown=every,
+        methods={name: name for name in every},
+        variants={"a": ["scratch"], "b": ["scratch"], "c": ["scratch"], "d": ["scratch", "not"]},
+    )
+    board = SimpleNamespace(names=["a", "b", "c", "d"], axes=np.zeros((2, 2)))
+    rows = [SimpleNamespace(scenario="a", variant="sifu"), SimpleNamespace(scenario="d", variant="not")]
+    rows += [SimpleNamespace(scenario=name, variant="scratch") for name in "abcd"]
+    assert overview._lines(board, plan, rows) == [["scratch", "sifu"], ["scratch", "not"]]
