@@ -187,10 +187,13 @@ def test_the_readme_says_what_an_honest_certificate_saves(tmp_path: Path, monkey
     strict, single = cells("sifu_strict", (50, 100), **psi(2.0, 1.0)), cells("sifu", (25, 50), **psi(9.0, 1.0))
     again = cells("scratch_again", (1, 2), claimed_epsilon=0.0, claimed_delta=0.0)
     text = saving(tmp_path, monkeypatch, SCRATCH, strict, single, again)
-    assert "MNIST: 50% of scratch's client steps (SIFU, strict, epsilon 6; the cheapest of all methods" in text
+    assert "MNIST: 50% of scratch's client steps, by SIFU, strict, epsilon 6 (the cheapest of all methods" in text
     dear = cells("sifu_strict", (110, 220), **psi(2.0, 1.0))
     text = saving(tmp_path, monkeypatch, SCRATCH, dear, single)
-    assert text.endswith("MNIST: nothing (SIFU, strict, epsilon 6, takes 110% of scratch's client steps).")
+    assert text.endswith("MNIST: nothing; SIFU, strict, epsilon 6, takes 110% of scratch's client steps.")
+    blurred = cells("blurred_scratch", (60, 120), **psi(2.0, 1.0))
+    text = saving(tmp_path, monkeypatch, SCRATCH, blurred)
+    assert "by Blurred scratch (a retraining from a noised start, which keeps nothing of the training), eps" in text
 
 
 def test_the_readme_says_where_what_survives_does_not_recover(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
