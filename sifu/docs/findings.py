@@ -85,7 +85,11 @@ def _sifu(sifu: pd.DataFrame, released: pd.DataFrame, marked: pd.DataFrame, test
         return "**SIFU was not run.**"
     cheaper = "SIFU is cheaper" if (sifu["cost"] < 1).all() else "SIFU is not always cheaper"
     remembers = any(test.forgotten == "no" for test in tests)
-    forgets = "; where many models were compared, it did not forget" if remembers else ""
+    marks = bool((marked["gap"] > BEYOND).any())
+    where = [
+        words for words, told in (("clients carry marks", marks), ("many models were compared", remembers)) if told
+    ]
+    forgets = f"; where {' or '.join(where)}, it did not forget" if where else ""
     code = f" As the paper's code has it, it takes {_costs(released)}." if len(released) else ""
     text = f"It takes {_costs(sifu, _OF_SCRATCH)}.{code} {_off_scratch(sifu)}{_with_marks(marked)}"
     return f"**{cheaper} than training again{forgets}.** {text}{in_a_sentence(tests, explained=True)}"
@@ -167,9 +171,9 @@ def _certificate(tables: StoredTables, strict: pd.DataFrame) -> str:
     return (
         f"**SIFU's certificate {worth}.** It promises an (epsilon, delta) to each client alone. Counted strictly, the "
         f"noise is too small for that in {alone:.0%} of the answers, and for all clients of a request together in "
-        f"{together:.0%}.{measured if len(far) else ''}{one_by_one if len(single) else ''} Strict SIFU has enough "
-        f"noise for all clients of a request in {1 - kept:.0%}. Strict counts assume B = 1; measurements assume "
-        f"nothing, and hold the draws of batches and cohorts fixed.{cost}"
+        f"{together:.0%}.{measured if len(far) else ''}{one_by_one if len(single) else ''} Strict SIFU has, by "
+        f"construction, enough noise for all clients of a request in {1 - kept:.0%}. Strict counts assume B = 1; "
+        f"measurements assume no B, and hold the draws of batches and cohorts fixed.{cost}"
     )
 
 
@@ -208,7 +212,7 @@ def _cell(row: dict[Hashable, Any] | None) -> str:
 def _seeds_and_floor(row: dict[Hashable, Any]) -> str:
     """How many seeds a dataset has, and the floor of its gaps, where scratch was run again."""
     floor = "" if pd.isna(row["floor"]) else f", floor {row['floor']:.3f}"
-    return f"{row['seeds']} seeds{floor}"
+    return f"{row['seeds']} {'seed' if row['seeds'] == 1 else 'seeds'}{floor}"
 
 
 def _costs(totals: pd.DataFrame, of: str = "") -> str:

@@ -67,7 +67,7 @@ def _section(claim: Claim, run: MeasuredRun) -> str:
         f"### {claim.name}\n",
         f"> {claim.quote} ({claim.place})\n",
         f"Verdict: **{judged.verdict.value}** (adjusted p: {p_text(judged.adjusted)}). Datasets: {found.held_text}; "
-        f"untested: {found.untested_text(run.titles)}. {_rule(claim)}\n",
+        f"not judged: {found.not_judged(run.titles)}. {_rule(claim)}\n",
         _numbers(lines, run.titles),
         f"```sh\n{claim.command}\n```\n",
     ]

@@ -19,12 +19,11 @@ from sifu.replication.published import NOT_RUN, REPLICATION
 from sifu.store.paths import figure_file, report_folder
 
 _VERDICTS = """\
-`2 hold, 1 in part, of 3`: of the datasets that could be judged; `untested`: not run. `run, not comparable`: in most
-seeds the method did not get back to the target (SIFU on CelebA diverges without clipping, see
-[searches.md](searches.md)), or what the claim is about was not measured. A claim about all five datasets holds in part
-at best while one of them is missing. `not testable`: too few of them could be judged. `undecided`: two kinds of
-intervals, or the correction for many claims, would say different things. [claims.md](claims.md) has the sentence, the
-rule, the numbers and the command behind each verdict.
+`2 hold, 1 in part, of 3`: of the datasets that could be judged. `not run`: a method that the claim is about was not.
+`not comparable`: it was, and in most seeds it did not get back to the target, or what the claim is about was not
+measured. A claim about all five datasets holds in part at best while one of them is missing. `not testable`: too few of
+them could be judged. `undecided`: two kinds of intervals, or the correction for many claims, would say different
+things. [claims.md](claims.md) has the sentence, the rule, the numbers and the command behind each verdict.
 """
 _WHERE = f"""\
 - [claims.md](claims.md): every claim with its numbers and intervals
@@ -94,16 +93,17 @@ def _tally(run: MeasuredRun) -> str:
     counts = Counter(run.judgement(claim).verdict for claim in PAPER)
     verdicts = ", ".join(f"{verdict.value}: {counts[verdict]}" for verdict in Verdict if verdict is not Verdict.NOT_RUN)
     return (
-        f"{everywhere} hold on every dataset that could be judged, {len(judged) - everywhere - nowhere} on some or in "
-        f"part, {nowhere} on none, and {len(found) - len(judged)} could not be judged. The verdicts below also ask for "
-        f"all of the paper's datasets, and for a correction for many claims ({verdicts})"
+        f"{everywhere} hold on every dataset that could be judged, {len(judged) - everywhere - nowhere} on some, in "
+        f"part or undecided, {nowhere} on none, and {len(found) - len(judged)} could not be judged. The verdicts "
+        f"below also ask for all of the paper's datasets, and for a correction for many claims ({verdicts})"
     )
 
 
 def _measured_on(run: MeasuredRun, what: str) -> str:
-    """The titles of the datasets that have a number."""
+    """The titles of the datasets that have a number in at least half of their seeds: those that an average is of."""
     found = {name: run.line(name, what) for name in DATASETS}
-    return ", ".join(run.titles[name] for name, line in found.items() if line is not None and line.value is not None)
+    used = [name for name, line in found.items() if line and line.value and 2 * line.value.seeds >= line.ran]
+    return ", ".join(run.titles[name] for name in used)
 
 
 def _average(run: MeasuredRun, what: str) -> str:
@@ -134,5 +134,5 @@ def _verdicts(run: MeasuredRun, claims: tuple[Claim, ...]) -> str:
         found = counted(run.of(claim))
         link = f"[{claim.name}](claims.md#{anchor(claim)})"
         verdict = f"**{run.judgement(claim).verdict.value}**"
-        rows.append([link, verdict, found.held_text, found.untested_text(run.titles)])
-    return table_text(rows, "claim", "verdict", "datasets", "untested")
+        rows.append([link, verdict, found.held_text, found.not_judged(run.titles)])
+    return table_text(rows, "claim", "verdict", "datasets", "not judged")

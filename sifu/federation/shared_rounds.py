@@ -22,7 +22,7 @@ from sifu.federation.segment import Evaluation, Segment, Trace
 from sifu.federation.stop import Stop
 from sifu.federation.training import Training
 
-_EVERY = 20  # rounds between evaluations of a training without a target: Stop.next_evaluation
+_EVERY = 20  # rounds between evaluations of a training without a target (those of `rare` ones are a multiple of it)
 _MAX_BYTES = 2**32  # of models kept; the trainings that began first are dropped
 
 

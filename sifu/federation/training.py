@@ -127,7 +127,8 @@ class Training:
         """A digest of all that the result depends on, except the code."""
         engine, stop = self.engine, self.stop
         rule = (stop.target, stop.min_rounds, stop.schedule, stop.must_reach)
-        settings = (engine.model.module, engine.federation, *rule, self.recorder.snapshot_every, *engine.own_settings)
+        kept = (type(self.recorder).__name__, self.recorder.snapshot_every)
+        settings = (engine.model.module, engine.federation, *rule, *kept, *engine.own_settings)
         digest = hashlib.sha256("\0".join(map(str, settings)).encode() + engine.clients.fingerprint)
         for part in (self.start, self.available, self.keys.state, self.data, stop.max_rounds, stop.least):
             digest.update(part.cpu().contiguous().numpy().tobytes())

@@ -44,10 +44,11 @@ class Counted(NamedTuple):
         words = [f"{count} {one if count == 1 else many}" for count, one, many in counts if count or one == "holds"]
         return ", ".join([*words, f"of {self.judged}"])
 
-    def untested_text(self, titles: Mapping[str, str]) -> str:
-        """The titles of datasets that were not judged, or `none`; apart those that were run in vain."""
-        missing, vain = (", ".join(titles.get(name, name) for name in part) for part in self[1:])
-        return "; ".join(part for part in (missing, vain and f"run, not comparable: {vain}") if part) or "none"
+    def not_judged(self, titles: Mapping[str, str]) -> str:
+        """The titles of datasets that were not judged, and why: `CIFAR-10 (not run); CelebA (not comparable)`."""
+        parts = {"not run": self.untested, "not comparable": self.incomparable}
+        named = {why: ", ".join(titles.get(name, name) for name in names) for why, names in parts.items() if names}
+        return "; ".join(f"{names} ({why})" for why, names in named.items()) or "none"
 
 
 def counted(lines: Iterable[Line]) -> Counted:

@@ -95,7 +95,7 @@ def _line(tables: StoredTables, scenario: str, variants: tuple[str, ...], gap: s
     """The line of a dataset; SIFU is the first of the `variants`."""
     name, value = _against_best(tables, scenario, variants, gap)
     what = "gaps of the best rival minus SIFU's" + (", to scratch under the same limit" if gap == SAME_LIMIT else "")
-    ran = tables.ran(scenario, variants[0])
+    ran = min(tables.ran(scenario, variant) for variant in variants)
     line = Line(scenario, what, value, None, "number", ran, name)
     return line if scenario in SHOWN_ONLY else with_verdict(line, WINS)
 

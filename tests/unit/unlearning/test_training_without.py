@@ -124,3 +124,11 @@ def test_increments_that_are_none_are_refused(
     path, training = stored(tmp_path, world, [replace(runs[0], increments=increments.contiguous())])
     with pytest.raises(StoreError, match="increment"):
         read_trainings_without(path, training)
+
+
+def test_accuracy_is_measured_at_the_ends_alone(world: World, runs: list[TrainingWithout]) -> None:
+    """Nobody reads it, and the trainings of the world are shorter than 200 rounds."""
+    assert int(world.lineage.segments[0].rounds.max()) < 200
+    for run in runs:
+        ends = {(row, at) for row, last in enumerate(run.segment.rounds.tolist()) for at in (0, last)}
+        assert {(one.seed_row, one.round) for one in run.segment.evaluations} == ends

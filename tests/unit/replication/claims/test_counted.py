@@ -34,7 +34,7 @@ def test_every_dataset_that_was_judged_is_in_the_words(verdicts: tuple[Verdict, 
 def test_a_dataset_that_was_run_in_vain_is_not_called_untested() -> None:
     lines = [Line("mnist", "rounds", None, HOLDS), Line("celeba", "rounds", None, Verdict.NOT_TESTABLE)]
     titles = {"celeba": "CelebA", "cifar10": "CIFAR-10"}
-    assert counted(lines).untested_text(titles) == "run, not comparable: CelebA"
+    assert counted(lines).not_judged(titles) == "CelebA (not comparable)"
     lines.append(Line("cifar10", "rounds", None, NOT_RUN))
-    assert counted(lines).untested_text(titles) == "CIFAR-10; run, not comparable: CelebA"
-    assert counted(lines[:1]).untested_text(titles) == "none"
+    assert counted(lines).not_judged(titles) == "CIFAR-10 (not run); CelebA (not comparable)"
+    assert counted(lines[:1]).not_judged(titles) == "none"
