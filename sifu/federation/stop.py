@@ -127,9 +127,13 @@ class Stop:
 
         `accuracy` [S] is the last one, `best` [S] the best so far, the last included.
         """
+        least = self.least
         if self.schedule == "released":
-            return self._next_multiple(self._interval(best), rounds).minimum(self.max_rounds)
-        due, least = rounds + self._interval(accuracy), self.least
+            interval = self._interval(best)
+            due = self._next_multiple(interval, rounds)
+            # from then on it is evaluated in every round: before the minimum such an evaluation decides nothing
+            return torch.where(interval == 1, due.maximum(least), due).minimum(self.max_rounds)
+        due = rounds + self._interval(accuracy)
         # always evaluate when a seed may first stop; at the target already, only then
         at_target = accuracy >= self.target if self.target is not None else torch.zeros_like(accuracy).bool()
         first = torch.where(at_target, least, due.minimum(least))

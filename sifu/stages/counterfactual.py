@@ -27,5 +27,5 @@ def run_counterfactual(block: Block, folder: Path, *, history: Path) -> None:
     lineage = read_lineage(block, block.engine(), history)
     training, requests = lineage.segments[0], draw_requests(block.scenario, Keys.of(block.seeds))
     with show_progress(f"counterfactual {block.name}", block.scenario.stop.max_rounds) as progress:
-        runs = trainings_without(lineage.engine, training, requests, progress)
+        runs = trainings_without(lineage.engine, training, requests, progress, block.pack_size())
     write_trainings_without(folder / "counterfactual.safetensors", training, runs, block.stamp("counterfactual"))

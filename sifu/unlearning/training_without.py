@@ -7,7 +7,8 @@ last round, and a variant reads the round that it needs: the bits are those of a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -16,9 +17,12 @@ from sifu.certificate.refilled import refilled_increments, single_sets
 from sifu.core.keys import Keys
 from sifu.core.types import Status
 from sifu.federation.engine import Engine
+from sifu.federation.packing import Runner, run_together
 from sifu.federation.segment import Segment
 from sifu.federation.stop import Stop
 from sifu.federation.training import Progress
+
+_EVERY = 50  # rounds between two models that are kept
 
 
 @dataclass(frozen=True)
@@ -56,18 +60,26 @@ def compared_sets(clients: Tensor, everyone: Tensor) -> list[Tensor]:
 
 
 def trainings_without(
-    engine: Engine, training: Segment, requests: Sequence[Tensor], progress: Progress | None = None
+    engine: Engine,
+    training: Segment,
+    requests: Sequence[Tensor],
+    progress: Progress | None = None,
+    at_once: int = 1,
 ) -> list[TrainingWithout]:
-    """The `training` without the clients of each of the `requests` [S, C]. It is walked along once for all sets."""
+    """The `training` without the clients of each of the `requests` [S, C]; `at_once`: requests in one batch.
+
+    It is walked along once for all sets.
+    """
     everyone, asked = torch.zeros_like(training.available), []
     for clients in requests:
         everyone = everyone | clients
         asked.append(compared_sets(clients, everyone))
     increments = refilled_increments(engine, training, [clients for sets in asked for clients in sets])
     parts = increments.split([len(sets) for sets in asked], dim=2)
+    tasks = [partial(_again, training, sets[0], engine.clients.images.device) for sets in asked]
     return [
-        TrainingWithout(torch.stack(sets, dim=1), part.contiguous(), run_without(engine, training, sets[0], progress))
-        for sets, part in zip(asked, parts, strict=True)
+        TrainingWithout(torch.stack(sets, dim=1), part.contiguous(), run)
+        for sets, part, run in zip(asked, parts, run_together(engine, tasks, at_once, progress), strict=True)
     ]
 
 
@@ -84,8 +96,16 @@ def run_without(
 
     `start` [S, P]: another model to begin with; `rounds` [S]: only so many.
     """
-    device = engine.clients.images.device
-    remain, keys = (segment.available & ~clients).to(device), Keys(segment.key_state.to(device))
+    begun = segment if start is None else replace(segment, start=start)
+    return _again(begun, clients, engine.clients.images.device, partial(engine.run, progress=progress), rounds)
+
+
+def _again(
+    segment: Segment, clients: Tensor, device: torch.device, run: Runner, rounds: Tensor | None = None
+) -> Segment:
+    """The rounds of a segment, sampled from all but `clients` [S, C]; `rounds` [S]: only so many."""
+    start, remain, state = (
+        part.to(device) for part in (segment.start, segment.available & ~clients, segment.key_state)
+    )
     stop = Stop(None, 0, segment.rounds if rounds is None else rounds, schedule="rare")
-    start = (segment.start if start is None else start).to(device)
-    return engine.using(segment.optimiser).run(start, remain, keys, stop, progress=progress)
+    return run(start, remain, Keys(state), stop, snapshot_every=_EVERY, optimiser=segment.optimiser)

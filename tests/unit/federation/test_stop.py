@@ -35,22 +35,24 @@ def test_no_evaluation_after_the_last_round() -> None:
 
 
 def test_the_paper_code_evaluates_at_multiples_and_never_less_often_again() -> None:
-    """Target 0.9, 7 rounds done. Best so far 0.84: every 20; 0.86: 10; 0.88: 5; 0.892: 2; 0.896: 1, whatever the last
-    accuracy is. Beyond the target before the minimum: every round, too."""
+    """Target 0.9, 7 rounds done. Best so far 0.84: every 20; 0.86: 10; 0.88: 5; 0.892: 2, whatever the last accuracy
+    is. 0.896, or beyond the target: every 1, of which none decides anything before the minimum, 50 or 46 rounds."""
     stop = Stop.at_target(Target(accuracy=0.9, min_rounds=50, schedule="released"), 6)
     best = torch.tensor([0.84, 0.86, 0.88, 0.892, 0.896, 0.95])
-    assert stop.next_evaluation(torch.zeros(6), best, 7).tolist() == [20, 10, 10, 8, 8, 8]
+    assert stop.next_evaluation(torch.zeros(6), best, 7).tolist() == [20, 10, 10, 8, 50, 50]
     counted = stop.counting(torch.tensor([0, 4, 4, 4, 4, 4]))  # multiples of the rounds that are said to be done
-    assert counted.next_evaluation(torch.zeros(6), best, 7).tolist() == [20, 16, 11, 8, 8, 8]
+    assert counted.next_evaluation(torch.zeros(6), best, 7).tolist() == [20, 16, 11, 8, 46, 46]
+    assert stop.next_evaluation(torch.zeros(6), best, 51).tolist() == [60, 60, 55, 52, 52, 52]
 
 
 def released_rounds(curve: list[int], target: int, shift: int) -> list[int]:
     """The evaluated rounds of the paper's code, in plain loops: `curve[t]` is the accuracy after t rounds, in
-    thousandths; `shift` rounds are said to be done before; the last evaluated round is where it ends.
+    thousandths; `shift` rounds are said to be done before; the last evaluated round is where it ends. Where every round
+    is evaluated, those before the minimum are left out, as they decide nothing.
     """
     every, evaluated = 20, []
     for done in range(shift, len(curve)):
-        if done % every:
+        if done % every or (every == 1 and done < 50):
             continue
         evaluated.append(done - shift)
         missing = target - curve[done]

@@ -132,3 +132,15 @@ def test_accuracy_is_measured_at_the_ends_alone(world: World, runs: list[Trainin
     for run in runs:
         ends = {(row, at) for row, last in enumerate(run.segment.rounds.tolist()) for at in (0, last)}
         assert {(one.seed_row, one.round) for one in run.segment.evaluations} == ends
+
+
+def test_in_one_batch_they_have_the_same_bits(world: World, runs: list[TrainingWithout]) -> None:
+    """As on a GPU, where the requests are one batch; its first round without each request's clients is as alone."""
+    together = trainings_without(world.lineage.engine, world.lineage.segments[0], masks(7, 3), at_once=3)
+    for found, alone in zip(together, runs, strict=True):
+        assert torch.equal(found.increments, alone.increments)
+        for name in ("start", "final", "rounds", "available", "key_state", "snapshots"):
+            assert torch.equal(getattr(found.segment, name), getattr(alone.segment, name))
+        for one, other in zip(vars(found.segment.trace).values(), vars(alone.segment.trace).values(), strict=True):
+            assert torch.equal(one, other)
+    assert not torch.equal(together[0].segment.final, together[1].segment.final)
