@@ -19,10 +19,6 @@ _COLUMNS = (
     *("method", "cost", "rounds used", "told from retraining", "by twins", "shift", "share forgotten"),
     *("forgotten?", "relearn time"),
 )
-_TWIN_TEST = (
-    ", which asks of many models whether they had these clients or exchangeable others (after the first request; AUC "
-    "0.5 is chance)"
-)
 _NOTHING = "No federation with twins has been run yet."
 _ORDER = ("yes", "cannot tell", "nothing to forget", "no")
 _LEVEL = 0.05  # of the p-value of being told from retraining
@@ -43,8 +39,8 @@ class TwinTest(NamedTuple):
             self.forgotten, "it cannot be told"
         )
         told = self.forgotten == "yes" and self.told_p < _LEVEL
-        odd = f", though the models are told from retrained ones (AUC {self.told_auc:.2f})" if told else ""
-        return f"in {self.federation}, {found}: AUC {self.auc:.3f}{odd}"
+        odd = f", though its models are told from retrained ones (AUC {self.told_auc:.2f})" if told else ""
+        return f"{found} ({self.federation}: AUC {self.auc:.3f}){odd}"
 
 
 def twin_tests(root: Path, tables: StoredTables, variant: str) -> list[TwinTest]:
@@ -56,14 +52,14 @@ def twin_tests(root: Path, tables: StoredTables, variant: str) -> list[TwinTest]
     return [TwinTest(labels[scenario], *more) for scenario, *more in zip(*parts, strict=True)]
 
 
-def in_a_sentence(tests: list[TwinTest], *, explained: bool = False) -> str:
+def in_sentences(tests: list[TwinTest], *, explained: bool = False) -> str:
     """Whether a method's clients are forgotten by the twin test, with a space before it; nothing without one.
 
-    `explained`: the sentence says what that test is.
+    `explained`: where to read what that test is, and what AUC chance has.
     """
-    if not tests:
-        return ""
-    return f" By the twin test{_TWIN_TEST if explained else ''}: {'; '.join(test.words for test in tests)}."
+    test = "[twin test](docs/forgetting.md)" if explained else "twin test"
+    chance = "; an AUC of 0.5 is chance" if explained else ""
+    return "".join(f" By the {test} {one.words}{chance}." for one in tests)
 
 
 def forgotten_by_twins(root: Path, run: Published) -> str:

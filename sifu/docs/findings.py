@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from sifu.docs.by_twins import TwinTest, in_a_sentence, twin_tests
+from sifu.docs.by_twins import TwinTest, in_sentences, twin_tests
 from sifu.docs.deviations_of_rules import has_epochs
 from sifu.docs.named import scenarios, variants
 from sifu.docs.replication_run import trained_on
@@ -16,7 +17,8 @@ from sifu.docs.run_so_far import so_far
 from sifu.replication.claims.forgetting import BEYOND
 from sifu.replication.claims.stored_tables import DATASETS, SHOWN_ONLY, StoredTables, read_tables
 from sifu.replication.published import CONFIG, Published, described
-from sifu.report.data_used import parts_in_words
+from sifu.report.grades import FORGOTTEN, GRADES, UNKNOWN, Grade, grade
+from sifu.report.standings import expected_gaps
 from sifu.report.tables import markdown
 from sifu.report.totals import request_totals
 
@@ -39,10 +41,11 @@ def overview(root: Path, run: Published) -> str:
 
 
 def data(root: Path, run: Published) -> str:
-    """That only a part of some datasets was used, and where all deviations are listed."""
-    parts = parts_in_words(trained_on(run.folder))
+    """What was run so far, which datasets are parts, and where all deviations are listed."""
+    parts = [one.label for one in trained_on(run.folder).values() if one.is_part]
+    only = f" Of {_and(sorted(parts))} only a part was used." if parts else ""
     table = "[every deviation from the paper](docs/replication/deviations.md)"
-    return f"{_so_far(root, run)}{parts} One table has {table}.".strip()
+    return f"{_so_far(root, run)}{only} One table has {table}.".strip()
 
 
 def _so_far(root: Path, run: Published) -> str:
@@ -53,9 +56,15 @@ def _so_far(root: Path, run: Published) -> str:
     if not found.missing_words() and all(count >= wanted for count in found.seeds.values()):
         return ""
     done = ", ".join(f"{label} {count}" for label, count in found.seeds.items())
-    old = [titles[name] for name in DATASETS if name in planned["scenarios"] and has_epochs(planned["scenarios"][name])]
-    words = f" {' and '.join(old)}: an older run, with other batches and time limits than the paper's." if old else ""
-    return f"Seeds so far, of {wanted}: {done}.{words}{found.missing_words()} {_ALL_MISSING} "
+    places = planned["scenarios"]
+    old = [titles[name] for name in DATASETS if titles[name] in found.seeds and has_epochs(places[name])]
+    words = f" {_and(old)} still {'have' if len(old) > 1 else 'has'} the batches of an older run." if old else ""
+    return f"Seeds so far, of {wanted}: {done}.{words}{found.missing_words()} {_ALL_MISSING}"
+
+
+def _and(names: list[str]) -> str:
+    """`A, B and C`."""
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
 
 
 def findings(root: Path, run: Published) -> str:
@@ -84,40 +93,35 @@ def _sifu(sifu: pd.DataFrame, released: pd.DataFrame, marked: pd.DataFrame, test
     if not len(sifu):
         return "**SIFU was not run.**"
     cheaper = "SIFU is cheaper" if (sifu["cost"] < 1).all() else "SIFU is not always cheaper"
-    remembers = any(test.forgotten == "no" for test in tests)
-    marks = bool((marked["gap"] > BEYOND).any())
-    where = [
-        words for words, told in (("clients carry marks", marks), ("many models were compared", remembers)) if told
-    ]
-    forgets = f"; where {' or '.join(where)}, it did not forget" if where else ""
+    marks = marked["gap"].dropna()
+    remembers = any(test.forgotten == "no" for test in tests) or bool((marks > BEYOND).any())
+    traces = ", but traces of the clients remain" if remembers else ""
     code = f" As the paper's code has it, it takes {_costs(released)}." if len(released) else ""
-    text = f"It takes {_costs(sifu, _OF_SCRATCH)}.{code} {_off_scratch(sifu)}{_with_marks(marked)}"
-    return f"**{cheaper} than training again{forgets}.** {text}{in_a_sentence(tests, explained=True)}"
+    with_marks = ""
+    if len(marks):
+        scenarios = "1 scenario" if len(marks) == 1 else f"{len(marks)} scenarios"
+        with_marks = f" Where clients carry watermarks or backdoors, it is {_above(marks)} scratch's ({scenarios})."
+    text = f"It takes {_costs(sifu, _OF_SCRATCH)}.{code} {_off_scratch(sifu)}{with_marks}"
+    return f"**{cheaper} than training again{traces}.** {text}{in_sentences(tests, explained=True)}"
 
 
-def _with_marks(marked: pd.DataFrame) -> str:
-    """The same where clients carry marks; after a sentence on accuracy."""
-    gaps = marked["gap"].dropna()
-    if gaps.empty:
-        return ""
-    scenarios = "1 scenario" if len(gaps) == 1 else f"{len(gaps)} scenarios"
-    return (
-        f" Where clients carry marks (watermarks, backdoors), it is {gaps.min():+.2f} to {gaps.max():+.2f} from "
-        f"scratch's ({scenarios})."
-    )
+def _above(gaps: pd.Series) -> str:
+    """`0.06 to 0.91 above`, with signs where some are below."""
+    low, high = gaps.min(), gaps.max()
+    return f"{low:.2f} to {high:.2f} above" if low >= 0 else f"{low:+.2f} to {high:+.2f} off"
 
 
 def _fine_tuning(tuned: pd.DataFrame, tests: list[TwinTest]) -> str:
     if not len(tuned):
         return "**Fine-tuning was not run.**"
-    gaps = tuned["gap"].dropna()
+    gaps, costs = tuned["gap"].dropna(), _costs(tuned, _OF_SCRATCH)
     if gaps.empty:
-        return f"**Fine-tuning is cheap.** It takes {_costs(tuned)}. {_NO_GAP}{in_a_sentence(tests)}"
+        return f"**Fine-tuning is cheap.** It takes {costs}. {_NO_GAP}{in_sentences(tests)}"
     known = gaps > BEYOND
     words = "does not forget" if known.all() else "does not always forget" if known.any() else "forgets"
     return (
-        f"**Fine-tuning {words}.** It takes {_costs(tuned)}. Accuracy on the forgotten clients minus scratch's: "
-        f"{gaps.min():+.2f} to {gaps.max():+.2f} ({_datasets(gaps)}).{in_a_sentence(tests)}"
+        f"**Fine-tuning {words}.** It takes {costs}. Its accuracy on forgotten clients is {_above(gaps)} scratch's "
+        f"({_datasets(gaps)}).{in_sentences(tests)}"
     )
 
 
@@ -129,9 +133,7 @@ def _fed_eraser(eraser: pd.DataFrame, tests: list[TwinTest]) -> str:
     head = "FedEraser forgets, and promises nothing." if forgets else "FedEraser does not always forget."
     if eraser["gap"].isna().all() and not tests:
         head = "FedEraser promises nothing."
-    text = (
-        f"With searched settings it takes {_costs(eraser, _OF_SCRATCH)}. {_off_scratch(eraser)}{in_a_sentence(tests)}"
-    )
+    text = f"With searched settings it takes {_costs(eraser, _OF_SCRATCH)}. {_off_scratch(eraser)}{in_sentences(tests)}"
     return f"**{head}** {text}"
 
 
@@ -140,79 +142,104 @@ def _off_scratch(totals: pd.DataFrame) -> str:
     gaps = totals["gap"].dropna()
     if gaps.empty:
         return _NO_GAP
-    return f"Accuracy on the forgotten clients is at most {gaps.abs().max():.2f} from scratch's ({_datasets(gaps)})."
+    within = math.ceil(gaps.abs().max() * 100 - 1e-9) / 100
+    return f"Its accuracy on forgotten clients is within {max(within, 0.01):.2f} of scratch's ({_datasets(gaps)})."
 
 
 def _certificate(tables: StoredTables, strict: pd.DataFrame) -> str:
-    """In how many answers a promise cannot be shown: to each client alone, and to all clients of a request together;
-    and in how many these, or a client that leaves alone, were measured to be further away than the noise hides.
+    """In how many answers a promise cannot be shown, to each client alone or to all of a request together; in how many
+    these, or a client that leaves alone, were measured to be further away than the noise hides; what strict SIFU costs.
     """
     (alone, together), (_, kept) = (_broken(tables, name) for name in ("sifu", "sifu_strict"))
     if alone is None or together is None or kept is None:
         return "**Certificates were not run.**"
     far = pd.concat([tables.too_far(name, "sifu") for name in DATASETS])
+    single = tables.too_far(_SINGLE, "sifu")
     shown = "cannot be shown to hold" if alone else "cannot be shown to cover a request"
     worth = "does not cover a request" if far.any() else shown if alone or together else "covers a request"
-    single = tables.too_far(_SINGLE, "sifu")
-    one_by_one = (
-        " Where clients leave one by one (MNIST, single clients), it is measured further away than the noise hides in "
-        f"{single.mean():.0%}."
-    )
     if len(single) and single.mean() > 1 / 2:
         worth = "promises more than its noise gives, even to a single client"
-    measured = (
-        f" Measured, the model before the noise is further from the one without these clients than the noise hides in "
-        f"{far.mean():.0%} of the answers."
-    )
-    cost = ""
+    parts = [
+        f"By a strict count the noise is too small in {alone:.0%} of the answers for each client alone, and in "
+        f"{together:.0%} for all clients of a request."
+    ]
+    if len(far):
+        parts.append(f"Measured, it is too small for a request in {far.mean():.0%}.")
+    if len(single):
+        parts.append(
+            f"Where clients leave one by one (MNIST, single clients), it is measured too small in {single.mean():.0%}."
+        )
     if len(strict):
-        back = _went_back(tables, list(strict["scenario"]))
-        cost = f" Strict SIFU takes {_costs(strict)}, its spare clients included{back}."
-    return (
-        f"**SIFU's certificate {worth}.** It promises an (epsilon, delta) to each client alone. Counted strictly, the "
-        f"noise is too small for that in {alone:.0%} of the answers, and for all clients of a request together in "
-        f"{together:.0%}.{measured if len(far) else ''}{one_by_one if len(single) else ''} Strict SIFU has, by "
-        f"construction, enough noise for all clients of a request in {1 - kept:.0%}. Strict counts assume B = 1; "
-        f"measurements assume no B, and hold the draws of batches and cohorts fixed.{cost}"
-    )
+        enough = f"which by construction has enough noise for a request in {1 - kept:.0%}"
+        parts.append(f"Strict SIFU, {enough}, takes {_costs(strict, _OF_SCRATCH)}.")
+        parts += _went_back(tables, list(strict["scenario"]))
+    parts.append("[What is counted and assumed](docs/certificates.md).")
+    return f"**SIFU's certificate {worth}.** {' '.join(parts)}"
 
 
-def _went_back(tables: StoredTables, names: list[str]) -> str:
-    """To which round of the training strict SIFU goes back: the latest one of any seed and dataset."""
+def _went_back(tables: StoredTables, names: list[str]) -> list[str]:
+    """How near to its start strict SIFU goes back: the latest round of any seed; nothing where that is the last."""
     back, last = (
         pd.concat([tables.went_back_to(name, variant) for name in names], ignore_index=True)
         for variant in ("sifu_strict", "fine_tuning")
     )
     latest, rounds = back.max(), last.min()  # fine-tuning starts from the last round
-    return f": it goes back to round {latest:.0f} or before, of {rounds:,.0f} or more" if latest < rounds else ""
+    return [f"It restarts from round {latest:.0f} or earlier, of at least {rounds:,.0f}."] if latest < rounds else []
 
 
 def costs(root: Path, run: Published) -> str:
-    """A row a method, a column a dataset: client steps relative to scratch's, and the gap of accuracy."""
+    """A row a method, a column a dataset: client steps relative to scratch's, and how well the clients were forgotten.
+
+    The cheapest method whose clients were forgotten is bold.
+    """
     tables = read_tables(run.folder)
     places, methods = scenarios(root), variants(root)
-    totals = request_totals(tables.cells, tables.metrics).to_dict("records")
-    found = {(row["scenario"], row["variant"]): row for row in totals}
+    found = {
+        (row["scenario"], row["variant"]): row
+        for row in request_totals(tables.cells, tables.metrics).to_dict("records")
+    }
     ran = [name for name in (*DATASETS, *SHOWN_ONLY) if (name, "scratch") in found]
-    rows = [[methods[variant].label, *(_cell(found.get((name, variant))) for name in ran)] for variant in _ROWS]
-    titles = [f"{places[name].label} ({_seeds_and_floor(found[name, 'scratch'])})" for name in ran]
+    expected = expected_gaps(tables.metrics)
+    columns = [_column(name, found, expected.get(name, -math.inf)) for name in ran]
+    rows = [[methods[variant].label, *cells] for variant, *cells in zip(_ROWS, *columns, strict=True)]
+    titles = [f"{places[name].label} ({_seeds(found[name, 'scratch']['seeds'])})" for name in ran]
     return markdown(pd.DataFrame(rows, columns=["method", *titles]), "").strip()
 
 
-def _cell(row: dict[Hashable, Any] | None) -> str:
-    """`70%, +0.08`, or in how many seeds the target was reached where these are fewer than half."""
+def _column(scenario: str, found: dict[tuple[Hashable, Hashable], dict[Hashable, Any]], expected: float) -> list[str]:
+    """One dataset's cells. `expected`: the gap of a model that forgot nobody, where it was not run."""
+    original = found.get((scenario, "original"), {}).get("gap_of_all", expected)
+    rows = [found.get((scenario, variant)) for variant in _ROWS]
+    signs = [grade(row["gap"], original) if row else UNKNOWN for row in rows]
+    good = {
+        index: row["cost"]
+        for index, (row, sign) in enumerate(zip(rows, signs, strict=True))
+        if row and sign is FORGOTTEN and _has_cost(row) and _ROWS[index] != "scratch"
+    }
+    best = min(good, key=lambda index: good[index]) if good else -1
+    cells = [_cell(row, sign) for row, sign in zip(rows, signs, strict=True)]
+    return [f"**{cell}**" if index == best else cell for index, cell in enumerate(cells)]
+
+
+def _has_cost(row: dict[Hashable, Any]) -> bool:
+    """Whether most seeds reached the target after every request, and scratch's did."""
+    return bool(2 * row["compared"] >= row["seeds"])
+
+
+def _cell(row: dict[Hashable, Any] | None, sign: Grade) -> str:
+    """`70% ~`, or in how many seeds the target was reached where these are fewer than half."""
     if row is None:
         return "not run"
-    if 2 * row["compared"] < row["seeds"]:
-        return f"{row['compared']} of {row['seeds']} seeds"
-    gap = "-" if pd.isna(row["gap"]) else f"{row['gap']:+.2f}".replace("-0.00", "+0.00")
-    return f"{row['cost']:.0%}, {gap}"
+    return f"{row['cost']:.0%} {sign.sign}" if _has_cost(row) else f"{row['compared']} of {row['seeds']} seeds"
 
 
-def _seeds_and_floor(row: dict[Hashable, Any]) -> str:
-    """How many seeds a dataset has, and the floor of its gaps, where scratch was run again."""
-    floor = "" if pd.isna(row["floor"]) else f", floor {row['floor']:.3f}"
-    return f"{row['seeds']} {'seed' if row['seeds'] == 1 else 'seeds'}{floor}"
+def _seeds(count: int) -> str:
+    return f"{count} {'seed' if count == 1 else 'seeds'}"
+
+
+def signs(root: Path, run: Published) -> str:
+    """What the signs of the table mean."""
+    return ", ".join(f"{one.sign} {one.words}" for one in GRADES)
 
 
 def _costs(totals: pd.DataFrame, of: str = "") -> str:

@@ -14,7 +14,7 @@ from sifu.docs import findings, forgetting, performance
 from sifu.docs.by_counting import proved_by_counting
 from sifu.docs.by_twins import forgotten_by_twins
 from sifu.docs.citation import bibtex
-from sifu.docs.honest_saving import honest_saving
+from sifu.docs.honest_saving import honest_saving, honest_savings
 from sifu.docs.methods_by_dataset import methods_by_dataset
 from sifu.docs.single_clients import single_clients
 from sifu.errors import SifuError
@@ -184,7 +184,9 @@ PARTS: dict[str, Callable[..., str]] = {
     "data": of_replication(findings.data),
     "findings": of_replication(findings.findings),
     "costs": of_replication(findings.costs),
+    "signs": of_replication(findings.signs),
     "honest_saving": of_replication(honest_saving),
+    "honest_savings": of_replication(honest_savings),
     "promise": of_replication(promise),
     "figure": of_replication(figure),
     "tables": of_replication(tables),

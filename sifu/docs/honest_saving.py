@@ -1,4 +1,4 @@
-"""What an honest certificate saves today: a sentence a dataset, for the README."""
+"""What an honest certificate saves today: a sentence for the README, and a line a dataset."""
 
 from __future__ import annotations
 
@@ -17,37 +17,81 @@ _IS = {  # what a reader who meets the name here first should know
     "exact_rollback": " (back to the round before a forgotten client first took part)",
 }
 _HEAD = "What an honest certificate saves today"
+_CHOSEN = (
+    f"Epsilon is at delta = {DELTA:g}, for all clients of a request; the cheapest of all methods and sigmas that were "
+    "tried, on the same seeds."
+)
 
 
 def honest_saving(root: Path, run: Published) -> str:
-    """On each of the paper's datasets, the cheapest certificate that survives for all clients of a request."""
+    """In a sentence, what the cheapest certificate saves that survives for all clients of a request."""
+    found, labels = _by_dataset(root, run), _labels(root)
+    if not found or all(_unknown(rows) for rows in found.values()):
+        return f"{_HEAD}: {UNKNOWN}."
+    saved = {title: _saving(rows) for title, rows in found.items()}
+    words = [f"{1 - row['cost']:.0%} of a retraining on {title}" for title, row in saved.items() if row is not None]
+    nothing = [title for title, row in saved.items() if row is None and not _unknown(found[title])]
+    words += [f"nothing on {' and '.join(nothing)}"] if nothing else []
+    unknown = [title for title, rows in found.items() if _unknown(rows)]
+    words += [f"{' and '.join(unknown)}: {UNKNOWN}"] if unknown else []
+    means = "".join(f" On {title}: {_of(row, labels)}." for title, row in saved.items() if row is not None)
+    chosen = f" {_CHOSEN}" if means else ""
+    return f"{_HEAD}: {'; '.join(words)}.{means}{chosen}"
+
+
+def honest_savings(root: Path, run: Published) -> str:
+    """On each of the paper's datasets, the cheapest certificate that survives for all clients of a request; a list."""
+    labels = _labels(root)
+    lines = [f"- {title}: {_of_dataset(rows, labels)}" for title, rows in _by_dataset(root, run).items()]
+    return "\n".join(lines) or UNKNOWN
+
+
+def _labels(root: Path) -> dict[str, str]:
+    return {name: variant.label for name, variant in variants(root).items()}
+
+
+def _by_dataset(root: Path, run: Published) -> dict[str, pd.DataFrame]:
+    """The rows of the frontier, without retrainings, of each of the paper's datasets that has any, by its title."""
     tables = read_tables(run.folder)
     places, known = scenarios(root), variants(root)
     table = frontier(tables.cells, tables.sweep)
     methods = table["variant"].map(lambda name: known[name].method if name in known else name)
     table = table[~methods.isin(_TRAIN_AGAIN)]
-    labels = {name: variant.label for name, variant in known.items()}
-    ran = [name for name in DATASETS if name in set(table["scenario"])]
-    if not ran or (table.loc[table["scenario"].isin(ran), "promise"] == "unknown").all():
-        return f"{_HEAD}: {UNKNOWN}."
-    words = [_of_dataset(places[name].label, table[table["scenario"] == name], labels) for name in ran]
-    return f"{_HEAD} (epsilon at delta = {DELTA:g}, for all clients of a request): {' '.join(words)}"
+    return {places[name].label: table[table["scenario"] == name] for name in DATASETS if name in set(table["scenario"])}
 
 
-def _of_dataset(title: str, rows: pd.DataFrame, labels: dict[str, str]) -> str:
-    """A sentence on one dataset. A saving counts where its interval lies below the cost of scratch."""
-    kept = rows[(rows["promise"] == "request") & (2 * rows["compared"] >= rows["seeds"])].dropna(subset="cost")
+def _kept(rows: pd.DataFrame) -> pd.DataFrame:
+    """The certificates that survive for all clients of a request and have a cost."""
+    return rows[(rows["promise"] == "request") & (2 * rows["compared"] >= rows["seeds"])].dropna(subset="cost")
+
+
+def _saving(rows: pd.DataFrame) -> pd.Series | None:
+    """The cheapest of those that save something: a saving counts where its interval lies below the cost of scratch."""
+    saving = _kept(rows)[lambda kept: kept["cost_high"] < 1]
+    return saving.sort_values("cost").iloc[0] if len(saving) else None
+
+
+def _unknown(rows: pd.DataFrame) -> bool:
+    """Whether nothing survives so far, and some certificates were not counted."""
+    return _kept(rows).empty and bool((rows["promise"] == "unknown").any())
+
+
+def _of_dataset(rows: pd.DataFrame, labels: dict[str, str]) -> str:
+    """What is saved on one dataset, by what; or what it costs to save nothing."""
+    kept, best = _kept(rows), _saving(rows)
     if kept.empty:
-        return f"{title}: {_why_nothing(rows, labels)}."
-    saving = kept[kept["cost_high"] < 1]
-    best = (saving if len(saving) else kept).sort_values("cost").iloc[0]
-    sigma = "" if pd.isna(best["sigma"]) else f" at sigma {best['sigma']:g}"
-    name = f"{labels.get(best['variant'], best['variant'])}{sigma}"
-    method = f"{name}{_IS.get(best['variant'], '')}, {_epsilon(best['epsilon'])}"
-    if not best["cost_high"] < 1:
-        return f"{title}: nothing; {method}, takes {best['cost']:.0%} of scratch's client steps."
-    chosen = " (the cheapest of all methods and sigmas that were tried, on the same seeds)"
-    return f"{title}: {1 - best['cost']:.0%} of scratch's client steps, by {method}{chosen}."
+        return f"{_why_nothing(rows, labels)}."
+    if best is None:
+        cheapest = kept.sort_values("cost").iloc[0]
+        return f"nothing. {_of(cheapest, labels)} takes {cheapest['cost']:.0%} of scratch's client steps."
+    return f"{1 - best['cost']:.0%} of scratch's client steps, by {_of(best, labels)}."
+
+
+def _of(row: pd.Series, labels: dict[str, str]) -> str:
+    """A method, its sigma where it was swept, what it is, and its epsilon."""
+    sigma = "" if pd.isna(row["sigma"]) else f" at sigma {row['sigma']:g}"
+    name = f"{labels.get(row['variant'], row['variant'])}{sigma}"
+    return f"{name}{_IS.get(row['variant'], '')}, {_epsilon(row['epsilon'])}"
 
 
 def _why_nothing(rows: pd.DataFrame, labels: dict[str, str]) -> str:

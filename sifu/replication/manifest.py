@@ -90,10 +90,24 @@ def _job_times(blocks: list[dict[str, Any]]) -> dict[str, list[JobTime]]:
 
 def jobs_of(folder: Path) -> list[dict[str, Any]]:
     """One entry a job of the run, stage by stage: <stage>/<scenario>[/<variant>]/<block>."""
-    stages = [spec for spec in STAGES.values() if spec.jobs != "once" and not spec.folder]
+    stages = [spec for spec in STAGES.values() if spec.jobs != "once" and spec.tables and not spec.folder]
     paths = [path for spec in stages for path in block_files(folder, spec.name, spec.outputs[0])]
     entries = [block_entry(path, folder) for path in (*paths, *sorted(folder.glob(_OF_NO_SCENARIO)))]
+    entries += _without_tables(folder)
     return entries + [entry for path in block_files(folder, "forgetting", _FORGETTING) for entry in _gone(path, folder)]
+
+
+def _without_tables(folder: Path) -> list[dict[str, Any]]:
+    """The jobs whose files are too large to be kept, by the times that were, and the training that they began with."""
+    entries = []
+    for time in sorted(folder.glob("counterfactual/*/*/time.json")):
+        place = time.parent.relative_to(folder)
+        training = folder / "train" / place.relative_to("counterfactual") / "cells.parquet"
+        if training.exists():
+            entries.append(
+                block_entry(training, folder) | {"stage": place.parts[0]} | read_job_time(time.parent)._asdict()
+            )
+    return entries
 
 
 def _gone(path: Path, folder: Path) -> list[dict[str, Any]]:

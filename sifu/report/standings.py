@@ -93,7 +93,7 @@ def standings(source: Results) -> list[Standing]:
     plan, totals = source.plan, request_totals(source.cells, source.metrics).to_dict("records")
     found = {(row["scenario"], row["variant"]): row for row in totals}
     twins, promises, useful = twin_grades(source.forgetting), _certificates(source), _utility(source.metrics)
-    expected = _expected_gaps(source.metrics)
+    expected = expected_gaps(source.metrics)
     rows = []
     for scenario in plan.titles:
         original = found.get((scenario, ORIGINAL), {}).get("gap_of_all", expected.get(scenario, -math.inf))
@@ -105,7 +105,7 @@ def standings(source: Results) -> list[Standing]:
     return rows
 
 
-def _expected_gaps(metrics: pd.DataFrame) -> dict[Hashable, float]:
+def expected_gaps(metrics: pd.DataFrame) -> dict[Hashable, float]:
     """By scenario, the gap of a model that forgot nobody, where it was not run: it is as accurate on all its clients as
     scratch is on those that remain.
     """

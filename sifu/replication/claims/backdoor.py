@@ -69,11 +69,14 @@ def goes_unnoticed(tables: StoredTables) -> list[Line]:
 
 
 def _with_power(line: Line, power: Measured | None) -> Line:
-    """The line with the power of the test, where it is low; what goes unnoticed is not testable then."""
+    """The line with the power of the test, where it is low; what goes unnoticed is not testable then. `power`: of the
+    original model, None where that was not run.
+    """
     if line.value is None or line.value.mean >= ENOUGH_POWER or (power is not None and power.mean >= ENOUGH_POWER):
         return line
     note = f"{CANNOT_TELL}: power {'unknown' if power is None else f'{power.mean:.0%}'}"
-    return replace(line, note=note, verdict=None if line.verdict is None else Verdict.NOT_TESTABLE)
+    verdict = Verdict.NOT_RUN if power is None else Verdict.NOT_TESTABLE
+    return replace(line, note=note, verdict=None if line.verdict is None else verdict)
 
 
 def _marked(scenario: str) -> str:

@@ -111,6 +111,12 @@ def judged(value: Measured | None, ran: int, rule: Rule) -> Verdict:
     return Verdict.IN_PART if verdict is Verdict.HOLDS and value.seeds < ran else verdict
 
 
+def ran_all(tables: StoredTables, scenario: str, variants: Iterable[str]) -> int:
+    """How many seeds should have a value that needs all `variants`: as many as any has, none where one was not run."""
+    counts = [tables.ran(scenario, variant) for variant in variants]
+    return max(counts) if all(counts) else 0
+
+
 def average(lines: Iterable[Line], what: str, values: Callable[[str], pd.Series], unit: str = "share") -> Line:
     """The mean over the datasets that can be judged, each with all seeds that it has."""
     parts = {line.scenario: line for line in lines if line.scenario in DATASETS and _usable(line)}

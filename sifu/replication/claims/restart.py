@@ -16,6 +16,7 @@ from sifu.replication.claims.claim import (
     Line,
     each_dataset,
     on_every_dataset,
+    ran_all,
     unjudged,
 )
 from sifu.replication.claims.commands import rerun_cell
@@ -40,7 +41,7 @@ def history_saves(tables: StoredTables) -> list[Line]:
         "rounds saved by a restart with noise",
         lambda name: _restarts(tables, name),
         SAVES_NOTHING,
-        ran=lambda name: tables.ran(name, "sifu_strict"),
+        ran=lambda name: ran_all(tables, name, ("sifu_strict", "sifu")),
     )
     own, exact = (saved(*named)(tables) for named in (("sifu", "SIFU"), ("exact_rollback", "exact roll-back")))
     saved_by_sifu = {line.scenario: line.value for line in own}

@@ -13,6 +13,7 @@ from sifu.replication.claims.claim import (
     Line,
     Measure,
     on_first_request,
+    ran_all,
     shown,
     whatever_is_undecided,
     with_verdict,
@@ -95,7 +96,7 @@ def _line(tables: StoredTables, scenario: str, variants: tuple[str, ...], gap: s
     """The line of a dataset; SIFU is the first of the `variants`."""
     name, value = _against_best(tables, scenario, variants, gap)
     what = "gaps of the best rival minus SIFU's" + (", to scratch under the same limit" if gap == SAME_LIMIT else "")
-    ran = min(tables.ran(scenario, variant) for variant in variants)
+    ran = ran_all(tables, scenario, variants)
     line = Line(scenario, what, value, None, "number", ran, name)
     return line if scenario in SHOWN_ONLY else with_verdict(line, WINS)
 

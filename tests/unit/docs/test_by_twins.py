@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from sifu.docs import findings
-from sifu.docs.by_twins import TwinTest, forgotten_by_twins, in_a_sentence
+from sifu.docs.by_twins import TwinTest, forgotten_by_twins, in_sentences
 from sifu.docs.forgetting import allowed_auc
 from sifu.replication.published import Published
 from sifu.store.oracle_schemas import FORGETTING
@@ -64,28 +64,30 @@ def test_the_twin_test_decides_whether_a_method_forgets(tmp_path: Path) -> None:
         ([], ""),
         (
             [("MNIST, twins", 0.997, "no", 1.0, 0.005)],
-            "in MNIST, twins, its clients are still found: AUC 0.997.",
+            "its clients are still found (MNIST, twins: AUC 0.997).",
         ),
         (
             [("MNIST, twins", 0.51, "yes", 0.6, 0.04), ("CIFAR-10, twins", 0.9, "no", 0.9, 0.005)],
-            "in MNIST, twins, its clients are forgotten: AUC 0.510, though the models are told from retrained "
-            "ones (AUC 0.60); in CIFAR-10, twins, its clients are still found: AUC 0.900.",
+            "its clients are forgotten (MNIST, twins: AUC 0.510), though its models are told from retrained ones "
+            "(AUC 0.60). By the twin test its clients are still found (CIFAR-10, twins: AUC 0.900).",
         ),
         (
             [("MNIST, twins", 0.51, "yes", 0.55, 0.06)],
-            "in MNIST, twins, its clients are forgotten: AUC 0.510.",
+            "its clients are forgotten (MNIST, twins: AUC 0.510).",
         ),
         (
             [("MNIST, twins", 0.56, "cannot tell", 0.5, 0.5)],
-            "in MNIST, twins, it cannot be told: AUC 0.560.",
+            "it cannot be told (MNIST, twins: AUC 0.560).",
         ),
     ],
 )
 def test_a_sentence_names_federations_and_numbers(
     tests: list[tuple[str, float, str, float, float]], words: str
 ) -> None:
-    sentence = in_a_sentence([TwinTest(*test) for test in tests])
-    assert sentence == (f" By the twin test: {words}" if words else "")
+    sentence = in_sentences([TwinTest(*test) for test in tests])
+    assert sentence == (f" By the twin test {words}" if words else "")
+    explained = in_sentences([TwinTest(*test) for test in tests], explained=True)
+    assert ("[twin test](docs/forgetting.md)" in explained) == ("0.5 is chance" in explained) == bool(tests)
 
 
 def test_the_table_has_those_that_forget_first_and_the_cheapest_of_them_on_top(tmp_path: Path) -> None:

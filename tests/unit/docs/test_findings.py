@@ -48,8 +48,8 @@ def test_the_words_of_the_findings_follow_from_the_numbers(tmp_path: Path) -> No
     """SIFU takes 40 of scratch's 100 rounds and keeps its promise; fine-tuning knows 0.6 more, FedEraser nothing."""
     starts = [
         "1. **SIFU is cheaper than training again.** It takes 40% of scratch's client steps (1 dataset).",
-        "2. **Fine-tuning does not forget.** It takes 50% (1 dataset). Accuracy on the forgotten clients minus "
-        "scratch's: +0.60 to +0.60 (1 dataset).",
+        "2. **Fine-tuning does not forget.** It takes 50% of scratch's client steps (1 dataset). Its accuracy on "
+        "forgotten clients is 0.60 to 0.60 above scratch's (1 dataset).",
         "3. **FedEraser forgets, and promises nothing.**",
         "4. **SIFU's certificate covers a request.**",
     ]
@@ -78,9 +78,9 @@ def test_costs_count_where_accuracy_was_not_measured(tmp_path: Path) -> None:
     both = ("mnist", "cifar10")
     sifu, tuned, eraser, _ = findings_of(tmp_path, changes, scenarios=both, unmeasured=("cifar10",))
     assert "It takes 30% to 40% of scratch's client steps (2 datasets)." in sifu
-    assert sifu.endswith("is at most 0.02 from scratch's (1 dataset).")
-    assert "It takes 50% (2 datasets)." in tuned
-    assert tuned.endswith("+0.60 to +0.60 (1 dataset).")
+    assert sifu.endswith("is within 0.02 of scratch's (1 dataset).")
+    assert "It takes 50% of scratch's client steps (2 datasets)." in tuned
+    assert tuned.endswith("is 0.60 to 0.60 above scratch's (1 dataset).")
     assert "it takes 55% to 112% of scratch's client steps (2 datasets)." in eraser
 
 
@@ -94,7 +94,7 @@ def test_forgetting_that_was_not_measured_is_no_finding(tmp_path: Path) -> None:
 def test_a_certificate_may_hold_for_single_clients_alone(tmp_path: Path) -> None:
     line = findings_of(tmp_path, {("mnist", "sifu"): Outcome(40, 0.02, delta=0.005, together=0.9)})[3]
     assert line.startswith("4. **SIFU's certificate cannot be shown to cover a request.**")
-    assert "too small for that in 0% of the answers, and for all clients of a request together in 100%." in line
+    assert "too small in 0% of the answers for each client alone, and in 100% for all clients of a request." in line
 
 
 def test_what_was_measured_refutes_a_promise(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_what_was_measured_refutes_a_promise(tmp_path: Path) -> None:
     assert not len(tables.too_far("mnist", "fine_tuning"))
     line = findings._certificate(measured, pd.DataFrame())
     assert line.startswith("**SIFU's certificate does not cover a request.**")
-    assert "further from the one without these clients than the noise hides in 67% of the answers." in line
+    assert "Measured, it is too small for a request in 67%." in line
     assert "one by one" not in line
 
 
@@ -115,7 +115,15 @@ def test_what_is_left_of_marks_is_said(tmp_path: Path) -> None:
     """Accuracy on forgotten clients beyond scratch's where they carry marks: 0.3 and 0.5."""
     found = {("mnist_watermark", "sifu"): Outcome(40, 0.3), ("cifar10_backdoor", "sifu"): Outcome(40, 0.5)}
     sifu = findings_of(tmp_path, found, scenarios=("mnist", "mnist_watermark", "cifar10_backdoor"))[0]
-    assert "carry marks (watermarks, backdoors), it is +0.30 to +0.50 from scratch's (2 scenarios)." in sifu
+    assert sifu.startswith("1. **SIFU is cheaper than training again, but traces of the clients remain.**")
+    assert "watermarks or backdoors, it is 0.30 to 0.50 above scratch's (2 scenarios)." in sifu
+
+
+def test_marks_that_are_gone_leave_no_traces(tmp_path: Path) -> None:
+    found = {("mnist_watermark", "sifu"): Outcome(40, -0.02), ("cifar10_backdoor", "sifu"): Outcome(40, 0.05)}
+    sifu = findings_of(tmp_path, found, scenarios=("mnist", "mnist_watermark", "cifar10_backdoor"))[0]
+    assert sifu.startswith("1. **SIFU is cheaper than training again.**")
+    assert "watermarks or backdoors, it is -0.02 to +0.05 off scratch's (2 scenarios)." in sifu
 
 
 def test_the_round_that_strict_sifu_goes_back_to_is_the_latest_of_any_seed(tmp_path: Path) -> None:
@@ -126,9 +134,8 @@ def test_the_round_that_strict_sifu_goes_back_to_is_the_latest_of_any_seed(tmp_p
     for variant, by_seed in rounds.items():
         rows = cells["variant"] == variant
         cells = cells.assign(cut_round=cells["cut_round"].mask(rows, cells["seed"].map(by_seed)))
-    assert findings._went_back(replace(tables, cells=cells), ["mnist"]) == (
-        ": it goes back to round 4 or before, of 500 or more"
-    )
+    found = findings._went_back(replace(tables, cells=cells), ["mnist"])
+    assert found == ["It restarts from round 4 or earlier, of at least 500."]
 
 
 @pytest.mark.parametrize(
@@ -147,8 +154,7 @@ def test_where_clients_leave_alone_the_promise_itself_is_measured(
     alone = own.assign(alpha=own["seed"].map(distances))
     line = findings._certificate(replace(tables, cells=pd.concat([tables.cells, alone])), pd.DataFrame())
     assert line.startswith(f"**SIFU's certificate {head}.**")
-    assert "Where clients leave one by one (MNIST, single clients), it is measured further away" in line
-    assert f"than the noise hides in {share}." in line
+    assert f"clients leave one by one (MNIST, single clients), it is measured too small in {share}." in line
 
 
 @pytest.mark.parametrize(
@@ -186,7 +192,8 @@ def test_the_readmes_table_has_at_most_eight_rows(tmp_path: Path) -> None:
     lines = findings.costs(tmp_path, Published(folder, folder, folder)).splitlines()
     assert lines[0] == "| method | MNIST (3 seeds) |"
     assert 3 <= len(lines) - 2 <= 8
-    assert "| SIFU, as released | 40%, +0.02 |" in lines
+    assert "| SIFU, as released | **40% ✓** |" in lines
+    assert "| Fine-tuning | 50% ✗ |" in lines
 
 
 def test_the_first_screen_is_read_once() -> None:

@@ -159,7 +159,7 @@ def test_data_subsets_come_first(tmp_path: Path) -> None:
     (tmp_path / "results/paper/report/tables").mkdir(parents=True, exist_ok=True)
     (tmp_path / "results/paper/report/tables/headline.csv").write_text("scenario\n")
     line = filled("<!-- docs: data --><!-- end -->", tmp_path)
-    assert words in line
+    assert "Of CIFAR-10 only a part was used." in line
     assert "(docs/replication/deviations.md)" in line
 
 

@@ -13,7 +13,7 @@ from sifu.contract.world import SCENARIO
 from sifu.core.keys import Keys
 from sifu.federation.first_training import train_everyone
 from sifu.federation.private_trainings import fit_together, train_values
-from sifu.federation.recorder import CohortRecorder
+from sifu.federation.recorder import CohortRecorder, Recorder
 from sifu.federation.stop import Stop
 from sifu.federation.training import Training
 from tests.conftest import tiny_engine, tiny_federation
@@ -54,12 +54,13 @@ def test_what_fits_together() -> None:
 
 
 def test_a_checkpoint_of_other_values_is_another_training() -> None:
-    def identity(*clips: float) -> bytes:
+    def identity(*clips: float, recorded: type[Recorder] = CohortRecorder) -> bytes:
         privacies = tuple(Privacy(update_clip=clip, noise=0.1) for clip in clips)
         engine, keys = replace(tiny_engine(privacy=privacies[0]), privacies=privacies), Keys.of(SEEDS)
         start, everyone = engine.initial(keys), torch.ones_like(engine.clients.size, dtype=torch.bool)
-        recorder = CohortRecorder(engine.model, start, engine.places, 1)
+        recorder = recorded(engine.model, start, engine.places, 1)
         return Training(engine, start, everyone, keys, Stop(None, 0, torch.tensor([3, 3])), recorder, None).identity()
 
     assert identity(0.1, 0.2) == identity(0.1, 0.2)
     assert identity(0.1, 0.2) != identity(0.1, 0.3)
+    assert identity(0.1, 0.2) != identity(0.1, 0.2, recorded=Recorder), "one that keeps more of the past"

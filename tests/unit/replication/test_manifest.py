@@ -163,3 +163,22 @@ def test_the_jobs_of_oracles_are_named_where_their_margins_were_not_kept(
     (found,) = [job for job in jobs_of(results) if job["stage"] == "oracles"]  # the table is of this block alone
     same = ("scenario", "seeds", "models", "device", "began", "seconds")
     assert {key: found[key] for key in same} == {key: kept[1][key] for key in same}
+
+
+def test_files_that_are_no_tables_count_with_their_time(small_run: Path, tmp_path: Path) -> None:
+    """The trainings without some clients are too large to be kept: of a published run only their time is left."""
+    shutil.copytree(small_run, tmp_path / "copy")
+    results = tmp_path / "copy" / "results"
+    folder = results / "counterfactual" / "smoke" / BLOCK
+    folder.mkdir(parents=True)
+    (folder / "counterfactual.safetensors").write_bytes(b"no table")
+    with timed(folder):
+        pass
+    before = {(job["stage"], job["scenario"], job["variant"]): job for job in jobs_of(small_run / "results")}
+    (added,) = [job for job in jobs_of(results) if job["stage"] == "counterfactual"]
+    assert len(before) + 1 == len(jobs_of(results))
+    assert added["seconds"] == read_job_time(folder).seconds is not None
+    training = before["train", "smoke", ""]
+    assert {name: added[name] for name in ("seeds", "commit", "device")} == {
+        name: training[name] for name in ("seeds", "commit", "device")
+    }

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from sifu.certificate.gaussian import epsilon_at, largest_ratio
-from sifu.docs.honest_saving import honest_saving
+from sifu.docs.honest_saving import honest_saving, honest_savings
 from sifu.plan.report_plan import ReportPlan
 from sifu.replication.published import Published
 from sifu.report.figures import frontier as figure
@@ -187,13 +187,13 @@ def test_the_readme_says_what_an_honest_certificate_saves(tmp_path: Path, monkey
     strict, single = cells("sifu_strict", (50, 100), **psi(2.0, 1.0)), cells("sifu", (25, 50), **psi(9.0, 1.0))
     again = cells("scratch_again", (1, 2), claimed_epsilon=0.0, claimed_delta=0.0)
     text = saving(tmp_path, monkeypatch, SCRATCH, strict, single, again)
-    assert "MNIST: 50% of scratch's client steps, by SIFU, strict, epsilon 6 (the cheapest of all methods" in text
+    assert "saves today: 50% of a retraining on MNIST. On MNIST: SIFU, strict, epsilon 6. Epsilon is at" in text
     dear = cells("sifu_strict", (110, 220), **psi(2.0, 1.0))
     text = saving(tmp_path, monkeypatch, SCRATCH, dear, single)
-    assert text.endswith("MNIST: nothing; SIFU, strict, epsilon 6, takes 110% of scratch's client steps.")
+    assert text.endswith("saves today: nothing on MNIST.")
     blurred = cells("blurred_scratch", (60, 120), **psi(2.0, 1.0))
     text = saving(tmp_path, monkeypatch, SCRATCH, blurred)
-    assert "by Blurred scratch (a retraining from a noised start, which keeps nothing of the training), eps" in text
+    assert "Blurred scratch (a retraining from a noised start, which keeps nothing of the training), eps" in text
 
 
 def test_the_readme_says_where_what_survives_does_not_recover(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,7 +201,17 @@ def test_the_readme_says_where_what_survives_does_not_recover(tmp_path: Path, mo
     lost = cells("sifu_strict", (50, 100), **psi(2.0, 1.0))
     lost["status"] = "not_reached"
     text = saving(tmp_path, monkeypatch, SCRATCH, lost)
-    assert "MNIST: nothing (what survives seldom reaches the target after every request: SIFU, strict in 0 of 2" in text
+    assert text.endswith("saves today: nothing on MNIST.")
+    run = Published(tmp_path, tmp_path, tmp_path)
+    assert honest_savings(tmp_path, run) == (
+        "- MNIST: nothing (what survives seldom reaches the target after every request: SIFU, strict in 0 of 2 seeds)."
+    )
+
+
+def test_a_line_a_dataset_says_what_it_costs_to_save_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    saving(tmp_path, monkeypatch, SCRATCH, cells("sifu_strict", (110, 220), **psi(2.0, 1.0)))
+    line = honest_savings(tmp_path, Published(tmp_path, tmp_path, tmp_path))
+    assert line == "- MNIST: nothing. SIFU, strict, epsilon 6 takes 110% of scratch's client steps."
 
 
 def test_the_readme_says_that_nothing_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
