@@ -46,7 +46,7 @@ def test_the_twin_test_decides_whether_a_method_forgets(tmp_path: Path) -> None:
     """By accuracy SIFU and FedEraser forget in this world (tests/unit/docs/test_findings.py)."""
     remembered = {"sifu": (1.0, "no"), "fine_tuning": (1.0, "no"), "fed_eraser_searched": (0.97, "no")}
     assert heads(tmp_path, remembered) == [
-        "SIFU is cheaper than training again; where many models were compared, it did not forget.",
+        "SIFU is cheaper than training again, but traces of the clients remain.",
         "Fine-tuning does not forget.",
         "FedEraser does not always forget.",
     ]
