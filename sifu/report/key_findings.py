@@ -63,7 +63,7 @@ def _head(best: list[Standing], sure: list[Standing]) -> str:
 
 
 def _sifu(plan: ReportPlan, rows: list[Standing]) -> Finding | None:
-    """What each variant of SIFU costs, and in how many panels its clients were forgotten."""
+    """What each variant of SIFU costs, and in how many scenarios its clients were forgotten."""
     words, cheaper = [], []
     good, sure = forgot(plan, rows), surely_forgot(plan, rows)
     for variant in [name for name, method in plan.methods.items() if method == "sifu"]:
@@ -86,24 +86,36 @@ def _costs(rows: list[Standing]) -> str:
 
 
 def _forgot(rows: list[Standing], good: list[Standing], sure: list[Standing]) -> str:
-    """In how many of the panels that can tell the clients were forgotten, and whether accuracy alone says so."""
+    """In how many of the scenarios that can tell the clients were forgotten, and whether accuracy alone says so."""
     told = [row for row in rows if row.grade in _TOLD]
     if not told:
         return "whether it forgets cannot be told"
     forgotten = [row for row in told if row in good]
     weak = sum(row not in sure for row in forgotten)
     how = ", by accuracy" if weak == len(forgotten) else f", {weak} of them by accuracy"
-    panels = "panel" if len(told) == 1 else "panels"
-    return f"forgotten in {len(forgotten)} of {len(told)} {panels}{how if weak else ''}"
+    scenarios = "scenario" if len(told) == 1 else "scenarios"
+    return f"forgotten in {len(forgotten)} of {len(told)} {scenarios}{how if weak else ''}"
 
 
 def _remembered(plan: ReportPlan, rows: list[Standing]) -> Finding | None:
-    """The methods whose clients were not forgotten, and where; and which of them accuracy alone lets pass."""
-    words = _by_method(plan, rows, [row.has_cost and row.grade is NOT_FORGOTTEN for row in rows])
-    misjudged = looked_good(plan, rows)
-    texts = [f"Clients were not forgotten by {words}." if words else None, misjudged]
-    head = "Some methods do not forget." if words else "No method was found that does not forget."
+    """How many methods fail the twin test, which remember by accuracy, and which of them accuracy alone lets pass."""
+    by_accuracy = [row for row in rows if row.by != TWINS and row.has_cost]
+    words = _by_method(plan, by_accuracy, [row.grade is NOT_FORGOTTEN for row in by_accuracy])
+    failing, misjudged = _failing(plan, rows), looked_good(plan, rows)
+    texts = [failing, f"By accuracy clients were not forgotten by {words}." if words else None, misjudged]
+    remembered = any(row.has_cost and row.grade is NOT_FORGOTTEN for row in rows)
+    head = "Some methods do not forget." if remembered else "No method was found that does not forget."
     return Finding(head, " ".join(text for text in texts if text)) if any(texts) else None
+
+
+def _failing(plan: ReportPlan, rows: list[Standing]) -> str | None:
+    """How many methods fail the twin test of each scenario that has one; the leaderboard has their names."""
+    words = []
+    for scenario in dict.fromkeys(row.scenario for row in rows if row.by == TWINS):
+        own = [row for row in rows if row.scenario == scenario and row.by == TWINS]
+        failed = sum(row.grade is NOT_FORGOTTEN for row in own)
+        words.append(f"{failed} of {len(own)} methods in {plan.titles[scenario]}")
+    return f"By the twin test clients were not forgotten by {'; '.join(words)}." if words else None
 
 
 def _certificates(plan: ReportPlan, rows: list[Standing]) -> Finding | None:

@@ -94,7 +94,7 @@ def test_names_with_commas_are_told_apart() -> None:
     grades = {"a": NOT_FORGOTTEN, "b": NOT_FORGOTTEN, "c": FORGOTTEN}
     rows = [standing("fine_tuning", 0.5, one, 0.9)._replace(scenario=name) for name, one in grades.items()]
     texts = [finding.text for finding in key_findings(plan, rows)]
-    assert "Clients were not forgotten by Fine-tuning (Digits; Digits, other clients)." in texts
+    assert "By accuracy clients were not forgotten by Fine-tuning (Digits; Digits, other clients)." in texts
 
 
 def test_four_findings_say_what_the_rows_say() -> None:
@@ -107,10 +107,10 @@ def test_four_findings_say_what_the_rows_say() -> None:
     ]
     assert "Digits: SIFU, strict, 150%" in found[0].text
     assert found[1].text == (
-        "Of scratch's client steps: SIFU 50% (forgotten in 0 of 1 panel); "
-        "SIFU, strict 150% (forgotten in 1 of 1 panel, by accuracy)."
+        "Of scratch's client steps: SIFU 50% (forgotten in 0 of 1 scenario); "
+        "SIFU, strict 150% (forgotten in 1 of 1 scenario, by accuracy)."
     )
-    assert found[2].text == "Clients were not forgotten by SIFU."
+    assert found[2].text == "By accuracy clients were not forgotten by SIFU."
     assert found[3].text == "Kept for all clients of a request: SIFU, strict. Broken: SIFU."
     assert key_findings(PLAN, []) == []
 

@@ -37,7 +37,9 @@ def test_who_looks_good_by_accuracy_and_fails_is_named_by_scenario() -> None:
     ]
     words = "They look good by accuracy and fail the twin test: Digits: Fine-tuning; Images: SIFU."
     assert looked_good(PLAN, rows) == words
-    assert any(words in finding.text for finding in key_findings(PLAN, rows))
+    (text,) = [finding.text for finding in key_findings(PLAN, rows) if words in finding.text]
+    assert text.startswith("By the twin test clients were not forgotten by 1 of 2 methods in Digits; 2 of 2 methods in")
+    assert "By accuracy clients" not in text, "who was judged by twins needs no accuracy"
 
 
 def test_who_fails_the_twin_test_on_a_dataset_has_forgotten_nowhere_on_it() -> None:
@@ -64,14 +66,14 @@ def test_a_variant_that_did_the_same_shares_the_verdict() -> None:
 
 
 def test_what_rests_on_accuracy_alone_is_said() -> None:
-    """No twin test of SIFU at first; then it passes one on the data of b, and its other panels need none."""
+    """No twin test of SIFU at first; then it passes one on the data of b, and its other scenarios need none."""
     plan = replace(PLAN, trainings={"a": "mnist", "b": "mnist"})
     untested = standing("a", "sifu", None, FORGOTTEN)
     cheapest, costs, *_ = key_findings(plan, [untested])
     assert cheapest.head == "Judged by accuracy, forgetting need not cost a training."
     assert "Digits: SIFU, 50% (by accuracy)." in cheapest.text
     assert cheapest.text.endswith("By accuracy: the twin test has not shown it, and accuracy alone is no proof.")
-    assert "forgotten in 1 of 1 panel, by accuracy" in costs.text
+    assert "forgotten in 1 of 1 scenario, by accuracy" in costs.text
 
     cheapest, costs, *_ = key_findings(plan, [untested, standing("b", "sifu", FORGOTTEN, FORGOTTEN)])
     assert cheapest.head == "Forgetting need not cost a training."
@@ -89,12 +91,12 @@ def test_what_was_counted_as_exact_needs_no_twin_test() -> None:
 def test_sifu_has_forgotten_in_no_panel_of_a_dataset_on_which_it_fails() -> None:
     plan = replace(PLAN, titles=PLAN.titles | {"c": "Faces"}, trainings={"a": "mnist", "b": "mnist", "c": "celeba"})
     rows = [standing("a", "sifu", NOT_FORGOTTEN, FORGOTTEN), *(standing(one, "sifu", None, FORGOTTEN) for one in "bc")]
-    assert "forgotten in 1 of 3 panels, by accuracy" in key_findings(plan, rows)[1].text
+    assert "forgotten in 1 of 3 scenarios, by accuracy" in key_findings(plan, rows)[1].text
 
 
-def test_panels_by_accuracy_are_told_from_those_by_twins() -> None:
+def test_scenarios_by_accuracy_are_told_from_those_by_twins() -> None:
     rows = [standing("a", "sifu", FORGOTTEN, FORGOTTEN), standing("b", "sifu", None, FORGOTTEN)]
-    assert "forgotten in 2 of 2 panels, 1 of them by accuracy" in key_findings(PLAN, rows)[1].text
+    assert "forgotten in 2 of 2 scenarios, 1 of them by accuracy" in key_findings(PLAN, rows)[1].text
 
 
 def test_where_accuracy_cannot_tell_that_is_said() -> None:
