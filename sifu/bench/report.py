@@ -8,8 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
+
 from sifu.bench.ceilings import Ceilings, measure_ceilings
 from sifu.bench.parity import ParityRow, bench_parity
+from sifu.bench.parts import PartRow, bench_parts
 from sifu.bench.planning import PlanningRow, bench_planning
 from sifu.bench.rounds import Row, bench_rounds
 from sifu.bench.trainings import TrainingRow, bench_training
@@ -22,6 +25,7 @@ from sifu.plan.load import load_scenario, read_yaml
 from sifu.store.provenance import commit
 
 SCENARIOS = Path("config/scenarios.yaml")
+_ROUNDS_OF_PARTS = 50
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,7 @@ class Bench:
     models: list[str] = field(default_factory=list)  # in place of the scenario's own
     by_layer: bool = False  # without a network's own kernels: as a model that has none
     plan: list[int] = field(default_factory=list)  # cells of plans to make
+    parts: bool = False  # also the parts of a run next to its rounds
 
     def run(self) -> dict[str, Any]:
         """All results, in plain data."""
@@ -62,6 +67,7 @@ class Bench:
             "rounds": [row._asdict() for row in rounds],
             "trainings": [row._asdict() for row in trainings],
             "parity": [row._asdict() for row in parity],
+            "parts": [row._asdict() for row in self._parts(device)],
             "planning": [bench_planning(cells)._asdict() for cells in self.plan],
         }
 
@@ -69,6 +75,18 @@ class Bench:
         """The scenario, or the same with each of the models."""
         scenario = _scenario(name)
         return [replace(scenario, model=model) for model in self.models] or [scenario]
+
+    def _parts(self, device: torch.device) -> list[PartRow]:
+        """The parts of every scenario, over some rounds."""
+        rounds = self.rounds or (_ROUNDS_OF_PARTS if device.type == "cuda" else 2)
+        return [
+            row
+            for name in self.scenarios
+            if self.parts
+            for scenario in self._with_models(name)
+            for count in self.seeds
+            for row in bench_parts(name, scenario, count, device, self.threads, rounds, by_layer=self.by_layer)
+        ]
 
     def _train(self, name: str, seeds: int) -> TrainingRow:
         scenario = load_scenario(SCENARIOS, name, self.data_root)
@@ -120,10 +138,11 @@ def print_tables(results: dict[str, Any]) -> None:
         "rounds": ("a seed-round", Row),
         "trainings": ("trainings", TrainingRow),
         "parity": ("parity", ParityRow),
+        "parts": ("parts of a run", PartRow),
         "planning": ("planning, in processor time", PlanningRow),
     }
     for key, (title, kind) in titles.items():
-        rows = [kind(**row) for row in results[key]]
+        rows = [kind(**row) for row in results.get(key, [])]
         if rows:
             header, *lines = table_lines(rows)
             table = Table(*header, title=title)
@@ -147,6 +166,7 @@ _HEADERS = {
     ),
     TrainingRow: ("scenario", "seeds", "reached", "seed-rounds", "s", "ms a seed-round", "evaluation", "history MB"),
     ParityRow: ("scenario", "model", "device", "rounds", "distance to double precision"),
+    PartRow: ("scenario", "model", "seeds", "part", "ms a seed-round", "ratio", "kernels a round", "busiest"),
     PlanningRow: ("cells", "jobs", "s", "ms a job", "peak MB"),
 }
 
@@ -157,6 +177,10 @@ def table_lines(rows: Sequence[NamedTuple]) -> list[tuple[str, ...]]:
 
 
 def _line(row: Any) -> tuple[str, ...]:
+    if isinstance(row, PartRow):
+        kernels = "-" if row.kernels is None else f"{row.kernels:,.0f}"
+        numbers = f"{row.ms:.3g}", f"{row.ratio:.2f}", kernels, row.busiest or "-"
+        return row.scenario, row.model, str(row.seeds), row.part, *numbers
     if isinstance(row, Row):
         times = (row.engine_ms, row.plain_ms)
         peak = "-" if row.peak_gigabytes is None else f"{row.peak_gigabytes:.1f}"

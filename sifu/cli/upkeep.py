@@ -31,6 +31,8 @@ def _add_bench(commands: Commands) -> None:
     parser.add_argument("--rounds", type=int, help="rounds a measurement (default: about half a second of them)")
     parser.add_argument("--train", nargs="*", default=[], help="scenarios to train to their target, on real data")
     parser.add_argument("--parity", action="store_true", help="compare weights with double precision on the CPU, too")
+    words = "also time the parts of a run: evaluation, replay, what certificates need; on a GPU with their kernels"
+    parser.add_argument("--parts", action="store_true", help=words)
     parser.add_argument("--plan", nargs="*", type=int, default=[500], help="cells of plans to make (default: 500)")
     parser.add_argument("--data-root", type=Path, help="folder of the datasets; default: SIFU_DATA_ROOT, else data")
 
@@ -77,6 +79,7 @@ def _bench(parsed: argparse.Namespace) -> None:
         parsed.models,
         parsed.by_layer,
         parsed.plan,
+        parsed.parts,
     )
     print_bench(bench, as_json=parsed.json)
 

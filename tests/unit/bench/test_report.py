@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from sifu.bench.parts import summary
 from sifu.bench.planning import PlanningRow, bench_planning
 from sifu.bench.report import Bench
 from sifu.cli.main import main
@@ -54,3 +55,19 @@ def test_planning_is_measured() -> None:
     assert row.cells == 55
     assert row.jobs == 11 * (5 + 4) + 4 + 8  # null space, report, page, all: once; 8 figures
     assert row.seconds > 0
+
+
+def test_the_parts_of_a_run_are_timed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(REPO)
+    assert main([*COMMAND, "--parts", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["parts"]
+    assert [row["seeds"] for row in rows] == [1] * 5 + [2] * 5
+    assert [row["part"] for row in rows[:3]] == ["training", "evaluation", "replay"]
+    assert all(row["ms"] > 0 for row in rows)
+    assert all(row["ratio"] == pytest.approx(row["ms"] / rows[index // 5 * 5]["ms"]) for index, row in enumerate(rows))
+
+
+def test_kernels_are_counted_a_round_and_the_longest_named() -> None:
+    """Ten rounds: 30 + 10 calls, and 6 of 8 microseconds in the first kernel."""
+    assert summary([("short", 30, 2.0), ("long", 10, 6.0), ("none", 0, 0.0)], 10) == (4.0, "long 75%; short 25%")
+    assert summary([], 10) == (0.0, "")
