@@ -67,7 +67,8 @@ def _kept(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _saving(rows: pd.DataFrame) -> pd.Series | None:
     """The cheapest of those that save something: a saving counts where its interval lies below the cost of scratch."""
-    saving = _kept(rows)[lambda kept: kept["cost_high"] < 1]
+    kept = _kept(rows)
+    saving = kept[kept["cost_high"] < 1]
     return saving.sort_values("cost").iloc[0] if len(saving) else None
 
 
