@@ -68,7 +68,8 @@ def bench_parts(
         f"Psi of {len(sets)} sets": (lambda: refilled_increments(engine, segment, sets), rounds),
         "training without clients": (lambda: run_without(engine, segment, sets[0]), rounds),
     }
-    found, model = [], f"{scenario.model}, by layer" if by_layer else scenario.model
+    found: list[PartRow] = []
+    model = f"{scenario.model}, by layer" if by_layer else scenario.model
     for part, (work, count) in parts.items():
         ms = best_seconds(work, device, _REPEATS) / count / seeds * 1e3
         kernels, busiest = _kernels(work, count, device)
