@@ -72,6 +72,12 @@ class Seats:
         """Clients that take a seat in one of the other cohorts alone, -1 in empty places. [R, e]"""
         return _listed(self.others.any(1) & ~self.here & ~self.missing)
 
+    @property
+    def changed(self) -> Tensor:
+        """The sets without which the cohort is another one, first; as many places as the row with the most. [R, k]"""
+        same = (self.others == self.here.unsqueeze(1)).all(2)  # [R, sets]
+        return torch.argsort(same.long(), dim=1, stable=True)[:, : int((~same).sum(1).max())]
+
 
 def refilled_increments(
     engine: Engine, segment: Segment, sets: Sequence[Tensor], until: Tensor | None = None, spares: int | None = None
@@ -140,7 +146,10 @@ def _deltas(engine: Engine, step: PastStep, seats: Seats) -> Tensor:
     change = _weights(others, size.unsqueeze(1)) - _weights(here, size).unsqueeze(1)  # [R, sets, C]
     index = places.clamp(min=0).unsqueeze(1).expand(-1, others.shape[1], -1)
     factors = change.gather(2, index) * (places >= 0).unsqueeze(1)  # [R, sets, m + e]
-    moved = _norms(factors, before, local).where((factors != 0).any(2), 0.0)  # also where an update is not finite
+    changed = upload(seats.changed, before.device)  # few: most clients take part in few rounds
+    chosen = factors.gather(1, changed.unsqueeze(2).expand(-1, -1, factors.shape[2]))  # [R, k, m + e]
+    moved = torch.zeros_like(factors[..., 0]).scatter(1, changed, _norms(chosen, before, local))
+    moved = moved.where((factors != 0).any(2), 0.0)  # also where an update is not finite
     unknown = upload(seats.missing & ~seats.here, before.device).unsqueeze(1)
     rest = change.abs().where(unknown, 0.0).sum(2)  # [R, sets] weight of the stand-ins that nobody trained
     return moved + torch.where(rest > 0, rest * longest_update(engine.federation), 0.0)
