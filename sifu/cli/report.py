@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,7 +118,7 @@ def _figure(parsed: argparse.Namespace) -> None:
 
 def _page(parsed: argparse.Namespace) -> None:
     from sifu.replication.claims.commands import rerun_cell
-    from sifu.replication.published import REPLICATION
+    from sifu.replication.published import COMMAND, REPLICATION
     from sifu.replication.strip import claim_rows
     from sifu.report.results import Results
     from sifu.stages.page import run_page
@@ -125,8 +127,18 @@ def _page(parsed: argparse.Namespace) -> None:
     published = Path(plan.results) == REPLICATION  # whose cells have a command of their own
     planned = None if published else set(Results(plan).all_planned())  # a user's folder may hold blocks of older runs
     claims = claim_rows(Path(plan.results), plan.titles, planned)
-    run_page(plan, paths.report_folder(plan.results), parsed.again, claims, rerun_cell if published else None)
+    command, again = (COMMAND, rerun_cell) if published else (parsed.again, None)
+    run_page(plan, paths.report_folder(plan.results), command, claims, again, _redraw(parsed, published=published))
     print(f"report: {paths.report_page(paths.report_folder(plan.results))}")
+
+
+def _redraw(parsed: argparse.Namespace, *, published: bool) -> Callable[[str], str] | None:
+    """What draws a figure again, by the config alone; None in the workflow, whose own command does."""
+    from sifu.replication.claims.commands import redraw_figure
+
+    if published:
+        return redraw_figure
+    return None if parsed.plan else partial(redraw_figure, config=str(parsed.config))
 
 
 def _summary(parsed: argparse.Namespace) -> None:

@@ -1,13 +1,18 @@
-"""Pieces of the report's page: tables, folded parts, images."""
+"""Pieces of the report's page: tables, filters, definitions, folded parts, images."""
 
 from __future__ import annotations
 
 import base64
+from collections.abc import Collection, Mapping
 from html import escape
+from pathlib import Path
 
 import pandas as pd
 
 from sifu.report.image import DPI, webp
+from sifu.report.marked import marked
+
+_MANY = 12  # columns, beyond which a table is set in small print
 
 
 def html_table(table: pd.DataFrame, name: str, *, sortable: bool = False) -> str:
@@ -16,7 +21,8 @@ def html_table(table: pd.DataFrame, name: str, *, sortable: bool = False) -> str
     rows = "".join(
         "<tr>" + "".join(f"<td>{_cell(str(value))}" for value in row) for row in table.itertuples(index=False)
     )
-    kind = ' class="sortable"' if sortable else ""
+    kinds = [*(["sortable"] if sortable else []), *(["dense"] if len(table.columns) > _MANY else [])]
+    kind = f' class="{" ".join(kinds)}"' if kinds else ""
     body = f"<thead><tr>{head}<tbody>{rows}"
     return f'<div class="scroll"><table id="{name}"{kind}>{body}</table></div>'
 
@@ -26,9 +32,34 @@ def _cell(text: str) -> str:
     return escape(value) + (f" <small>[{escape(rest)}</small>" if bracket else "")
 
 
-def folded(title: str, body: str) -> str:
+def filtered_table(table: pd.DataFrame, name: str, by: Collection[str], preset: Collection[str] = ("scenario",)) -> str:
+    """A sortable table with a choice of values of the columns `by`; of the columns `preset` the first one is chosen."""
+    choices = "".join(_choice(table, column, preset=column in preset) for column in by)
+    search = '<label>contains<input type="search" placeholder="any text"></label>'
+    filters = f'<div class="filters" data-table="{name}">{choices}{search}<output></output></div>'
+    return filters + html_table(table, name, sortable=True)
+
+
+def _choice(table: pd.DataFrame, name: str, *, preset: bool) -> str:
+    values = list(dict.fromkeys(str(value) for value in table[name]))
+    chosen = values[0] if preset and values else ""
+    options = "".join(
+        f'<option value="{escape(value)}"{" selected" if value == chosen else ""}>{escape(value) or "all"}</option>'
+        for value in ["", *values]
+    )
+    return f'<label>{name}<select data-column="{list(table.columns).index(name)}">{options}</select></label>'
+
+
+def definitions(words: Mapping[str, str], folder: Path) -> str:
+    """What the columns of a table mean, folded; `folder`: where the page lies."""
+    items = "".join(f"<dt>{escape(name)}<dd>{marked(text, folder)}." for name, text in words.items())
+    return folded("What the columns mean", f"<dl>{items}</dl>")
+
+
+def folded(title: str, body: str, kind: str = "") -> str:
     """A part of the page that opens on a click."""
-    return f"<details><summary>{escape(title)}</summary>{body}</details>"
+    name = f' class="{kind}"' if kind else ""
+    return f"<details{name}><summary>{escape(title)}</summary>{body}</details>"
 
 
 def image(png: bytes, title: str) -> str:

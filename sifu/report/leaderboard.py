@@ -8,9 +8,11 @@ from html import escape
 from sifu.errors import ConfigError
 from sifu.plan.method_check import method_class
 from sifu.plan.report_plan import ReportPlan
+from sifu.report.board_tabs import in_groups, tab_list
 from sifu.report.grades import TWINS
 from sifu.report.html import folded
 from sifu.report.looked_good import forgot, is_tested, surely_forgot
+from sifu.report.marked import marked
 from sifu.report.standings import EXACT, KEPT, TRAIN_AGAIN, Standing
 from sifu.report.statistics import REFERENCE
 from sifu.store.paths import stage_folder
@@ -18,8 +20,9 @@ from sifu.store.paths import stage_folder
 RowCommand = Callable[[str, str], str]  # of a scenario and a variant: what runs them again
 AGAIN = "results/again"  # where a row is run again
 NOTE = (
-    "One row a method, over all requests and seeds. Click a title to sort, a method for the command that repeats its "
-    "row. Forgetting: by the twin test of many models where it was made (*), else by accuracy on the forgotten clients "
+    "One row a method, over all requests and seeds. Click a title to sort, a method for the command that repeats one "
+    "cell of its row, which is one seed (`SIFU_DATA_ROOT` names the folder of datasets that come with no package). "
+    "Forgetting: by the twin test of many models where it was made (*), else by accuracy on the forgotten clients "
     "minus scratch's, which is weak."
 )
 MORE = (
@@ -27,26 +30,27 @@ MORE = (
     "request takes all clients of a class, scratch has 0 on it, and so has a model that no longer names the class, "
     "whatever else it remembers. Bold: the cheapest method that forgot (by the twin test, where one was made of the "
     "same kind of training: data, model, optimiser, epsilon) and the best accuracy of those that forgot, unless all "
-    "are the same; the certificates that survive. Trainings again from scratch, with which others are compared, are "
+    "are the same; the certificates that are kept. Trainings again from scratch, with which others are compared, are "
     "not in the race for cost and accuracy. Test data hold the classes that were forgotten: who remembers them is "
-    "right more often. Not counted: this run did not check that certificate here."
+    "right more often. Certificate kept: for all clients of a request together; exact: the same with epsilon 0; one "
+    "client: for each of them alone; broken: not even that; not counted: this run did not check it here."
 )
 _SUBSETS = {"test": "accuracy, test data", "retain": "accuracy, remaining clients"}
+_PLAINLY = {
+    "a scalar a client": "one number per client",
+    "a model a client": "one model per client",
+    "a round in dt": "of one round in dt",
+}
 
 
 def leaderboard(plan: ReportPlan, rows: list[Standing], again: RowCommand) -> str:
     """Tabs and tables; the first tab is open."""
     if not rows:
         return "<p>Nothing has been unlearned yet.</p>"
-    scenarios = [name for name in plan.titles if any(row.scenario == name for row in rows)]
-    tabs = "".join(
-        f'<button type="button" role="tab" aria-selected="{"false" if place else "true"}" aria-controls="board-{place}"'
-        f' id="tab-{place}">{escape(plan.titles[name])}</button>'
-        for place, name in enumerate(scenarios)
-    )
-    note, more = (f'<p class="note">{escape(text)}</p>' for text in (NOTE, MORE))
-    parts = [f'{note}{folded("How to read it", more)}<div class="tabs" role="tablist">{tabs}</div>']
-    for place, name in enumerate(scenarios):
+    first, others = in_groups(plan, rows)
+    note, more = (f'<p class="note">{marked(text)}</p>' for text in (NOTE, MORE))
+    parts = [note, folded("How to read it", more), tab_list(plan, first, others)]
+    for place, name in enumerate([*first, *others]):
         own = [row for row in rows if row.scenario == name]
         hidden = " hidden" if place else ""
         panel = f'<div role="tabpanel" id="board-{place}" aria-labelledby="tab-{place}"{hidden}>'
@@ -58,7 +62,7 @@ def leaderboard(plan: ReportPlan, rows: list[Standing], again: RowCommand) -> st
 def _table(plan: ReportPlan, rows: list[Standing], good: list[Standing], again: RowCommand) -> str:
     """The rows of a scenario; `good`: the rows whose clients were forgotten, of any scenario."""
     subset = next((row.subset for row in rows if row.subset), "retain")
-    titles = ["method", "cost", "forgetting", _SUBSETS[subset], "certificate claimed", "what is left of it", "needs"]
+    titles = ["method", "cost", "forgetting", _SUBSETS[subset], "certificate claimed", "certificate kept?", "needs"]
     head = "".join(f'<th scope="col">{escape(title)}' for title in titles)
     cheapest, best = _best([row for row in rows if plan.methods[row.variant] not in TRAIN_AGAIN], good)
     body = "".join(_row(plan, row, again, cheapest=row is cheapest, best=row is best) for row in rows)
@@ -85,7 +89,7 @@ def _row(plan: ReportPlan, row: Standing, again: RowCommand, *, cheapest: bool, 
         _forgetting(row),
         _utility(row, bold=best),
         *_certificate(row),
-        f'<td class="needs">{escape(needs(plan.methods[row.variant]))}',
+        f'<td class="needs">{marked(needs(plan.methods[row.variant]))}',
     ]
     return f"<tr>{''.join(cells)}"
 
@@ -120,7 +124,7 @@ def _utility(row: Standing, *, bold: bool) -> str:
 
 
 def _certificate(row: Standing) -> tuple[str, str]:
-    """What is promised, and what is left of it."""
+    """What is promised, and whether it is kept."""
     promise = row.certificate
     if promise is None:
         return '<td data-sort="" class="soft">none', '<td data-sort="" class="soft">-'
@@ -140,9 +144,16 @@ def needs(method: str) -> str:
         *(["its own training"] if not assumed.fedavg else []),
         *(["data at the server"] if assumed.server_data else []),
         *(["forgotten clients' data"] if assumed.forgotten_data else []),
-        *([f"kept: {assumed.stores}"] if assumed.stores != "nothing" else []),
+        *([f"server stores: {_plainly(assumed.stores)}"] if assumed.stores != "nothing" else []),
     ]
     return "; ".join(words) or "nothing"
+
+
+def _plainly(stores: str) -> str:
+    """What a server stores, in words that are read once."""
+    for terse, plain in _PLAINLY.items():
+        stores = stores.replace(terse, plain)
+    return stores
 
 
 def with_targets(command: str, targets: Iterable[str]) -> str:

@@ -13,6 +13,14 @@ def missing_words(missing: Sequence[str]) -> str:
     return "1 planned table is missing" if len(missing) == 1 else f"{len(missing)} planned tables are missing"
 
 
+def to_run(missing: Sequence[str], left_out: Sequence[str]) -> str:
+    """A calm line of what a plan still lacks: tables, and scenarios without their datasets."""
+    counts = [(len(missing), "table"), (len(left_out), "scenario")]
+    words = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts if count]
+    of_data = " without data here" if left_out else ""
+    return f"Part of the plan is still to run: {' and '.join(words)}{of_data}."
+
+
 def missing_names(missing: Sequence[str], root: Path) -> list[str]:
     """Which: files under `root` while they are few, else stages with their scenarios, or how many these are."""
     if len(missing) <= _FEW:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
 from string import Template
@@ -12,32 +12,25 @@ import pandas as pd
 import yaml
 
 from sifu.plan.report_plan import ReportPlan
-from sifu.report import certificates, tables
-from sifu.report.atlas import CAPTION as ATLAS_CAPTION
-from sifu.report.atlas import atlas_table, one_class
-from sifu.report.audits import CAPTION as AUDIT_CAPTION
-from sifu.report.audits import audit_table
+from sifu.report import page_tables, tables
 from sifu.report.data_used import parts_in_words
-from sifu.report.deletion_test import verification
 from sifu.report.figures.overview import draw_narrow, drawn_scenarios
 from sifu.report.findings import findings
-from sifu.report.forgetting import CAPTION, forgetting_table, with_forgotten
-from sifu.report.frontier import frontier, frontier_for_people
 from sifu.report.html import folded, html_table, image, two_images
 from sifu.report.image import png
 from sifu.report.key_findings import key_findings
 from sifu.report.leaderboard import RowCommand, leaderboard, row_command, with_targets
 from sifu.report.looked_good import looked_good
-from sifu.report.methods import CAPTION as METHODS_CAPTION
-from sifu.report.methods import numbered, table_1
-from sifu.report.missing import missing_names, missing_words
+from sifu.report.marked import marked
+from sifu.report.missing import missing_names, missing_words, to_run
+from sifu.report.page_tables import titled
 from sifu.report.plain_text import for_figures
 from sifu.report.results import Results
-from sifu.report.searches import scenario_searches, searches
 from sifu.report.standings import Standing, main_scenarios, standings
 from sifu.report.verdict_strip import ClaimRow, verdict_strip
 from sifu.store.paths import figure_file
 
+FigureCommand = Callable[[str], str]  # of a figure's name: what draws it again
 _TEMPLATE = Path(__file__).with_name("page.html")
 _MAX_NAMES = 8  # of scenarios, at the top of the page
 _PICTURE = "overview"  # the figure that the page opens with
@@ -45,23 +38,29 @@ _DEVIATIONS, _TABLE = "docs/replication/deviations.md", "deviations-from-the-pap
 
 
 def build_page(
-    source: Results, folder: Path, command: str, claims: Sequence[ClaimRow] = (), again: RowCommand | None = None
+    source: Results,
+    folder: Path,
+    command: str,
+    claims: Sequence[ClaimRow] = (),
+    again: RowCommand | None = None,
+    draw: FigureCommand | None = None,
 ) -> str:
     """The page; `folder` holds the figures, `command` is what makes this run again.
 
-    `claims`: rows of the verdict strip; `again`: what runs a row of the leaderboard again, where there is a better
-    command than Snakemake's.
+    `claims`: rows of the verdict strip; `again` and `draw`: what runs a row of the leaderboard and draws a figure
+    again, where there is a better command than Snakemake's.
     """
+    draw = draw or figure_command(folder, command)
     rows = standings(source)
     parts = {
-        "In one look": _picture(source, folder, command, rows),
+        "In one look": _picture(source, folder, draw, rows),
         "Leaderboard": leaderboard(source.plan, rows, again or row_command(source.plan, command)),
-        **({"Verdicts": verdict_strip(list(claims))} if claims else {}),
-        "Figures": _figures(source.plan, folder, command),
-        "Certificates": _certificates(source),
-        "Forgetting": _forgetting(source, rows) + _atlas(source),
-        "Searches": _searches(source),
-        "Details": _details(source, command),
+        **({"Verdicts": verdict_strip(list(claims), folder)} if claims else {}),
+        "Figures": _figures(source.plan, folder, draw),
+        "Certificates": _certificates(source, folder),
+        "Forgetting": _forgetting(source, folder, rows),
+        "Searches": page_tables.tried(source),
+        "Details": _details(source, folder, command),
     }
     parts = {name: body for name, body in parts.items() if body}
     navigation = "".join(f'<a href="#{_anchor(name)}">{name}</a>' for name in parts)
@@ -105,92 +104,63 @@ def _data(source: Results, folder: Path) -> str:
     return f" {escape(parts)} What else differs from the SIFU paper: {name}."
 
 
-def _picture(source: Results, folder: Path, command: str, rows: list[Standing]) -> str:
-    """The picture, four findings, and what is missing."""
+def _picture(source: Results, folder: Path, draw: FigureCommand, rows: list[Standing]) -> str:
+    """The picture, four findings, and what is still to run."""
     shown = drawn_scenarios(source.plan, rows)
     found = key_findings(source.plan, [row for row in rows if row.scenario in shown])
     items = "".join(f"<li><b>{escape(head)}</b> {escape(text)}</li>" for head, text in found)
     items = items or "<li>Nothing has been unlearned yet.</li>"
-    note = f'<p class="missing">{_left_out(source.plan)}</p>' if source.plan.left_out else ""
-    if missing := source.all_missing():
-        named = "".join(f"<li><code>{escape(path)}</code></li>" for path in missing_names(missing, source.root))
-        note += folded(f"{missing_words(missing)}", f"<ul>{named}</ul>").replace(
-            "<summary>", '<summary class="missing">'
-        )
     narrow = png(draw_narrow(Results(for_figures(source.plan))))
-    return f'{_figure(folder, command, _PICTURE, narrow)}<ol class="findings">{items}</ol>{note}'
+    picture = _figure(folder, draw, _PICTURE, narrow)
+    return f'{picture}<ol class="findings">{items}</ol>{_still_to_run(source)}'
 
 
-def _left_out(plan: ReportPlan) -> str:
-    return escape(f"Planned and not run, as their datasets are missing: {', '.join(plan.left_out)}.")
-
-
-def _requests(source: Results) -> str:
-    """Every method after every request, with filters."""
-    labels = source.plan.labels
-    table = with_forgotten(tables.headline(source.statistics, labels), source.forgetting, labels)
-    if not len(table):
+def _still_to_run(source: Results) -> str:
+    """A line that says that something is, and opens to what it is; nothing of a finished run."""
+    missing, left_out = source.all_missing(), source.plan.left_out
+    if not missing and not left_out:
         return ""
-    table = _titled(source, table)
-    columns = list(table.columns)
-    choices = "".join(_choice(table, columns, name) for name in ("scenario", "method", "request"))
-    search = '<label>contains<input type="search" placeholder="any text"></label>'
-    filters = f'<div class="filters" data-table="headline">{choices}{search}</div>'
-    note = "<p>After each request, recovered to the target: mean over seeds [95% interval]. Where a seed "
-    note += "did not meet it, rounds are a lower bound and costs are not compared. Click a title to sort.</p>"
-    return folded("Every method after every request", note + filters + html_table(table, "headline", sortable=True))
+    details = ""
+    if left_out:
+        details += f"<p>Planned and not run, as their datasets are missing: {escape(', '.join(left_out))}.</p>"
+    if missing:
+        names = missing_names(missing, source.root)
+        named = "".join(f"<li><code>{escape(path)}</code></li>" for path in names)
+        details += f"<p>{missing_words(missing)}:</p><ul>{named}</ul>"
+    return folded(to_run(missing, left_out), details, "to-run")
 
 
-def _titled(source: Results, table: pd.DataFrame) -> pd.DataFrame:
-    """A table with the names of its scenarios in place of their keys."""
-    if "scenario" not in table:
-        return table
-    return table.assign(scenario=[source.plan.titles.get(str(name), name) for name in table["scenario"]])
-
-
-def _forgetting(source: Results, rows: list[Standing]) -> str:
+def _forgetting(source: Results, folder: Path, rows: list[Standing]) -> str:
     """What many models say of forgetting, and what accuracy misses; nothing where it was not measured."""
-    table = forgetting_table(source.forgetting, source.distances, source.plan.labels)
-    if not len(table):
-        return ""
-    shown = html_table(_titled(source, table), "forgetting-table", sortable=True)
-    told = looked_good(source.plan, rows)
-    words = f"<p>{escape(told)}</p>" if told else ""
-    return words + folded("Was it forgotten? By many models", f"<p>{escape(CAPTION)}</p>{shown}")
+    parts = page_tables.forgetting(source, folder)
+    told = looked_good(source.plan, rows) if parts else None
+    return (f"<p>{escape(told)}</p>" if told else "") + parts + page_tables.atlas(source, folder)
 
 
-def _atlas(source: Results) -> str:
-    """What trainings remember of each client; nothing where it was not measured."""
-    table = atlas_table(source.atlas, one_class(source.plan.settings))
-    if not len(table):
-        return ""
-    shown = html_table(_titled(source, table), "atlas", sortable=True)
-    return folded("Atlas: what is remembered of each client", f"<p>{escape(ATLAS_CAPTION)}</p>{shown}")
+def _certificates(source: Results, folder: Path) -> str:
+    """What is left of promises, what surviving ones cost, what clients find out, what counting proves."""
+    claimed, audited = page_tables.claimed_and_actual(source, folder), page_tables.audits(source, folder)
+    parts = [claimed, page_tables.honest(source), page_tables.checks(source), audited]
+    return "".join(parts) or "<p>No method of this run gives a certificate.</p>"
 
 
-def _choice(table: pd.DataFrame, columns: list[str], name: str) -> str:
-    first = "1" if name == "request" else ""
-    values = ["", *dict.fromkeys(str(value) for value in table[name])]
-    options = "".join(
-        f'<option value="{escape(value)}"{" selected" if value == first else ""}>{escape(value) or "all"}</option>'
-        for value in values
-    )
-    return f'<label>{name}<select data-column="{columns.index(name)}">{options}</select></label>'
+def figure_command(folder: Path, command: str) -> FigureCommand:
+    """What draws a figure again by a command that makes files."""
+    return lambda name: with_targets(command, [str(figure_file(folder, name, "png"))])
 
 
-def _figures(plan: ReportPlan, folder: Path, command: str) -> str:
+def _figures(plan: ReportPlan, folder: Path, draw: FigureCommand) -> str:
     names = [name for name in plan.figures if name != _PICTURE]
-    return folded(f"{len(names)} figures", "".join(_figure(folder, command, name) for name in names))
+    return folded(f"{len(names)} figures", "".join(_figure(folder, draw, name) for name in names))
 
 
-def _figure(folder: Path, command: str, name: str, narrow: bytes | None = None) -> str:
+def _figure(folder: Path, draw: FigureCommand, name: str, narrow: bytes | None = None) -> str:
     """A figure with its caption, folded, and the command that draws it again; `narrow`: the same for a phone."""
     path, caption = figure_file(folder, name, "png"), figure_file(folder, name, "md")
     if not path.exists():
         return f'<p class="missing">Figure {name} has not been drawn.</p>'
     title, _, text = caption.read_text(errors="replace").strip().removeprefix("**").partition("**")
-    again = with_targets(command, [str(path)])
-    words = f"{escape(text.strip())} <br>Again: <code>{escape(again)}</code>"
+    words = f"{marked(text.strip(), folder)} <br>Again: <code>{escape(draw(name))}</code>"
     head = "" if name == _PICTURE else f"<h3>{escape(title)}</h3>"
     drawn = path.read_bytes()
     shown = two_images(drawn, narrow, title) if narrow else image(drawn, title)
@@ -200,67 +170,14 @@ def _figure(folder: Path, command: str, name: str, narrow: bytes | None = None) 
     )
 
 
-def _certificates(source: Results) -> str:
-    """What is left of promises after the last request, what surviving ones cost, what clients find out themselves."""
-    parts = []
-    found = certificates.certificates(source.cells)
-    last = found[found["request"] == found.groupby("scenario")["request"].transform("max")]
-    claims = certificates.for_people(last, source.plan.labels)
-    if len(claims):
-        note = "<p>After the last request; the table `certificates` has all.</p>"
-        shown = html_table(_titled(source, claims), "claims", sortable=True)
-        parts.append(folded("Claimed and actual", note + shown))
-    honest = frontier_for_people(frontier(source.cells, source.sweep), source.plan.unmarked, source.plan.labels)
-    if len(honest):
-        shown = html_table(_titled(source, honest), "frontier", sortable=True)
-        parts.append(folded("What certificates that survive cost", shown))
-    checks = verification(source.verification, source.plan.labels)
-    if len(checks):
-        shown = html_table(_titled(source, checks), "checks", sortable=True)
-        parts.append(folded("The clients' own test of deletion", shown))
-    parts.append(_audits(source))
-    return "".join(parts) or "<p>No method of this run gives a certificate.</p>"
-
-
-def _audits(source: Results) -> str:
-    """What counting trainings with and without clients proves; nothing where no audit was made."""
-    table = audit_table(source.audit, source.plan.labels)
-    if not len(table):
-        return ""
-    shown = html_table(_titled(source, table), "audit", sortable=True)
-    return folded("Audits by counting trainings", f"<p>{escape(AUDIT_CAPTION)}</p>{shown}")
-
-
-def _assumptions(source: Results) -> str:
-    """What every method assumes and stores: the paper's Table 1, with its footnotes."""
-    rows, notes = table_1(source.plan.methods.values())
-    table = pd.DataFrame(rows).map(lambda text: text.strip("`"))
-    below = "".join(f"<p>{escape(note)}</p>" for note in numbered(notes))
-    shown = html_table(table, "assumptions", sortable=True)
-    return folded("What every method assumes (Table 1)", f"<p>{escape(METHODS_CAPTION)}</p>{shown}{below}")
-
-
-def _searches(source: Results) -> str:
-    """What was tried for the settings of methods and scenarios; nothing where no search was made."""
-    tried = {
-        "methods": searches(source.trials, source.plan.labels),
-        "scenarios": scenario_searches(source.scenario_trials),
-    }
-    return "".join(
-        folded(f"What was tried for settings of {name}", html_table(_titled(source, table), f"tried-{name}"))
-        for name, table in tried.items()
-        if len(table)
-    )
-
-
-def _details(source: Results, command: str) -> str:
+def _details(source: Results, folder: Path, command: str) -> str:
     """Every request, findings scenario by scenario, what methods assume, settings, and where the numbers come from."""
     items = "".join(f"<li>{escape(text)}</li>" for text in findings(source))
     return "".join(
         [
-            _requests(source),
+            page_tables.requests(source),
             folded("Findings, scenario by scenario", f"<ul>{items}</ul>"),
-            _assumptions(source),
+            page_tables.assumptions(source, folder),
             folded("Settings", _settings(source)),
             folded("Where the numbers come from", _provenance(source, command)),
         ]
@@ -277,4 +194,4 @@ def _settings(source: Results) -> str:
 
 def _provenance(source: Results, command: str) -> str:
     table = pd.DataFrame(source.stamps, columns=["scenario", "block", "commit", "code", "rules", "torch", "device"])
-    return f"<p>Everything again: <code>{escape(command)}</code></p>" + html_table(_titled(source, table), "stamps")
+    return f"<p>Everything again: <code>{escape(command)}</code></p>" + html_table(titled(source, table), "stamps")

@@ -29,11 +29,11 @@ def run_figure(plan: ReportPlan, name: str, folder: Path) -> None:
         count = missing_words(source.missing)
         caption += f" {count}: {'; '.join(missing_names(source.missing, source.root))}."
         if not drawn.get_suptitle():
-            _note(drawn, f"{count}: see the caption")
+            _note(drawn, "part of the plan is still to run: see the caption")
     write_figure(figure_file(folder, name, "png").with_suffix(""), drawn)
     write_text(figure_file(folder, name, "md"), f"**{title}** {caption}\n")
 
 
 def _note(drawn: Figure, words: str) -> None:
-    """A red note at the top left, where no legend is: a title has room of its own, unlike a text."""
-    drawn.suptitle(words, x=0.01, ha="left", fontsize=8, color="crimson")
+    """A grey note at the top left, where no legend is: a title has room of its own, unlike a text."""
+    drawn.suptitle(words, x=0.01, ha="left", fontsize=8, color="dimgrey")

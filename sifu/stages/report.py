@@ -14,8 +14,8 @@ from sifu.report.atlas import CAPTION as ATLAS_CAPTION
 from sifu.report.atlas import atlas_table, one_class
 from sifu.report.audits import CAPTION, audit_table
 from sifu.report.deletion_test import verification
-from sifu.report.forgetting import CAPTION as FORGETTING_CAPTION
 from sifu.report.forgetting import forgetting_table, with_forgotten
+from sifu.report.forgetting_words import CAPTION as FORGETTING_CAPTION
 from sifu.report.frontier import frontier, frontier_for_people
 from sifu.report.methods import methods_csv, methods_latex, methods_page
 from sifu.report.missing import missing_names, missing_words, stage_of

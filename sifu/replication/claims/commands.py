@@ -19,3 +19,8 @@ def rerun_stage(stage: str, scenario: str, seed: int = 0, part: str = "") -> str
         f".venv/bin/snakemake --cores 2 {target} --configfile {CONFIG} --config {settings} "
         "block_size=1 results=results/one"
     )
+
+
+def redraw_figure(name: str, config: str = CONFIG) -> str:
+    """The command that draws a figure from the tables of a run, also from packed ones."""
+    return f".venv/bin/python -m sifu figure {name} --config {config}"

@@ -10,6 +10,7 @@ import pytest
 
 from sifu.forgetting.twins import NOTHING, SOMETHING, UNSURE, Share
 from sifu.report.forgetting import COLUMN, forgetting_table, forgotten_line, with_forgotten
+from sifu.report.forgetting_words import CAPTION, COLUMNS, INTRODUCTION
 from sifu.stages.two_questions import verdict
 from sifu.store.oracle_schemas import DISTANCES, FORGETTING
 
@@ -155,3 +156,11 @@ def test_the_verdict(value: float, low: float, note: str, wanted: str) -> None:
     share = Share(0.8, low, 1.0, note)
     assert verdict(value, 0.04, share, enough=True) == wanted
     assert verdict(value, 0.04, share, enough=False) == ("cannot tell" if wanted == "yes" else wanted)
+
+
+def test_every_column_is_explained_and_in_the_order_of_the_table() -> None:
+    columns = list(forgetting_table(ROWS, NO_DISTANCES, LABELS))
+    assert columns == ["scenario", "method", "request", "models a world", *COLUMNS]
+    assert all(f"`{name}`: " in CAPTION for name in COLUMNS)
+    assert CAPTION.startswith(INTRODUCTION)
+    assert "`" not in INTRODUCTION, "no definitions in the introduction"

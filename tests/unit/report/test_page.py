@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+from PIL import Image
 
 from sifu.plan.report_plan import Job, ReportPlan
 from sifu.report import page
@@ -63,6 +64,30 @@ def test_without_an_audit_there_is_no_table_of_them(tmp_path: Path) -> None:
     page = page_of(tmp_path)
     assert "Audits by counting" not in page
     assert "No method of this run gives a certificate." in page
+
+
+def test_what_is_still_to_run_is_one_calm_line(tmp_path: Path) -> None:
+    """At the end of the first section, with the details folded; nothing is written in the colour of an alarm."""
+    plan = replace(plan_of(tmp_path, {"audit": [Job("digits", "s000-000")]}), left_out=["celeba"])
+    page = build_page(Results(plan), tmp_path / "report", "make")
+    first = page.partition("<section")[2].partition("</section>")[0]
+    line = "Part of the plan is still to run: 1 table and 1 scenario without data here."
+    assert f'<details class="to-run"><summary>{line}</summary>' in first
+    assert first.endswith("</ul></details>")
+    assert "their datasets are missing: celeba." in first
+    assert "audit/digits/s000-000/audit.parquet" in first
+    assert ".missing, .to-run { color: var(--soft); }" in page
+    assert "still to run" not in page_of(tmp_path)
+
+
+def test_a_caption_has_no_raw_marks_and_the_command_that_draws_it(tmp_path: Path) -> None:
+    figures = tmp_path / "report" / "figures"
+    figures.mkdir(parents=True)
+    Image.new("RGB", (200, 100), "white").save(figures / "audit.png")
+    (figures / "audit.md").write_text("**Title.** As figure `requests`, <b>.\n")
+    plan = plan_of(tmp_path, {"audit": [Job("digits", "s000-000")]})
+    page = build_page(Results(plan), tmp_path / "report", "make", draw=lambda name: f"draw {name}")
+    assert "As figure <code>requests</code>, &lt;b&gt;. <br>Again: <code>draw audit</code>" in page
 
 
 @pytest.mark.parametrize(("seeds", "text"), [((0,), "1 seed."), ((0, 1), "2 seeds."), ((0, 1, 2), "2 to 3 seeds.")])
