@@ -92,10 +92,11 @@ def _tally(run: MeasuredRun) -> str:
     nowhere = sum(one.failed == one.judged for one in judged)
     without = f", and {len(found) - len(judged)} could not be judged" if len(judged) < len(found) else ""
     full = sum(run.judgement(claim).verdict is Verdict.HOLDS for claim in PAPER)
+    partly, never = len(judged) - everywhere - nowhere, "holds" if nowhere == 1 else "hold"
     return (
-        f"{everywhere} hold on every dataset that was judged, {len(judged) - everywhere - nowhere} hold partly "
-        f"or are undecided, {nowhere} {'holds' if nowhere == 1 else 'hold'} nowhere{without}. The [full rule]({_RULE}) is met by {full}: no dataset of the claim is "
-        "missing, and it still holds when corrected for many claims."
+        f"{everywhere} hold on every dataset that was judged, {partly} hold partly or are undecided, {nowhere} {never} "
+        f"nowhere{without}. The [full rule]({_RULE}) is met by {full}: no dataset of the claim is missing, and it "
+        "still holds when corrected for many claims."
     )
 
 
