@@ -128,17 +128,18 @@ def _in_short(root: Path, tables: StoredTables, scenario: str) -> str:
     where = scenarios(root)[scenario].label.removesuffix(_TWINS)
     shown = [row for row in rows if row["answer"] != "no" or row["variant"] in _FEW]
     cells = [[row[column] for column in _FEW_COLUMNS] for row in shown]
-    head = f"**On {where} with {models} models a world, {', '.join(parts)}.**{_who_forgot(rows)}"
-    return f"{head}\n\n{table_text(cells, *_FEW_COLUMNS).strip()}"
+    head = f"**On {where} with {models} models a world, {', '.join(parts)}.**"
+    return "\n\n".join([head, *_who_forgot(rows), table_text(cells, *_FEW_COLUMNS).strip()])
 
 
-def _who_forgot(rows: list[dict[str, str]]) -> str:
-    """The names of those that forgot: first those that use something of the training; the others start again."""
+def _who_forgot(rows: list[dict[str, str]]) -> list[str]:
+    """A list of those that forgot, where there are any: those that use something of the training, then the others."""
     forgot = [row for row in rows if row["answer"] == "yes"]
     again = [row["method"] for row in forgot if row["rounds used"] == "0"]
     used = [row["method"] for row in forgot if row["rounds used"] != "0"]
-    words = f" Those that use rounds of the training: {'; '.join(used)}." if used else ""
-    return words + (f" Those that start again: {'; '.join(again)}." if again else "")
+    lines = [f"- {len(used)} forgot with rounds of the training: {'; '.join(used)}"] * bool(used)
+    lines += [f"- {len(again)} forgot by starting again: {'; '.join(again)}"] * bool(again)
+    return ["\n".join(lines)] if lines else []
 
 
 def _numbers(row: dict[Hashable, Any]) -> list[str]:

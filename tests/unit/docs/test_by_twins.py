@@ -119,12 +119,12 @@ def test_in_short_the_answer_comes_first_and_names_who_forgot(tmp_path: Path) ->
         "negation": (0.0, "no"),
     }
     answers |= {"original": (1.0, "no"), "fats_05": (0.5, "cannot tell"), "fed_accum": (0.0, "no")}
-    head, table = forgotten_in_short(tmp_path, published(tmp_path, answers)).split("\n\n")
-    assert head.startswith(
-        "**On MNIST with 200 models a world, 2 of 6 variants forgot, 3 did not, 1 cannot be judged.**"
-    )
-    again = "Those that start again: Scratch."
-    assert head.endswith(f" Those that use rounds of the training: FedEraser, dt and r searched. {again}")
+    head, names, table = forgotten_in_short(tmp_path, published(tmp_path, answers)).split("\n\n")
+    assert head == "**On MNIST with 200 models a world, 2 of 6 variants forgot, 3 did not, 1 cannot be judged.**"
+    assert names.splitlines() == [
+        "- 1 forgot with rounds of the training: FedEraser, dt and r searched",
+        "- 1 forgot by starting again: Scratch",
+    ]
     answered = {row.split(" | ")[0].strip("| "): row.split(" | ")[-1].strip("| ") for row in table.splitlines()[2:]}
     assert set(answered) == {"Scratch", "FedEraser, dt and r searched", "FATS, rho 0.5", "SIFU", "FedAccum"}
     assert answered["FedAccum"] == "no (overshot)"
