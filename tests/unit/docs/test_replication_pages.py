@@ -120,7 +120,7 @@ def test_strict_sifu_is_paid_in_client_steps(tmp_path: Path) -> None:
     """It takes fewer rounds than scratch, of four times as many client steps."""
     world = World(("mnist",), {("mnist", "sifu_strict"): Outcome(40, delta=0.005, steps=40)}, marks=PLAIN)
     page = Made.of(world, tmp_path).pages["index.md"]
-    assert "strict SIFU takes 60.0% more client steps than scratch" in page
+    assert "Strict SIFU takes 60.0% more client steps than scratch" in page
 
 
 @pytest.mark.long
