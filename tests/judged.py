@@ -10,7 +10,7 @@ from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.verdict import Verdict
 from tests.claimed import PLAIN, World
 
-ON_MARKS = ("With watermarks", "Clients with backdoors")  # the claims that read scenarios with marks
+ON_MARKS = ("With watermarks", "With backdoors")  # the claims that read scenarios with marks
 
 
 def claim(name: str) -> Claim:

@@ -24,6 +24,7 @@ _SHOWN = [
     "at most",
     "models",
 ]
+_LARGE = ("strict", "measured", "models")  # columns of numbers that may be large
 _NOTHING = "No audit has been run yet."
 
 
@@ -39,15 +40,32 @@ def _table(root: Path, run: Published, table: pd.DataFrame, scenario: str) -> st
     rows = table[table["scenario"] == scenario]
     deltas = ", ".join(sorted(set(rows["delta"])))
     head = f"{scenarios(root)[scenario].label}, epsilons at delta {deltas}, {_time(run, scenario)}:"
-    return f"{head}\n\n{markdown(rows[_SHOWN], '').strip()}\n\n{_refuted(rows)}"
+    shown = rows[_SHOWN].apply(lambda column: column.map(_in_full) if column.name in _LARGE else column)
+    return f"{head}\n\n{markdown(shown, '').strip()}\n\n{_refuted(rows)}"
+
+
+def _in_full(text: str) -> str:
+    """A large number without an exponent: `91,600` for `9.16e+04`; others, and a dash, as they are."""
+    value = pd.to_numeric(text, errors="coerce")
+    return text if pd.isna(value) or abs(value) < 1000 else f"{value:,.0f}"
 
 
 def _refuted(rows: pd.DataFrame) -> str:
-    """Whose promises are refuted, and how many could be: so many models must prove enough, of whom is promised to."""
-    refuted = ", ".join(dict.fromkeys(rows.loc[rows["verdict"] == REFUTED, "method"])) or "none"
-    enough = pd.to_numeric(rows["at most"]) >= pd.to_numeric(rows["claimed"], errors="coerce")
+    """Whose promises are refuted. How many could be: so many models must prove enough, of whom is promised to."""
+    refuted = ", ".join(dict.fromkeys(rows.loc[rows["verdict"] == REFUTED, "method"]))
+    most, claimed = (pd.to_numeric(rows[name], errors="coerce") for name in ("at most", "claimed"))
     together = (rows["promise to"] != "each alone") | (rows["forgotten"].astype(int) == 1)
-    return f"Refuted: {refuted}. So many models could refute {(enough & together).sum()} of these {len(rows)} promises."
+    count, models = int(((most >= claimed) & together).sum()), f"{rows['models'].astype(int).max():,} models"
+    if count:
+        found = f"Refuted: {refuted}." if refuted else "No promise is refuted."
+        return f"{found} {models} can refute {count} of these {len(rows)} promises."
+    if most.max() < claimed.min():
+        limits = f"at most epsilon {most.max():g}, below the claimed {claimed.min():g}"
+        return f"No promise is refuted, and none could be: {models} prove {limits}."
+    return (
+        "No promise is refuted, and none could be: where so many models prove enough, several clients leave at once, "
+        "and the promise is to each alone."
+    )
 
 
 def _time(run: Published, scenario: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +20,9 @@ _COLUMNS = (
     *("method", "cost", "rounds used", "told from retraining", "by twins", "shift", "share forgotten"),
     *("forgotten?", "relearn time"),
 )
+_FEW_COLUMNS = ("method", "cost", "rounds used", "by twins", "forgotten?")
+_FEW = ("fine_tuning", "fed_accum", "dp_released", "last", "sifu")  # the paper's: shown in short, also if they remember
+_TWINS = ", twins"  # how labels of federations with twins end
 _NOTHING = "No federation with twins has been run yet."
 _ORDER = ("yes", "cannot tell", "nothing to forget", "no")
 _LEVEL = 0.05  # of the p-value of being told from retraining
@@ -65,26 +69,73 @@ def in_sentences(tests: list[TwinTest], *, explained: bool = False) -> str:
 def forgotten_by_twins(root: Path, run: Published) -> str:
     """For each federation with twins a table of its methods: those that forget first, the cheapest of them on top."""
     tables = read_tables(run.folder)
+    return "\n\n".join(_table(root, tables, name) for name in _tested(root, tables)) or _NOTHING
+
+
+def forgotten_in_short(root: Path, run: Published) -> str:
+    """For each federation with twins how many methods forgot, who they are, and a short table."""
+    tables = read_tables(run.folder)
+    return "\n\n".join(_in_short(root, tables, name) for name in _tested(root, tables)) or _NOTHING
+
+
+def _tested(root: Path, tables: StoredTables) -> list[str]:
+    """The federations with twins that were run, in the order of their catalog."""
     tested = set(_together(tables)["scenario"])
-    return "\n\n".join(_table(root, tables, name) for name in scenarios(root) if name in tested) or _NOTHING
+    return [name for name in scenarios(root) if name in tested]
 
 
 def _table(root: Path, tables: StoredTables, scenario: str) -> str:
     """The methods of one federation, and how many models were compared."""
     rows = _together(tables)
     rows = rows[rows["scenario"] == scenario]
-    labels = {ORIGINAL: "Original"} | {name: one.label for name, one in variants(root).items()}
-    costs = _costs(tables, scenario)
-    listed = [row for row in rows.to_dict("records") if row["variant"] in labels]
-    listed.sort(key=lambda row: (_ORDER.index(row["forgotten"]), costs.get(row["variant"], float("inf"))))
-    starts = {row["variant"]: tables.went_back_to(scenario, row["variant"]).mean() for row in listed}
-    cells = [
-        [labels[name], _percent(costs.get(name)), _whole(starts[name]), *_numbers(row)]
-        for name, row in ((row["variant"], row) for row in listed)
-    ]
     null, title = rows["twins_null"].max(), scenarios(root)[scenario].label
     head = f"{title}, {int(rows['models'].min())} models a world, request 1 (by twins: null 0.50 +- {null:.2f}):"
+    cells = [[row[column] for column in _COLUMNS] for row in _methods(root, tables, scenario)]
     return f"{head}\n\n{table_text(cells, *_COLUMNS).strip()}"
+
+
+def _methods(root: Path, tables: StoredTables, scenario: str) -> list[dict[str, str]]:
+    """The rows of a table, by its columns; with the name of the variant, and the answer without its details."""
+    rows = _together(tables)
+    labels, costs = {ORIGINAL: "Original"} | _labels(root), _costs(tables, scenario)
+    listed = [row for row in rows[rows["scenario"] == scenario].to_dict("records") if row["variant"] in labels]
+    listed.sort(key=lambda row: (_ORDER.index(row["forgotten"]), costs.get(row["variant"], float("inf"))))
+    found = []
+    for row in listed:
+        name = row["variant"]
+        used = _whole(tables.went_back_to(scenario, name).mean())
+        cells = [labels[name], _percent(costs.get(name)), used, *_numbers(row)]
+        found.append(dict(zip(_COLUMNS, cells, strict=True)) | {"variant": name, "answer": row["forgotten"]})
+    return found
+
+
+def _labels(root: Path) -> dict[str, str]:
+    return {name: one.label for name, one in variants(root).items()}
+
+
+def _in_short(root: Path, tables: StoredTables, scenario: str) -> str:
+    """`9 of 33 variants forgot, ...`, the names of those that forgot, and the rows of a few."""
+    rows = [row for row in _methods(root, tables, scenario) if row["variant"] != ORIGINAL]
+    counts = Counter(row["answer"] for row in rows)
+    parts = [f"{counts['yes']} of {len(rows)} variants forgot", f"{counts['no']} did not"]
+    open_ = counts["cannot tell"] + counts["nothing to forget"]
+    parts += [f"{open_} cannot be judged"] * (open_ > 0)
+    models = int(_together(tables).query("scenario == @scenario")["models"].min())
+    where = scenarios(root)[scenario].label.removesuffix(_TWINS)
+    shown = [row for row in rows if row["answer"] != "no" or row["variant"] in _FEW]
+    cells = [[row[column] for column in _FEW_COLUMNS] for row in shown]
+    head = f"**On {where} with {models} models a world, {', '.join(parts)}.**"
+    return "\n\n".join([head, *_who_forgot(rows), table_text(cells, *_FEW_COLUMNS).strip()])
+
+
+def _who_forgot(rows: list[dict[str, str]]) -> list[str]:
+    """A list of those that forgot, where there are any: those that use something of the training, then the others."""
+    forgot = [row for row in rows if row["answer"] == "yes"]
+    again = [row["method"] for row in forgot if row["rounds used"] == "0"]
+    used = [row["method"] for row in forgot if row["rounds used"] != "0"]
+    lines = [f"- {len(used)} forgot with rounds of the training: {'; '.join(used)}"] * bool(used)
+    lines += [f"- {len(again)} forgot by starting again: {'; '.join(again)}"] * bool(again)
+    return ["\n".join(lines)] if lines else []
 
 
 def _numbers(row: dict[Hashable, Any]) -> list[str]:

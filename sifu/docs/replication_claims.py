@@ -18,11 +18,14 @@ from sifu.report.statistics import WITH_STUDENT
 _INTRODUCTION = f"""\
 Numbers are means over seeds with their 95% bootstrap intervals (percentiles) and, as these are too narrow with few
 seeds, Student's after `t` for up to {WITH_STUDENT} seeds. Shares of seeds have exact intervals (Clopper and
-Pearson); shares within a seed, of requests, clients or rounds that depend on each other, have the least and the largest
+Pearson). Shares within a seed, of requests, clients or rounds that depend on each other, have the least and the largest
 of a seed in brackets. Rounds are those of all requests of a seed, each to the target accuracy, compared with scratch's
 in the same seed. `(7 of 10)`: only 7 of the 10 seeds that were run have a value.
 
-How a verdict follows:
+## How a verdict follows
+
+What is bold in a verdict speaks of the datasets that could be judged. The full rule also asks for those that are
+missing, and corrects for many claims:
 - On a dataset a claim **holds**, **does not hold** or, between the two, **holds in part**, by the rule of the claim
   (for short: a dataset holds).
 - A dataset where a seed missed the target holds in part at best; where more than half did, it is **not testable**.
@@ -36,8 +39,8 @@ How a verdict follows:
   interval. A dash: judged by a rule that is no test, such as a share of seeds.
 - MNIST by writer, a natural partition that everybody can download, is shown and never judged.
 
-The paper's claims are judged by methods `as released`, which follow its code and made its figures, on the requests and
-in the unit of the figure in question (but for the [deviations](deviations.md)). SIFU and Last
+The paper's claims are judged by methods `as released`, which follow its code and made its figures. Requests and units
+are those of the figure in question (but for the [deviations](deviations.md)). SIFU and Last
 `as described` follow the paper's text, `corrected` methods their own papers: these are claims of ours. Each command
 runs one cell again (`SIFU_DATA_ROOT` names the folder of the datasets).
 """
@@ -66,8 +69,8 @@ def _section(claim: Claim, run: MeasuredRun) -> str:
     parts = [
         f"### {claim.name}\n",
         f"> {claim.quote} ({claim.place})\n",
-        f"Verdict: **{judged.verdict.value}** (adjusted p: {p_text(judged.adjusted)}). Datasets: {found.held_text}; "
-        f"not judged: {found.not_judged(run.titles)}. {_rule(claim)}\n",
+        f"Verdict: {run.in_short(claim)}. Missing: {found.not_judged(run.titles)}. By the full rule: "
+        f"{judged.verdict.value} (adjusted p: {p_text(judged.adjusted)}). {_rule(claim)}\n",
         _numbers(lines, run.titles),
         f"```sh\n{claim.command}\n```\n",
     ]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from sifu.docs.deviations import in_short
 from sifu.docs.measured_text import number_text, table_text
 from sifu.docs.replication_run import MeasuredRun, anchor
@@ -18,12 +16,14 @@ from sifu.replication.claims.verdict import Verdict
 from sifu.replication.published import NOT_RUN, REPLICATION
 from sifu.store.paths import figure_file, report_folder
 
-_VERDICTS = """\
-`2 hold, 1 in part, of 3`: of the datasets that could be judged. `not run`: a method that the claim is about was not.
-`not comparable`: it was, and in most seeds it did not get back to the target, or what the claim is about was not
-measured. A claim about all five datasets holds in part at best while one of them is missing. `not testable`: too few of
-them could be judged. `undecided`: two kinds of intervals, or the correction for many claims, would say different
-things. [claims.md](claims.md) has the sentence, the rule, the numbers and the command behind each verdict.
+_RULE = "claims.md#how-a-verdict-follows"
+_VERDICTS = f"""\
+The second column speaks of the datasets that could be judged, the third names the others:
+- `not run`: a method that the claim is about was not run there.
+- `not comparable`: in most seeds it did not get back to the target, or what the claim is about was not measured.
+
+[claims.md](claims.md) has the paper's sentence, the numbers and the command behind each verdict, and says once
+[how a verdict follows]({_RULE}).
 """
 _WHERE = f"""\
 - [claims.md](claims.md): every claim with its numbers and intervals
@@ -68,10 +68,10 @@ def _box(run: MeasuredRun) -> str:
     on = [_measured_on(run, f"rounds saved by SIFU as {name}") for name in ("released", "described")]
     more = _average(run, "counted rounds of FedEraser as released beyond scratch's")
     lines = [
-        f"**The paper's {len(PAPER)} claims**: {_tally(run)}.{missing}",
+        f"**Of the paper's {len(PAPER)} claims**, {_tally(run)}{missing}",
         in_short(run),
-        f"SIFU as released saves {saved} of scratch's rounds (the paper: {rounds.SIFU_SAVES.number}; mean of {on[0]}), "
-        f"SIFU as the text describes it {described} (mean of {on[1]}).",
+        f"SIFU as released saves {saved} of scratch's rounds (the paper: {rounds.SIFU_SAVES.number}; mean of {on[0]}). "
+        f"SIFU as the text describes it saves {described} (mean of {on[1]}).",
         f"FedEraser as released takes {more} more rounds than scratch, as its code counts them "
         f"(the paper: {rounds.FED_ERASER_TAKES_MORE.number}).",
         f"SIFU has the best trade-off on {_held(run, trade_off.BEST_ON_FOUR)} (the paper: 4 of 5).",
@@ -79,23 +79,24 @@ def _box(run: MeasuredRun) -> str:
         "by its share of all clients, as the text does; the code weighs by the cohort ([deviations](deviations.md), "
         "row on alpha and Psi).",
         "Counted strictly, for each client alone, SIFU's certificate holds on "
-        f"{_held(run, certificate.SIFU_KEEPS_ITS_PROMISE)}; strict SIFU takes {_beyond_scratch(run)}.",
+        f"{_held(run, certificate.SIFU_KEEPS_ITS_PROMISE)}. Strict SIFU takes {_beyond_scratch(run)}.",
     ]
     return "\n".join(f"> - {line}" for line in lines) + "\n"
 
 
 def _tally(run: MeasuredRun) -> str:
-    """On how many datasets the claims hold, and their verdicts, which ask for more."""
+    """How many claims hold on all, some or none of the datasets that were judged, and how many meet the whole rule."""
     found = [counted(run.of(claim)) for claim in PAPER]
     judged = [one for one in found if one.judged]
     everywhere = sum(one.held == one.judged for one in judged)
-    nowhere = sum(one.verdicts.get(Verdict.FAILS, 0) == one.judged for one in judged)
-    counts = Counter(run.judgement(claim).verdict for claim in PAPER)
-    verdicts = ", ".join(f"{verdict.value}: {counts[verdict]}" for verdict in Verdict if verdict is not Verdict.NOT_RUN)
+    nowhere = sum(one.failed == one.judged for one in judged)
+    without = f", and {len(found) - len(judged)} could not be judged" if len(judged) < len(found) else ""
+    full = sum(run.judgement(claim).verdict is Verdict.HOLDS for claim in PAPER)
+    partly, never = len(judged) - everywhere - nowhere, "holds" if nowhere == 1 else "hold"
     return (
-        f"{everywhere} hold on every dataset that could be judged, {len(judged) - everywhere - nowhere} on some, in "
-        f"part or undecided, {nowhere} on none, and {len(found) - len(judged)} could not be judged. The verdicts "
-        f"below also ask for all of the paper's datasets, and for a correction for many claims ({verdicts})"
+        f"{everywhere} hold on every dataset that was judged, {partly} hold partly or are undecided, {nowhere} {never} "
+        f"nowhere{without}. The [full rule]({_RULE}) is met by {full}: no dataset of the claim is missing, and it "
+        "still holds when corrected for many claims."
     )
 
 
@@ -128,11 +129,10 @@ def _held(run: MeasuredRun, claim: Claim) -> str:
 
 
 def _verdicts(run: MeasuredRun, claims: tuple[Claim, ...]) -> str:
-    """A row a claim: its verdict, on how many datasets it holds, and which were not tested."""
+    """A row a claim: on how many of the datasets that were judged it holds, and which are missing."""
     rows = []
     for claim in claims:
         found = counted(run.of(claim))
         link = f"[{claim.name}](claims.md#{anchor(claim)})"
-        verdict = f"**{run.judgement(claim).verdict.value}**"
-        rows.append([link, verdict, found.held_text, found.not_judged(run.titles)])
-    return table_text(rows, "claim", "verdict", "datasets", "not judged")
+        rows.append([link, run.in_short(claim), found.not_judged(run.titles)])
+    return table_text(rows, "claim", "on the datasets that were judged", "missing")

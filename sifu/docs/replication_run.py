@@ -10,7 +10,9 @@ from typing import Any
 from sifu.replication.claims.catalog import CLAIMS
 from sifu.replication.claims.claim import Claim, Line
 from sifu.replication.claims.correction import Judgement, judgements
+from sifu.replication.claims.counted import counted
 from sifu.replication.claims.stored_tables import StoredTables, read_tables
+from sifu.replication.claims.verdict import Verdict
 from sifu.replication.published import CONFIG, REPLICATION, described, is_published, read_manifest
 from sifu.report.data_used import DataUsed, data_used
 
@@ -43,6 +45,12 @@ class MeasuredRun:
     def judgement(self, claim: Claim) -> Judgement:
         """The verdict on a claim, corrected for all claims that are judged."""
         return self._judgements[claim.name]
+
+    def in_short(self, claim: Claim) -> str:
+        """What came out on the datasets that were judged, in a few words."""
+        verdict, lines = self.judgement(claim).verdict, self.of(claim)
+        corrected_away = verdict is Verdict.UNDECIDED and claim.judge(lines) is not verdict
+        return counted(lines).in_short(verdict, self.titles, corrected_away=corrected_away)
 
     @cached_property
     def _judgements(self) -> dict[str, Judgement]:

@@ -109,7 +109,7 @@ def _answered(tables: StoredTables, variant: str, scenario: str) -> pd.Series:
 
 
 SIFU_GOES_UNNOTICED = Claim(
-    "Clients with backdoors do not notice SIFU",
+    "With backdoors, forgotten clients cannot tell SIFU's model from a retrained one",
     "-",
     "Whether forgotten clients can tell SIFU's model from one that was trained without them, by their triggers.",
     NOT_IN_PAPER,

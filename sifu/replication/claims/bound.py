@@ -100,7 +100,7 @@ def _verdict(own: Measured | None, other: Measured | None) -> Verdict:
 
 
 ALPHA_BELOW_PSI = Claim(
-    "alpha <= Psi for B = 1 everywhere",
+    "The paper's bound Psi is never below the measured distance alpha (B = 1)",
     "100%",
     "We observe that the bound demonstrated in Theorem 1 holds for all the considered experimental scenarios, even "
     "when setting B = 1 in neural networks.",

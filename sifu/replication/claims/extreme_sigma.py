@@ -85,7 +85,7 @@ def _seeds(tables: StoredTables, scenario: str) -> int:
 
 
 LOW_SIGMA_IS_SCRATCH = Claim(
-    "With a low sigma SIFU is scratch",
+    "With little noise SIFU is retraining",
     "identical",
     _QUOTE,
     _PLACE,
@@ -95,7 +95,7 @@ LOW_SIGMA_IS_SCRATCH = Claim(
     rerun_stage("sweep", "mnist", part=SWEPT),
 )
 HIGH_SIGMA_IS_LAST = Claim(
-    "With a high sigma SIFU is Last",
+    "With much noise SIFU is Last",
     "identical",
     _QUOTE,
     _PLACE,

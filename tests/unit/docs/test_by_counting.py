@@ -40,15 +40,16 @@ def published(root: Path, proved: dict[str, float], other_began: float = 189.0) 
 
 
 @pytest.mark.parametrize(
-    ("proved", "refuted"), [({"sifu": 10.02, "last": 3.0}, "SIFU"), ({"sifu": 3.0, "last": 3.0}, "none")]
+    ("proved", "refuted"),
+    [({"sifu": 10.02, "last": 3.0}, "Refuted: SIFU."), ({"sifu": 3.0, "last": 3.0}, "No promise is refuted.")],
 )
 def test_the_table_has_a_row_a_method_and_says_who_is_refuted(
     tmp_path: Path, proved: dict[str, float], refuted: str
 ) -> None:
     head, rows, end = proved_by_counting(tmp_path, published(tmp_path, proved)).split("\n\n")
     assert head == "MNIST, epsilons at delta 0.01, counted within 2 minutes (NVIDIA H200, shared with other jobs):"
-    assert rows.splitlines()[3] == "| Last | 1 | 10 | 10 together | 10 | 800 | 17 | 3 | 10 | 5000 |"
-    assert end == f"Refuted: {refuted}. So many models could refute 2 of these 2 promises."
+    assert rows.splitlines()[3] == "| Last | 1 | 10 | 10 together | 10 | 800 | 17 | 3 | 10 | 5,000 |"
+    assert end == f"{refuted} 5,000 models can refute 2 of these 2 promises."
 
 
 def test_too_few_models_and_promises_to_others_cannot_be_refuted(tmp_path: Path) -> None:
@@ -57,7 +58,27 @@ def test_too_few_models_and_promises_to_others_cannot_be_refuted(tmp_path: Path)
     table = pd.read_csv(tmp_path / "audit.csv", dtype=str)
     table.loc[0, "at most"], table.loc[1, "promise to"] = "7.2", "each alone"
     table.to_csv(tmp_path / "audit.csv", index=False)
-    assert proved_by_counting(tmp_path, run).endswith("could refute 1 of these 3 promises.")
+    assert proved_by_counting(tmp_path, run).endswith("5,000 models can refute 1 of these 3 promises.")
+
+
+def test_why_no_promise_could_be_refuted(tmp_path: Path) -> None:
+    """All of 7.2 is below the promised 10; or all are promises to each alone, and ten clients left."""
+    run = published(tmp_path, {"sifu": 7.2, "last": 3.0})
+    table = pd.read_csv(tmp_path / "audit.csv", dtype=str)
+    table.assign(**{"at most": "7.2"}).to_csv(tmp_path / "audit.csv", index=False)
+    words = "No promise is refuted, and none could be: "
+    limit = "5,000 models prove at most epsilon 7.2, below the claimed 10."
+    assert proved_by_counting(tmp_path, run).endswith(words + limit)
+    table.assign(**{"promise to": "each alone"}).to_csv(tmp_path / "audit.csv", index=False)
+    alone = "where so many models prove enough, several clients leave at once, and the promise is to each alone."
+    assert proved_by_counting(tmp_path, run).endswith(words + alone)
+
+
+def test_large_numbers_have_no_exponent(tmp_path: Path) -> None:
+    run = published(tmp_path, {"sifu": 3.0})
+    table = pd.read_csv(tmp_path / "audit.csv", dtype=str)
+    table.assign(strict="9.16e+04", measured="-").to_csv(tmp_path / "audit.csv", index=False)
+    assert "| 10 | 91,600 | - | 3 | 10 | 5,000 |" in proved_by_counting(tmp_path, run)
 
 
 @pytest.mark.parametrize(("began", "shared"), [(189.0, True), (191.0, False), (70.0, False), (81.0, True)])

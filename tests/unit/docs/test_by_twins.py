@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from sifu.docs import findings
-from sifu.docs.by_twins import TwinTest, forgotten_by_twins, in_sentences
+from sifu.docs.by_twins import TwinTest, forgotten_by_twins, forgotten_in_short, in_sentences
 from sifu.docs.forgetting import allowed_auc
 from sifu.replication.published import Published
 from sifu.store.oracle_schemas import FORGETTING
@@ -16,6 +16,7 @@ from sifu.store.parquet import write_table
 from sifu.store.provenance import provenance
 from tests.claimed import PLAIN, World
 from tests.conftest import REPO
+from tests.outcomes import Outcome
 
 Answers = dict[str, tuple[float, str]]
 
@@ -24,7 +25,8 @@ def published(root: Path, answers: Answers) -> Published:
     """A replication on MNIST, with the AUC by twins and the answer of some variants; the costs of the federation with
     twins are those of MNIST: SIFU takes 40 of scratch's 100 rounds, fine-tuning 50, FedEraser 112.
     """
-    folder = World(("mnist", "mnist_twins"), marks=PLAIN).write(root)
+    changes = {("mnist_twins", "scratch"): Outcome(cut=0)}
+    folder = World(("mnist", "mnist_twins"), changes, marks=PLAIN).write(root)
     rows = [
         {"scenario": "mnist_twins", "variant": name, "request": 1, "client": client, "models": 200}
         | {"retrain_auc": 0.9, "retrain_p": 0.5, "twins_auc": auc, "twins_null": 0.03, "twins_shift": 1.0}
@@ -108,6 +110,28 @@ def test_the_table_has_those_that_forget_first_and_the_cheapest_of_them_on_top(t
     assert [row[7] for row in rows] == ["yes", "yes", "no", "no (overshot)"]
 
 
+def test_in_short_the_answer_comes_first_and_names_who_forgot(tmp_path: Path) -> None:
+    """Scratch uses no round of the training, FedEraser some. NoT remembers and is none of the paper's: not shown. The
+    original model is no variant.
+    """
+    answers = {
+        "scratch": (0.5, "yes"),
+        "fed_eraser_searched": (0.52, "yes"),
+        "sifu": (1.0, "no"),
+        "negation": (0.0, "no"),
+    }
+    answers |= {"original": (1.0, "no"), "fats_05": (0.5, "cannot tell"), "fed_accum": (0.0, "no")}
+    head, names, table = forgotten_in_short(tmp_path, published(tmp_path, answers)).split("\n\n")
+    assert head == "**On MNIST with 200 models a world, 2 of 6 variants forgot, 3 did not, 1 cannot be judged.**"
+    assert names.splitlines() == [
+        "- 1 forgot with rounds of the training: FedEraser, dt and r searched",
+        "- 1 forgot by starting again: Scratch",
+    ]
+    answered = {row.split(" | ")[0].strip("| "): row.split(" | ")[-1].strip("| ") for row in table.splitlines()[2:]}
+    assert set(answered) == {"Scratch", "FedEraser, dt and r searched", "FATS, rho 0.5", "SIFU", "FedAccum"}
+    assert answered["FedAccum"] == "no (overshot)"
+
+
 def test_a_promise_that_is_kept_still_allows_much() -> None:
     """Gaussians mu apart with (10, 0.01): Phi(mu / sqrt(2)), and 2 mu between twins. mu = 2.86 by the analytic bound:
     Phi(2.02) = 0.978, Phi(4.04) = 1.000.
@@ -118,4 +142,6 @@ def test_a_promise_that_is_kept_still_allows_much() -> None:
 
 
 def test_without_twins_there_is_a_sentence(tmp_path: Path) -> None:
-    assert forgotten_by_twins(tmp_path, published(tmp_path, {})) == "No federation with twins has been run yet."
+    run = published(tmp_path, {})
+    for part in (forgotten_by_twins, forgotten_in_short):
+        assert part(tmp_path, run) == "No federation with twins has been run yet."

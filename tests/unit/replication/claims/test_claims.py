@@ -77,11 +77,11 @@ def test_without_celeba_a_claim_holds_in_part(name: str) -> None:
         (HISTORY, World(changes={("*", "sifu_strict"): Outcome(70, cut=10)})),  # 30% by noise, half of SIFU's 60%
         ("The best sigma", World(sweep={0.1: (51.0, "done"), 1.0: (20.0, "not_reached")})),  # 100 / 51 < 2
         ("SIFU's forget accuracy", World(changes={("*", "sifu_released"): Outcome(40, 0.2)})),
-        ("alpha", World(held={"": 0.99})),
+        ("The paper's bound", World(held={"": 0.99})),
         ("DP", World(changes={("*", "dp_released"): Outcome(30, 0.01)})),
         ("SIFU's certificate", World(changes={("*", "sifu"): Outcome(40, delta=1.0)})),
         ("Strict SIFU's certificate", World(changes={("*", "sifu_strict"): Outcome(40, delta=0.011)})),
-        ("Clients with backdoors", World(changes={("*", "sifu"): Outcome(40, triggers=60)})),
+        ("With backdoors", World(changes={("*", "sifu"): Outcome(40, triggers=60)})),
         ("SIFU's speed-up survives", World(changes={("*", "sifu_strict"): Outcome(100)})),
         ("SIFU, as the text describes it, takes", World(changes={("*", "sifu"): Outcome(101)})),
         ("SIFU, as the text describes it, saves", World(changes={("*", "sifu"): Outcome(120)})),
@@ -95,8 +95,8 @@ def test_without_celeba_a_claim_holds_in_part(name: str) -> None:
         ),
         ("For other sets", World(changes={("*", "sifu_released"): Outcome(101, 0.02)})),
         ("FedEraser forgets", World(changes={("*", "fed_eraser_released"): Outcome(149, 0.2)})),
-        ("With a low sigma", World(sweep={0.01: (90.0, "done"), 1.0: (5.0, "lost")})),  # 10% fewer rounds than scratch
-        ("With a high sigma", World(changes={("*", "last_released"): Outcome(30, cut=199)})),
+        ("With little noise", World(sweep={0.01: (90.0, "done"), 1.0: (5.0, "lost")})),  # 10% fewer rounds than scratch
+        ("With much noise", World(changes={("*", "last_released"): Outcome(30, cut=199)})),
         (EXAMPLE, World(left=0.9)),
         ("SIFU costs the clients", World(changes={("*", "sifu_released"): Outcome(40, 0.02, steps=11)})),
     ],

@@ -65,7 +65,7 @@ def test_the_worst_ratio_is_a_median() -> None:
     """1, 2 and an explosion: the median is 2, and the largest is said."""
     tables = World(("mnist",), held={"": 0.5}).tables()
     worst = tables.bounds["seed"].map({0: 1.0, 1: 2.0, 2: 1e15})
-    lines = claim("alpha").measure(replace(tables, bounds=tables.bounds.assign(worst=worst)))
+    lines = claim("The paper's bound").measure(replace(tables, bounds=tables.bounds.assign(worst=worst)))
     (found,) = [line.value for line in lines if line.scenario == "mnist" and line.what.startswith("worst")]
     assert found is not None
     assert (found.mean, found.low, found.high, found.seeds) == (2.0, 1.0, 1e15, 3)

@@ -118,7 +118,7 @@ def test_what_holds_only_without_the_correction_is_undecided() -> None:
     """
     saves = {("*", "sifu_released"): Outcome(28, 0.02, spread=20), ("*", "sifu"): Outcome(33, 0.02, spread=20)}
     world, described = World(changes=saves, marks=PLAIN), "SIFU, as the text describes it, takes"
-    claims = tuple(claim(name) for name in ("SIFU takes", described, "Fine-tuning", "alpha"))
+    claims = tuple(claim(name) for name in ("SIFU takes", described, "Fine-tuning", "The paper's bound"))
     lines = {one.name: one.measure(world.tables()) for one in claims}
     found = judgements(claims, lines)
     name = claim("SIFU takes").name
@@ -127,7 +127,7 @@ def test_what_holds_only_without_the_correction_is_undecided() -> None:
     assert found[name].adjusted == pytest.approx(2 * 0.0230, abs=1e-4)
     assert found[name].verdict is UNDECIDED
     assert found[claim("Fine-tuning").name] == (HOLDS, 0.0, 0.0)
-    assert found[claim("alpha").name] == (HOLDS, None, None), "no test, no correction"
+    assert found[claim("The paper's bound").name] == (HOLDS, None, None), "no test, no correction"
 
 
 def test_a_failure_that_is_a_test_is_corrected_too() -> None:

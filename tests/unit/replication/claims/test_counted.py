@@ -6,35 +6,60 @@ import pytest
 
 from sifu.replication.claims.claim import Line
 from sifu.replication.claims.counted import counted
+from sifu.replication.claims.stored_tables import EXAMPLE
 from sifu.replication.claims.verdict import Verdict
 
-HOLDS, PART, OPEN, FAILS, NOT_RUN = (
+HOLDS, PART, OPEN, FAILS, NOT_RUN, NOT_TESTABLE = (
     *(Verdict.HOLDS, Verdict.IN_PART, Verdict.UNDECIDED),
-    *(Verdict.FAILS, Verdict.NOT_RUN),
+    *(Verdict.FAILS, Verdict.NOT_RUN, Verdict.NOT_TESTABLE),
 )
+NAMES = ("mnist", "fashionmnist", "cifar10", "cifar100", "celeba")
+TITLES = {"mnist": "MNIST", "fashionmnist": "Fashion", "cifar10": "CIFAR-10", "celeba": "CelebA"}
+
+
+def in_short(verdicts: tuple[Verdict, ...], whole: Verdict, *, corrected_away: bool = False) -> str:
+    lines = [Line(name, "rounds", None, verdict) for name, verdict in zip(NAMES, verdicts, strict=False)]
+    return counted(lines).in_short(whole, TITLES, corrected_away=corrected_away)
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "text"),
+    ("verdicts", "whole", "text"),
     [
-        ((HOLDS, HOLDS), "2 of 2 hold"),
-        ((HOLDS,), "1 of 1 holds"),
-        ((PART, PART), "0 hold, 2 in part, of 2"),
-        ((FAILS,), "0 hold, 1 does not, of 1"),
-        ((HOLDS, PART, OPEN, FAILS, FAILS), "1 holds, 1 in part, 1 undecided, 2 do not, of 5"),
-        ((NOT_RUN,), "none judged"),
+        ((HOLDS, HOLDS, HOLDS), PART, "**holds on all 3 judged**"),
+        ((HOLDS, HOLDS, NOT_RUN), PART, "**holds on both judged**"),
+        ((HOLDS, NOT_RUN), PART, "**holds on MNIST, the only one judged**"),
+        ((PART, PART), PART, "**in part on both judged**"),
+        ((FAILS,), FAILS, "**does not hold on MNIST, the only one judged**"),
+        ((FAILS, FAILS), FAILS, "**does not hold on any of the 2 judged**"),
+        ((HOLDS, PART, HOLDS), PART, "**holds on 2 of 3**, in part on Fashion"),
+        ((FAILS, FAILS, HOLDS), PART, "**holds on 1 of 3**, not on MNIST, Fashion"),
+        ((OPEN, FAILS), OPEN, "**undecided**: undecided on 1 of 2, not on Fashion"),
+        ((HOLDS, FAILS, FAILS), FAILS, "**does not hold**: holds on 1 of 3, not on Fashion, CIFAR-10"),
+        ((PART, FAILS), NOT_TESTABLE, "**in part on 1 of 2**, not on Fashion, too few for a verdict"),
+        ((HOLDS, HOLDS), OPEN, "**holds on both judged**; by the rule of the claim: undecided"),
+        ((NOT_RUN,), NOT_TESTABLE, "**not testable**"),
     ],
 )
-def test_every_dataset_that_was_judged_is_in_the_words(verdicts: tuple[Verdict, ...], text: str) -> None:
-    names = ("mnist", "fashionmnist", "cifar10", "cifar100", "celeba")
-    lines = [Line(name, "rounds", None, verdict) for name, verdict in zip(names, verdicts, strict=False)]
-    assert counted(lines).held_text == text
+def test_every_dataset_that_was_judged_is_in_the_words(
+    verdicts: tuple[Verdict, ...], whole: Verdict, text: str
+) -> None:
+    assert in_short(verdicts, whole) == text
+
+
+def test_what_the_correction_for_many_claims_took_away_is_said() -> None:
+    words = ", but undecided once corrected for many claims"
+    assert in_short((HOLDS, HOLDS), OPEN, corrected_away=True) == f"**holds on both judged**{words}"
+    assert in_short((HOLDS, FAILS), OPEN, corrected_away=True) == f"**holds on 1 of 2**, not on Fashion{words}"
+
+
+def test_a_claim_about_no_dataset_names_none() -> None:
+    example = counted([Line(EXAMPLE, "distance", None, HOLDS)])
+    assert example.in_short(HOLDS, TITLES, corrected_away=False) == "**holds**"
 
 
 def test_a_dataset_that_was_run_in_vain_is_not_called_untested() -> None:
-    lines = [Line("mnist", "rounds", None, HOLDS), Line("celeba", "rounds", None, Verdict.NOT_TESTABLE)]
-    titles = {"celeba": "CelebA", "cifar10": "CIFAR-10"}
-    assert counted(lines).not_judged(titles) == "CelebA (not comparable)"
+    lines = [Line("mnist", "rounds", None, HOLDS), Line("celeba", "rounds", None, NOT_TESTABLE)]
+    assert counted(lines).not_judged(TITLES) == "CelebA (not comparable)"
     lines.append(Line("cifar10", "rounds", None, NOT_RUN))
-    assert counted(lines).not_judged(titles) == "CIFAR-10 (not run); CelebA (not comparable)"
-    assert counted(lines[:1]).not_judged(titles) == "none"
+    assert counted(lines).not_judged(TITLES) == "CIFAR-10 (not run); CelebA (not comparable)"
+    assert counted(lines[:1]).not_judged(TITLES) == "none"

@@ -13,7 +13,7 @@ from tests.judged import claim, verdict
 from tests.outcomes import Outcome
 
 HOLDS, IN_PART, FAILS, UNDECIDED, NOT_TESTABLE, NOT_RUN = Verdict
-MARKS, BACKDOORS = "With watermarks", "Clients with backdoors"
+MARKS, BACKDOORS = "With watermarks", "With backdoors"
 
 
 def test_a_rival_that_never_recovers_matches_nobody() -> None:
