@@ -30,8 +30,9 @@ def drawn_scenarios(plan: ReportPlan, rows: list[Standing]) -> list[str]:
     priced = {row.scenario for row in rows if row.has_cost}
     main = main_scenarios(plan, [name for name in plan.unmarked if name in priced])
     wanted = [name for name in plan.unmarked if name in tested or name in main]
-    data = list(dict.fromkeys(plan.datasets.get(name, name) for name in [*main, *wanted]))
-    return sorted(wanted, key=lambda name: data.index(plan.datasets.get(name, name)))[:MAX_PANELS]
+    data = {name: plan.datasets.get(name, name) for name in [*main, *wanted]}
+    order = list(dict.fromkeys(data.values()))
+    return sorted(wanted, key=lambda name: order.index(data[name]))[:MAX_PANELS]
 
 
 def panel_titles(plan: ReportPlan, names: list[str], rows: list[Standing]) -> dict[str, str]:
