@@ -100,7 +100,8 @@ def _draw(source: Results, columns: int) -> Figure:
     if not narrow:
         figure.suptitle(TITLE, x=0.01, ha="left", fontsize=11, fontweight="bold")
     _read(figure, narrow=narrow)
-    _key(figure, rows, drawing.verdicts)
+    shown = {variant for line in lines for variant in line.variants}
+    _key(figure, [row for row in rows if row.variant in shown], drawing.verdicts)
     return figure
 
 
@@ -136,7 +137,7 @@ def _panel(axis: Axes, drawing: Drawing, line: Line, place: int) -> None:
         row, behind = found.get(variant), _BAND if drawing.is_sifu(variant) else "white"
         axis.axhspan(at - 0.5, at + 0.5, color=behind, linewidth=0, zorder=0)
         if row and row.has_cost:
-            _bar(axis, at, row, drawing.verdicts[name, variant], behind)
+            _bar(axis, at, row, drawing.verdicts[name, variant], behind, right)
         elif row or variant in planned:
             words = row.short_words if row else "not run"
             words = words.removeprefix("recovers in ") if drawing.narrow else words
@@ -161,7 +162,7 @@ def _axes(axis: Axes, right: float, certificates: bool, rows: int) -> None:
     axis.spines["bottom"].set_bounds(0, CUT)
 
 
-def _bar(axis: Axes, at: int, row: Standing, verdict: tuple[Grade, str], behind: str) -> None:
+def _bar(axis: Axes, at: int, row: Standing, verdict: tuple[Grade, str], behind: str, right: float) -> None:
     """A bar with its length and its sign; two strokes where it is cut off."""
     length, (given, sign) = min(row.cost, CUT), verdict
     edge = {"edgecolor": FORGOTTEN.colour, "linewidth": 1.2} if given is BY_ACCURACY else _pattern(given)
@@ -169,7 +170,7 @@ def _bar(axis: Axes, at: int, row: Standing, verdict: tuple[Grade, str], behind:
     if row.cost > CUT:
         for x in (CUT - 0.2, CUT - 0.1):
             axis.plot([x, x + 0.06], [at + 0.4, at - 0.4], color="white", linewidth=2, zorder=3)
-    _words(axis, length + 0.07, at, f"{row.cost:.0%} {sign}", behind)
+    _words(axis, length + 0.02 * right, at, f"{row.cost:.0%} {sign}", behind)
 
 
 def _pattern(given: Grade) -> dict[str, Any]:

@@ -238,6 +238,10 @@ def test_the_key_tells_what_rests_on_accuracy_alone() -> None:
     for labels in ({"scratch": "Scratch"}, {"scratch": "Scratch", "sifu": "SIFU"}):
         figure = overview.draw(source_of(labels, **dict.fromkeys(labels, SCRATCH)))
         found[len(labels)] = [text.get_text() for text in figure.legends[0].get_texts()]
+    hidden = Results(replace(plain_results(labels).plan, shown=["scratch"]))
+    tables = vars(source_of(labels, **dict.fromkeys(labels, SCRATCH)))
+    hidden.__dict__.update({name: tables[name] for name in ("cells", "metrics", "forgetting")})
+    assert len(overview.draw(hidden).legends[0].get_texts()) == 1, "SIFU was run, and is not shown"
     assert found == {1: ["✓ forgotten"], 2: ["✓ forgotten (twin test, or exact)", "(✓) forgotten, by accuracy alone"]}
     scratch, sifu = (bar for bars in figure.axes[0].containers for bar in bars)  # type: ignore[attr-defined]
     assert [to_hex(bar.get_facecolor()) for bar in (scratch, sifu)] == [FORGOTTEN.colour.lower(), BY_ACCURACY.colour]
