@@ -24,11 +24,12 @@ class Grade(NamedTuple):
 
 
 FORGOTTEN = Grade("forgotten", "#009E73", "✓", "")
+BY_ACCURACY = Grade("forgotten, by accuracy alone", "#c9eadf", "(✓)", "")  # drawn alone: paler, and with an edge
 IN_PART = Grade("in part", "#E69F00", "~", "//")
 NOT_FORGOTTEN = Grade("not forgotten", "#D55E00", "✗", "xx")
 BELOW = Grade("less accurate than scratch", "#CC79A7", "↓", "--")
 UNKNOWN = Grade("cannot tell", "#a3a3a3", "?", "")
-GRADES = (FORGOTTEN, IN_PART, NOT_FORGOTTEN, BELOW, UNKNOWN)
+GRADES = (FORGOTTEN, BY_ACCURACY, IN_PART, NOT_FORGOTTEN, BELOW, UNKNOWN)
 
 
 def grade(gap: float, original: float = math.inf) -> Grade:

@@ -8,27 +8,30 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.image import AxesImage
+from matplotlib.gridspec import SubplotSpec
 
 from sifu.report.bounds import RULES, rules_that_differ, share_held, single_clients
-from sifu.report.figures.style import colours, finish, grid, log_ticks
+from sifu.report.figures.style import colours, finish, log_ticks
 from sifu.report.results import Results
 
 TITLE = "Is Psi a bound?"
 CAPTION = (
     "Is the measured alpha(n, c) below its bound Psi(n, c)? alpha is the distance of the training to the same training "
-    "without client c, in which the next in line takes its seat. A map a bound: Psi as published, as strictly counted "
-    "for that run, and as if the seat stayed empty (the released code differs after a request only). A row a scenario, "
-    "a column the settings of its federation: its own, and less adapted ones, some of which do not converge. A cell: "
-    "the share of points, of every round, client and seed, for which the bound holds; empty: not measured. The last "
-    "panel is the example of the first scenario under its own settings: a bound holds where its points lie above the "
-    "line; the last steps of a model that explodes lie outside (paper, Figure 7)."
+    "without client c, in which the next in line takes its seat. Three bounds: Psi as published, as strictly counted "
+    "for that run, and as if the seat stayed empty (the released code differs after a request only). A cell: the share "
+    "of points, of every round, client and seed, for which the bound holds. Above, a map a bound: a row a scenario, a "
+    "column the settings of its federation: its own, and less adapted ones, some of which do not converge. Below, the "
+    "scenarios that were run under their own settings alone, a column a bound. The last panel is the example of the "
+    "first scenario under its own settings: a bound holds where its points lie above the line; the last steps of a "
+    "model that explodes lie outside (paper, Figure 7)."
 )
 _RULES = tuple(RULES)
 _MAPS = ("published", "strict", "empty_seats")
 _MOST_POINTS = 1500  # more only make a larger file
 _EXPLODED = 100  # times the 99th percentile of alpha: such points would press all others together
 _OWN = "its own"
+_WIDTH = 8.4  # inches
+_ROW, _AROUND, _EXAMPLE = 0.24, 0.85, 3.2  # inches: of a row, of titles and labels, of the example
 
 
 def draw(source: Results) -> Figure:
@@ -36,12 +39,43 @@ def draw(source: Results) -> Figure:
     alpha = alpha[alpha["alpha"] > 0]
     scenarios = [name for name in source.plan.titles if name in set(alpha["scenario"])]
     changes = ["", *(name for name in source.plan.changes if name in set(alpha["change"]))]
-    height = max(2.6, 1.4 + 0.24 * len(scenarios))
-    figure, axes = grid(2, 2, width=1.9 + 0.55 * max(4, len(changes)) + 0.4, height=height)
-    for rule, axis in zip(_MAPS, axes.flat, strict=False):
-        _map(axis, source, _shares(alpha, rule, scenarios, changes), scenarios, changes, rule)
-    _example(axes[1, 1], source, alpha, scenarios)
+    swept = [name for name in scenarios if (alpha.loc[alpha["scenario"] == name, "change"] != "").any()]
+    alone = [name for name in scenarios if name not in swept]
+    heights = [_AROUND + _ROW * len(swept)] * bool(swept) + [max(_EXAMPLE, _AROUND + _ROW * len(alone))]
+    figure = Figure(figsize=(_WIDTH, sum(heights)), layout="constrained")
+    parts = figure.add_gridspec(len(heights), 1, height_ratios=heights)
+    if swept:
+        _by_setting(_side_by_side(parts[0], len(_MAPS)), source, alpha, swept, changes)
+    below = _side_by_side(parts[-1], 2 if alone else 1)
+    if alone:
+        _alone(below[0], source, alpha, alone)
+    _example(below[-1], source, alpha, scenarios)
     return figure
+
+
+def _side_by_side(part: SubplotSpec, count: int) -> list[Axes]:
+    """Panels in a part of a figure."""
+    return list(part.subgridspec(1, count).subplots(squeeze=False)[0])
+
+
+def _by_setting(
+    axes: list[Axes], source: Results, alpha: pd.DataFrame, scenarios: list[str], changes: list[str]
+) -> None:
+    """Scenarios with other settings: a map a bound, a column a setting."""
+    columns = [source.plan.changes[change] if change else _OWN for change in changes]
+    for axis, rule in zip(axes, _MAPS, strict=True):
+        _map(axis, _shares(alpha, rule, scenarios, changes), columns)
+        axis.set_title(f"Psi, {RULES[rule]}: holds for", fontsize=9)
+        axis.set_yticks(range(len(scenarios)), [source.plan.titles[name] for name in scenarios])
+        axis.tick_params(labelleft=axis is axes[0])
+
+
+def _alone(axis: Axes, source: Results, alpha: pd.DataFrame, scenarios: list[str]) -> None:
+    """Scenarios without other settings: a column a bound."""
+    shares = pd.concat([_shares(alpha, rule, scenarios, [""]) for rule in _MAPS], axis=1)
+    _map(axis, shares, [RULES[rule] for rule in _MAPS])
+    axis.set_title("their own settings: Psi holds for", fontsize=9)
+    axis.set_yticks(range(len(scenarios)), [source.plan.titles[name] for name in scenarios])
 
 
 def _shares(alpha: pd.DataFrame, rule: str, scenarios: list[str], changes: list[str]) -> pd.DataFrame:
@@ -51,27 +85,17 @@ def _shares(alpha: pd.DataFrame, rule: str, scenarios: list[str], changes: list[
     return pd.DataFrame(rows, index=scenarios, columns=changes)
 
 
-def _map(
-    axis: Axes, source: Results, shares: pd.DataFrame, scenarios: list[str], changes: list[str], rule: str
-) -> AxesImage | None:
-    axis.set_title(f"Psi, {RULES[rule]}: share of points where it holds", fontsize=9)
-    if not scenarios:
-        finish(axis, empty=True)
-        return None
+def _map(axis: Axes, shares: pd.DataFrame, columns: list[str]) -> None:
     numbers = shares.to_numpy(float)
-    image = axis.imshow(numbers, cmap="cividis", vmin=0, vmax=1, aspect="auto")
+    axis.imshow(numbers, cmap="cividis", vmin=0, vmax=1, aspect="auto")
     for i, j in np.argwhere(~np.isnan(numbers)):
-        value = numbers[i, j]
-        axis.text(
-            j, i, _percent(value), ha="center", va="center", fontsize=8, color="white" if value < 0.6 else "black"
-        )
-    axis.set_yticks(range(len(scenarios)), [source.plan.titles[name] for name in scenarios], fontsize=8)
-    words = [source.plan.changes[change] if change else _OWN for change in changes]
-    axis.set_xticks(range(len(changes)), [word.replace(" ", "\n", 1) for word in words], fontsize=8)
-    axis.tick_params(length=0)
+        dark = numbers[i, j] < 0.6
+        colour = "white" if dark else "black"
+        axis.text(j, i, _percent(numbers[i, j]), ha="center", va="center", fontsize=8, color=colour)
+    axis.set_xticks(range(len(columns)), [word.replace(" ", "\n", 1) for word in columns])
+    axis.tick_params(length=0, labelsize=8)
     for side in axis.spines.values():
         side.set_visible(False)
-    return image
 
 
 def _percent(share: float) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from sifu.report.figures.board import Board
 from sifu.report.figures.style import finish, legend, style
@@ -37,8 +38,22 @@ def draw(source: Results) -> Figure:
             _panel(axis, source, part)
         finish(axis, empty=part.empty)
         board.dress(source, 0, name, x="clients that have left", y="epsilon")
-    legend(board.figure)
+    legend(board.figure, _key(rows))
     return board.figure
+
+
+def _key(rows: pd.DataFrame) -> list[Line2D]:
+    """What kinds of marks and lines say, whatever the method."""
+    kinds: dict[str, dict[str, Any]] = {
+        "proved (at least)": {"marker": "o", "linestyle": "-"},
+        "measured (alpha)": {"marker": "o", "linestyle": "", "markerfacecolor": "none"},
+        "strict count (Psi)": {"linestyle": ":"},
+        "claimed": {"linestyle": "--"},
+    }
+    if (rows["proved_epsilon"] >= _CLOSE * rows["most_provable"]).any():
+        kinds["limit of so many models"] = {"marker": "$\\uparrow$", "linestyle": "", "markersize": 9}
+    plain: dict[str, Any] = {"color": "0.35", "markersize": 5}
+    return [Line2D([], [], label=label, **(plain | look)) for label, look in kinds.items()]
 
 
 def _panel(axis: Axes, source: Results, rows: pd.DataFrame) -> None:

@@ -21,29 +21,43 @@ CAPTION = (
     "distance to a training in which the next client in line has the seat of each forgotten one, counted round by "
     "round, and the measured distance where there is one. Across: client steps of all requests, relative to training "
     "again from scratch (dashed line), with the t interval over seeds. Up: the largest epsilon of any seed and request "
-    "at delta = 0.01, for all clients of a request together; a hollow mark is one that holds for each client alone, "
-    "at its epsilon. Exact methods have epsilon 0. The line joins the sigmas of a sweep of strict SIFU. Left of the "
-    "dashed line is what an honest certificate saves. Methods that did not reach the target in at least half of the "
-    "seeds, those whose promise is broken, and noise in every round that claims another delta, are not drawn. "
-    "At most 12 panels, a scenario a dataset first: the tables have the rest."
+    "at delta = 0.01, for all clients of a request together; a hollow mark is one that holds for each client alone, at "
+    "its epsilon. Exact methods have epsilon 0. Marks at the same place hide each other. The line joins the sigmas of "
+    "a sweep of strict SIFU. Left of the dashed line is what an honest certificate saves. Methods that did not reach "
+    "the target in at least half of the seeds, those whose promise is broken, and noise in every round that claims "
+    "another delta, are not drawn. All panels have the same scale upwards. Scenarios in which only scratch has a mark "
+    "(or scratch again, with other draws) are left to table `frontier`. At most 12 panels, a scenario a dataset first: "
+    "the tables have the rest."
 )
+_SCRATCH = ("scratch", "scratch_again")
 _SWEPT: dict[str, Any] = {"color": "#56B4E9", "marker": ".", "linewidth": 1, "zorder": 1}
 
 
 def draw(source: Results) -> Figure:
     plan, table = source.plan, frontier(source.cells, source.sweep)
     names = [name for name in plan.unmarked if name in set(table["scenario"])]
-    board = Board.of(datasets_first(plan, names), 1, height=2.8)
+    marks = {name: _drawn(table[table["scenario"] == name]) for name in names}
+    telling = [name for name in names if _tells(source, marks[name])]
+    board = Board.of(datasets_first(plan, telling or names), 1, height=2.6)
+    highest = max([1.0, *(marks[name]["height"].max() for name in telling)])
     for name in board.names:
         axis, rows = board.at(0, name), table[table["scenario"] == name]
-        known = _drawn(rows)
+        known = marks.get(name, rows)
         finish(axis, empty=not len(rows))
         if len(rows) and not len(known):
             axis.text(0.5, 0.5, _why_empty(rows["promise"]), ha="center", va="center", transform=axis.transAxes)
         _panel(axis, source, known)
+        if len(known):
+            axis.set_ylim(-0.04 * highest, 1.08 * highest)
         board.dress(source, 0, name, x="client steps / scratch's", y="real epsilon at delta = 0.01")
     legend(board.figure)
     return board.figure
+
+
+def _tells(source: Results, rows: pd.DataFrame) -> bool:
+    """Whether something besides scratch has a mark."""
+    methods = source.plan.methods
+    return any(methods.get(str(name), "") not in _SCRATCH for name in rows["variant"])
 
 
 def _why_empty(promises: pd.Series) -> str:
@@ -74,7 +88,6 @@ def _panel(axis: Axes, source: Results, rows: pd.DataFrame) -> None:
         if row["variant"] in source.plan.labels:
             _mark(axis, row, style(source, str(row["variant"])))
     axis.set_xlim(left=0)
-    axis.set_ylim(-0.03 * max(1.0, rows["height"].max()), 1.1 * max(1.0, rows["height"].max()))
 
 
 def _mark(axis: Axes, row: dict[Any, Any], marks: dict[str, Any]) -> None:
@@ -82,4 +95,6 @@ def _mark(axis: Axes, row: dict[Any, Any], marks: dict[str, Any]) -> None:
     if not math.isnan(row["cost_low"]):
         error = [[row["cost"] - row["cost_low"]], [row["cost_high"] - row["cost"]]]
     face = {"markerfacecolor": "white"} if row["alone"] else {}
-    axis.errorbar([row["cost"]], [row["height"]], xerr=error, capsize=2, **(marks | {"linestyle": ""} | face))
+    axis.errorbar(
+        [row["cost"]], [row["height"]], xerr=error, capsize=2, **(marks | {"linestyle": "", "markersize": 7} | face)
+    )

@@ -1,8 +1,9 @@
-"""How figures look: a method has the same colour and marker everywhere, a variant of it another line."""
+"""How figures look: a method has the same colour and marker everywhere, a variant of it another line, shade or fill."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 from textwrap import fill
 from typing import Any
@@ -13,6 +14,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from sifu.catalog.methods import METHODS
@@ -38,6 +40,8 @@ _OWN = {  # Okabe and Ito's where they last; SIFU's blue has no neighbour
 _OTHERS = ("#7F7F7F", "#882255", "#999933", "#AA4499", "#661100", "#DDCC77", "#117733", "#BBBBBB")
 _SHADES = {"released": ("white", 0.4), "strict": ("black", 0.45)}  # by the last word of a variant's name
 _LINES = {"released": "--", "strict": ":"}  # by the last word of a variant's name; another word: "-."
+_FILLS = ("full", "left", "right", "top", "bottom")  # of markers, by a variant's number; without a common divisor with
+_TONES: tuple[tuple[str, float], ...] = (("white", 0.0), ("black", 0.4), ("white", 0.45))  # its tones
 
 
 def colours() -> list[tuple[float, float, float]]:
@@ -53,7 +57,16 @@ def style(source: Results, variant: str) -> dict[str, Any]:
     kind = "" if variant == method else variant.rsplit("_", 1)[-1]
     line = _LINES.get(kind, "-.") if kind else "-"
     shape = {"marker": _MARKERS[place % len(_MARKERS)], "linestyle": line, "markersize": 5}
-    return {"color": _shade(method_colour(method, place), kind), "label": source.plan.labels[variant]} | shape
+    tone, number = _SHADES.get(kind), 0 if kind in _SHADES else _number(source, variant, method)
+    colour = _shade(method_colour(method, place), *(tone or _TONES[number % len(_TONES)]))
+    return {"color": colour, "label": source.plan.labels[variant], "fillstyle": _FILLS[number % len(_FILLS)]} | shape
+
+
+def _number(source: Results, variant: str, method: str) -> int:
+    """The place of a variant among those of its method without a shade of their own: what figures show comes first."""
+    plan = source.plan
+    same = [name for name in plan.labels if plan.methods[name] == method and name.rsplit("_", 1)[-1] not in _SHADES]
+    return sorted(same, key=lambda name: (name not in plan.shown, name != method)).index(variant)
 
 
 def method_colour(method: str, place: int) -> str:
@@ -61,9 +74,8 @@ def method_colour(method: str, place: int) -> str:
     return _OWN.get(method) or _OTHERS[place % len(_OTHERS)]
 
 
-def _shade(colour: str, kind: str) -> tuple[float, float, float]:
+def _shade(colour: str, to: str, share: float) -> tuple[float, float, float]:
     """A variant's shade: towards white as released, towards black if strict."""
-    to, share = _SHADES.get(kind, ("white", 0.0))
     red, green, blue = ((1 - share) * a + share * b for a, b in zip(to_rgb(colour), to_rgb(to), strict=True))
     return red, green, blue
 
@@ -175,8 +187,8 @@ def finish(axis: Axes, *, empty: bool = False) -> None:
     sns.despine(ax=axis)
 
 
-def legend(figure: Figure, *, below: bool = False) -> None:
-    """One legend for all panels, at their right or below them."""
+def legend(figure: Figure, notes: Sequence[Line2D] = ()) -> None:
+    """One legend below all panels, in as many columns as a line has room for; `notes` come last."""
     handles: dict[str, Any] = {}
     for axis in figure.axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
@@ -184,10 +196,11 @@ def legend(figure: Figure, *, below: bool = False) -> None:
     handles = dict(sorted(handles.items(), key=lambda entry: entry[0] in (_SHORT, _LOST)))  # last: these are no methods
     if not handles:
         return
+    handles |= {str(note.get_label()): note for note in notes}
     labels = [fill(label, _LEGEND_LINE) for label in handles]
-    place: dict[str, Any] = {"loc": "outside lower center", "ncols": len(handles)}
-    if not below:  # panels keep their width, the figure grows
-        place = {"loc": "outside right upper"}
-        longest = max(len(line) for label in labels for line in label.splitlines())
-        figure.set_figwidth(figure.get_figwidth() + 0.6 + 0.065 * longest)  # inches: the mark, then a letter each
+    longest = max(len(line) for label in labels for line in label.splitlines())
+    columns = max(1, min(len(labels), int(figure.get_figwidth() / (0.6 + 0.065 * longest))))  # inches: mark, letters
+    lines = -(-len(labels) // columns) * max(label.count("\n") + 1 for label in labels)
+    figure.set_figheight(figure.get_figheight() + 0.1 + 0.17 * lines)  # panels keep their height
+    place: dict[str, Any] = {"loc": "outside lower center", "ncols": columns}
     figure.legend(list(handles.values()), labels, frameon=False, fontsize=8, **place)

@@ -36,6 +36,14 @@ def test_proved_and_claimed_over_the_clients_that_have_left(tmp_path: Path, monk
     assert claimed.get_xydata()[:, 1].tolist() == [10.0, 10.0]
     assert all(math.isinf(value) for value in strict.get_ydata())
     assert [text.xy for text in axis.texts] == [(2, 6.0)], "one arrow"
+    kinds = [text.get_text() for text in figure.legends[0].get_texts()][1:]
+    assert kinds == [
+        "proved (at least)",
+        "measured (alpha)",
+        "strict count (Psi)",
+        "claimed",
+        "limit of so many models",
+    ]
     figure.draw_without_rendering()
 
 

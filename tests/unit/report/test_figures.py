@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 from PIL import Image
 
 from sifu.catalog.methods import METHODS
 from sifu.plan.report_plan import ReportPlan
-from sifu.report.figures import budgets, requests, sigma
+from sifu.report.figures import alpha, budgets, requests, sigma
 from sifu.report.figures.alpha import _points
 from sifu.report.figures.board import Board
 from sifu.report.figures.lineage import lineage
-from sifu.report.figures.style import colours, grid, legend, lines, log_ticks, scale
+from sifu.report.figures.style import colours, grid, legend, lines, log_ticks, scale, style
 from sifu.report.image import DPI, write_figure
 from sifu.report.results import Results
 from sifu.report.statistics import intervals, lost
@@ -95,6 +97,58 @@ def test_marks_of_what_did_not_get_there_are_hollow() -> None:
         "SIFU",
         "hollow: target not met on\nevery seed",
     ]
+
+
+def test_variants_of_a_method_can_be_told_apart() -> None:
+    """As it is and as released a method keeps its look, whatever else is there; seven others have their own."""
+    others = [f"sifu_{word}" for word in ("one", "two", "three", "four", "five", "six", "seven")]
+    names = [*others, "sifu", "sifu_released"]
+    plan = ReportPlan("", labels=dict(zip(names, names, strict=True)), methods=dict.fromkeys(names, "sifu"))
+    source = Results(plan)
+    looks = [(to_hex(look["color"]), look["fillstyle"]) for look in (style(source, name) for name in names)]
+    assert len(set(looks)) == len(looks)
+    assert looks[-2] == ("#0072b2", "full")
+    assert looks[-1][1] == "full"
+    assert {style(source, name)["marker"] for name in names} == {style(source, "sifu")["marker"]}
+    drawn = Results(replace(plan, shown=["sifu_two"]))
+    assert style(drawn, "sifu_two")["color"] == style(source, "sifu")["color"], "what figures show comes first"
+
+
+@pytest.mark.parametrize("panels", [1, 3])
+def test_a_legend_stands_below_the_panels_and_within_the_figure(panels: int) -> None:
+    """Fourteen methods with long names: on a phone a key at the right would leave the panels no room."""
+    figure, axes = grid(1, panels)
+    for number in range(14):
+        axes[0, 0].plot([0, 1], [0, number], label=f"a method with a name, number {number}")
+    legend(figure)
+    figure.draw_without_rendering()
+    key, panel = figure.legends[0].get_window_extent(), axes[0, 0].get_tightbbox()
+    assert key.y1 <= panel.y0
+    assert 0 <= key.x0 < key.x1 <= figure.bbox.x1
+    assert axes[0, 0].get_window_extent().height > 0.6 * 2.5 * figure.dpi, "panels keep their height"
+
+
+def test_maps_of_alpha_have_no_empty_cells() -> None:
+    """S was run under two settings, T and U under their own: a map a bound of S, and one of T and U."""
+    titles = {"s": "S", "t": "T", "u": "U"}
+    source = Results(ReportPlan("", titles=titles, changes={"slow": "eta = 0.1", "none": "never run"}))
+    ran = [("s", ""), ("s", "slow"), ("t", ""), ("u", "")]
+    table = pd.DataFrame(ran, columns=["scenario", "change"]).assign(request=0, seed=0, client=0, round=1, alpha=1.0)
+    bounds = dict(zip(("published", "released", "strict", "empty_seats"), (0.5, 0.5, 2.0, 1.0), strict=True))
+    source.__dict__["alpha"] = table.assign(**{f"psi_{rule}": psi for rule, psi in bounds.items()})
+    figure = alpha.draw(source)
+    shares = [axis.images[0].get_array() for axis in figure.axes if axis.images]
+    assert [np.asarray(one).tolist() for one in shares] == [
+        [[0.0, 0.0]],
+        [[1.0, 1.0]],
+        [[1.0, 1.0]],
+        [[0.0, 1.0, 1.0]] * 2,
+    ]
+    maps = [axis for axis in figure.axes if axis.images]
+    figure.draw_without_rendering()
+    rows = [[one.get_text() for one in axis.get_yticklabels() if one.get_visible()] for axis in maps]
+    assert rows == [["S"], [], [], ["T", "U"]]
+    assert figure.axes[-1].get_title() == "example: S, its own settings"
 
 
 def test_what_diverged_on_every_seed_has_a_cross_at_the_top() -> None:

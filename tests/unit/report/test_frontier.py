@@ -160,6 +160,21 @@ def test_the_figure_draws_what_survives() -> None:
     assert "strict, other sigmas" in {line.get_label() for line in axis.lines}
 
 
+def test_the_figure_leaves_out_what_scratch_alone_has_marks_in() -> None:
+    """Two scenarios with a method, and one with scratch alone; both panels have the scale of the largest epsilon, 9."""
+    own = [cells("strict", (50, 100), **psi(size, 1.0)) for size in (2.0, 1.0)]
+    source = results(SCRATCH, own[0])
+    titles = {"s": "S", "t": "T", "u": "U"}
+    plan = replace(source.plan, titles=titles, marks=dict.fromkeys(titles, "plain"))
+    plan.methods["scratch"] = "scratch"
+    tables = [SCRATCH, own[0], *(part.assign(scenario="t") for part in (SCRATCH, own[1])), SCRATCH.assign(scenario="u")]
+    drawn = Results(plan)
+    drawn.__dict__.update(cells=pd.concat(tables), sweep=EMPTY)
+    axes = figure.draw(drawn).axes
+    assert [axis.get_title() for axis in axes] == ["S", "T"]
+    assert axes[0].get_ylim() == axes[1].get_ylim()
+
+
 @pytest.mark.parametrize(
     ("numbers", "words"),
     [

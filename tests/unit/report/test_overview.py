@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from types import SimpleNamespace
 
-import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.text import Text
+from matplotlib.colors import to_hex
 
-from sifu.catalog.methods import METHODS
 from sifu.plan.report_plan import ReportPlan
 from sifu.report.figures import overview
-from sifu.report.figures.style import method_colour
+from sifu.report.figures.overview_rows import MAX_METHODS
 from sifu.report.frontier import frontier as frontier_table
-from sifu.report.grades import GRADES, by_twins, grade
+from sifu.report.grades import BY_ACCURACY, FORGOTTEN, by_twins, grade
 from sifu.report.results import Results
 from sifu.report.standings import standings
 from sifu.report.statistics import long_form
@@ -63,6 +60,14 @@ def overview_of(
 
 
 SCRATCH = [(100.0, 0.2, "done"), (200.0, 0.2, "done")]
+
+
+def source_of(labels: dict[str, str], **variants: list[tuple[float, float, str]]) -> Results:
+    """The same of one scenario without a twin test."""
+    source = plain_results(labels)
+    source.__dict__["cells"], source.__dict__["metrics"] = answers(**variants)
+    source.__dict__["forgetting"] = pd.DataFrame(columns=["scenario", "variant", "forgotten", "client", "twins_auc"])
+    return source
 
 
 def test_totals_are_ratios_seed_by_seed_over_all_requests() -> None:
@@ -127,7 +132,7 @@ def test_the_overview_says_what_each_bar_is() -> None:
         fine_tuning=[(10.0, 0.9, "done"), (20.0, 0.9, "done")],
         original=[(0.0, 0.95, "not_reached"), (0.0, 0.95, "not_reached")],
     )
-    assert found == ["100% ✓", "25% ✓", "400% ~", "recovers in 0 of 2 seeds", "refuses this scenario", "10% ✗"]
+    assert found == ["100% ✓", "25% (✓)", "400% ~", "recovers in 0 of 2 seeds", "refuses this scenario", "10% ✗"]
 
 
 def test_a_method_that_recovers_from_some_requests_does_not_never_recover() -> None:
@@ -161,14 +166,14 @@ def test_accuracy_cannot_tell_where_the_original_model_is_as_accurate_as_scratch
     untouched = [(0.0, 0.25, "not_reached"), (0.0, 0.25, "done")]
     labels = {"scratch": "Scratch", "original": "Original", "sifu": "SIFU"}
     found = overview_of(labels, scratch=SCRATCH, original=untouched, sifu=[(50.0, 0.2, "done"), (100.0, 0.2, "done")])
-    assert found == ["100% ?", "50% ?"]
+    assert found == ["100% ✓", "50% ?"], "scratch trained without the clients, whatever was measured"
 
 
-@pytest.mark.parametrize(("forgotten", "sign"), [(0.84, "✓"), (0.86, "?")])
+@pytest.mark.parametrize(("forgotten", "sign"), [(0.84, "(✓)"), (0.86, "?")])
 def test_without_the_original_model_its_gap_is_that_of_the_remaining_clients(forgotten: float, sign: str) -> None:
     """A model that forgot nobody has 0.95 on all clients: 0.11 or 0.09 more than scratch, and 0.1 is the limit."""
     rows = [(100.0, forgotten, "done"), (200.0, forgotten, "done")]
-    assert overview_of({"scratch": "Scratch", "sifu": "SIFU"}, scratch=rows, sifu=rows) == [f"100% {sign}"] * 2
+    assert overview_of({"scratch": "Scratch", "sifu": "SIFU"}, scratch=rows, sifu=rows) == ["100% ✓", f"100% {sign}"]
 
 
 def test_one_seed_that_recovered_says_nothing_about_the_others() -> None:
@@ -191,13 +196,13 @@ def test_a_method_that_is_not_planned_has_no_words() -> None:
     source.__dict__["cells"], source.__dict__["metrics"] = joined
     source.__dict__["forgetting"] = pd.DataFrame(columns=["scenario", "variant", "forgotten", "client", "twins_auc"])
     words = [[text.get_text() for text in axis.texts] for axis in overview.draw(source).axes]
-    assert words == [["100% ✓", "not run"], ["100% ✓"] * 3]
+    assert words == [["100% ✓", "not run"], ["100% ✓", "100% (✓)", "100% (✓)"]]
 
 
 def test_the_overview_has_at_most_14_methods() -> None:
     labels = {"scratch": "Scratch"} | {f"v{number}": f"V{number}" for number in range(20)}
     found = overview_of(labels, **dict.fromkeys(labels, SCRATCH))
-    assert len(found) == overview.MAX_METHODS == 14
+    assert len(found) == MAX_METHODS == 14
 
 
 def test_the_twin_test_decides_where_it_was_made() -> None:
@@ -205,8 +210,8 @@ def test_the_twin_test_decides_where_it_was_made() -> None:
     tests = [("s", "sifu", "yes", -1, 0.5), ("s", "sifu", "no", -1, 0.9), ("s", "sifu", "yes", 3, 0.5)]
     half = [(50.0, 0.2, "done"), (100.0, 0.2, "done")]
     labels = {"scratch": "Scratch", "sifu": "SIFU"}
-    assert overview_of(labels, scratch=SCRATCH, sifu=half) == ["100% ✓", "50% ✓"]
-    assert overview_of(labels, tests, scratch=SCRATCH, sifu=half) == ["100% ✓", "50% ✗*"]
+    assert overview_of(labels, scratch=SCRATCH, sifu=half) == ["100% ✓", "50% (✓)"]
+    assert overview_of(labels, tests, scratch=SCRATCH, sifu=half) == ["100% ✓", "50% ✗"]
     assert [by_twins(found).words for found in (["yes"], ["yes", "cannot tell"], ["nothing to forget"])] == [
         "forgotten",
         "cannot tell",
@@ -217,23 +222,30 @@ def test_the_twin_test_decides_where_it_was_made() -> None:
 def test_a_certificate_has_a_word_at_its_bar() -> None:
     """Noise of 1 hides Psi of 0.1 and not 10: kept, broken. FedEraser promises nothing."""
     words = certified_words(uncounted=[], sifu=0.1, last=10.0)
-    assert words == ["100% ✓", "100% ✓", "kept", "100% ✓", "broken", "100% ✓", "certificate"]
+    assert words == ["100% ✓", "100% (✓)", "kept", "100% (✓)", "broken", "100% (✓)", "certificate"]
 
 
 def test_a_certificate_that_nobody_planned_to_count_has_no_word() -> None:
-    bars = ["100% ✓"] * 4
+    bars = ["100% ✓", *["100% (✓)"] * 3]
     assert certified_words(uncounted=["s"], sifu=None, last=None) == bars
     assert certified_words(uncounted=["other"], sifu=None, last=None) != bars, "planned, and not counted yet"
     assert "kept" in certified_words(uncounted=["s"], sifu=0.1, last=None), "counted all the same"
 
 
-def test_the_key_says_what_a_bar_without_a_star_is_judged_by() -> None:
-    source = plain_results({"scratch": "Scratch"})
-    source.__dict__["cells"], source.__dict__["metrics"] = answers(scratch=SCRATCH)
-    tested = {"scenario": "s", "variant": "scratch", "forgotten": "yes", "client": -1, "twins_auc": 0.5}
-    source.__dict__["forgetting"] = pd.DataFrame([tested])
-    (key,) = overview.draw(source).legends
-    assert "* judged by the twin test, others by accuracy" in " ".join(key.get_title().get_text().split())
+def test_the_key_tells_what_rests_on_accuracy_alone() -> None:
+    """SIFU's bar is pale, with an edge, next to that of scratch; without it nothing has to be told apart."""
+    found = {}
+    for labels in ({"scratch": "Scratch"}, {"scratch": "Scratch", "sifu": "SIFU"}):
+        figure = overview.draw(source_of(labels, **dict.fromkeys(labels, SCRATCH)))
+        found[len(labels)] = [text.get_text() for text in figure.legends[0].get_texts()]
+    hidden = Results(replace(plain_results(labels).plan, shown=["scratch"]))
+    tables = vars(source_of(labels, **dict.fromkeys(labels, SCRATCH)))
+    hidden.__dict__.update({name: tables[name] for name in ("cells", "metrics", "forgetting")})
+    assert len(overview.draw(hidden).legends[0].get_texts()) == 1, "SIFU was run, and is not shown"
+    assert found == {1: ["✓ forgotten"], 2: ["✓ forgotten (twin test, or exact)", "(✓) forgotten, by accuracy alone"]}
+    scratch, sifu = (bar for bars in figure.axes[0].containers for bar in bars)  # type: ignore[attr-defined]
+    assert [to_hex(bar.get_facecolor()) for bar in (scratch, sifu)] == [FORGOTTEN.colour.lower(), BY_ACCURACY.colour]
+    assert to_hex(sifu.get_edgecolor()) == FORGOTTEN.colour.lower()
 
 
 def test_what_trains_again_is_exact_without_a_count() -> None:
@@ -259,32 +271,3 @@ def certified_words(uncounted: list[str], **psi_of: float | None) -> list[str]:
     source.__dict__["forgetting"] = pd.DataFrame(columns=["scenario", "variant", "forgotten", "client", "twins_auc"])
     (axis,) = overview.draw(source).axes
     return [text.get_text() for text in axis.texts]
-
-
-def test_type_and_colours_can_be_read() -> None:
-    """On a page of 840 dots, 8.75 inches, nothing is below 7 points; no colour of a grade or of SIFU is used twice."""
-    source = plain_results({"scratch": "Scratch"})
-    source.__dict__["cells"], source.__dict__["metrics"] = answers(scratch=SCRATCH)
-    source.__dict__["forgetting"] = pd.DataFrame(columns=["scenario", "variant", "forgotten", "client", "twins_auc"])
-    figure = overview.draw(source)
-    texts = [text for text in figure.findobj(Text) if text.get_text()]
-    shown = min(1.0, 840 / 96 / figure.get_figwidth())
-    assert min(text.get_fontsize() for text in texts) * shown >= 7
-    assert len({one.colour for one in GRADES}) == len({one.sign for one in GRADES}) == len(GRADES)
-    others = [method_colour(name, place) for place, name in enumerate(METHODS.own) if name != "sifu"]
-    assert method_colour("sifu", 0) not in others
-
-
-def test_a_line_of_panels_lists_only_the_methods_of_its_panels() -> None:
-    """Four panels in two lines: NoT is planned in the last alone, and SIFU was run in the first, though not planned."""
-    every = ["scratch", "sifu", "not"]
-    plan = SimpleNamespace(
-        labels=dict.fromkeys(every, ""),
-        shown=every,
-        methods={name: name for name in every},
-        variants={"a": ["scratch"], "b": ["scratch"], "c": ["scratch"], "d": ["scratch", "not"]},
-    )
-    board = SimpleNamespace(names=["a", "b", "c", "d"], axes=np.zeros((2, 2)))
-    rows = [SimpleNamespace(scenario="a", variant="sifu"), SimpleNamespace(scenario="d", variant="not")]
-    rows += [SimpleNamespace(scenario=name, variant="scratch") for name in "abcd"]
-    assert overview._lines(board, plan, rows) == [["scratch", "sifu"], ["scratch", "not"]]
