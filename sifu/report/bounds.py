@@ -7,6 +7,7 @@ import pandas as pd
 from sifu.core.intervals import clopper_pearson
 
 ROUNDING = 1e-4  # of float32 sums: a client alone in a first round has alpha = Psi
+SMALL = 1e-6  # a distance that is rounding of float32 alone: clients with the same data have Psi = 0
 RULES = {"published": "published", "released": "released", "strict": "strict", "empty_seats": "empty seats"}
 _KEY = ["scenario", "change", "request", "rule", "seed"]
 _SHOWN = ["scenario", "settings", "left out", "rule", "alpha <= Psi", "in all of a seed", "worst alpha / Psi", "points"]
@@ -25,10 +26,10 @@ def bounds_that_hold(alpha: pd.DataFrame, changes: dict[str, str]) -> pd.DataFra
         key = {"scenario": scenario, "settings": changes.get(str(change), change) if change else "its own"}
         whom = f"request {request}" if request else "one client"
         for rule in rules_that_differ(group):
-            ratio = group["alpha"] / group[f"psi_{rule}"]
+            ratio = _ratios(group, rule)
             values = {"alpha <= Psi": f"{share_held(group, rule):.1%}", "in all of a seed": _seeds_held(group, rule)}
-            values["worst alpha / Psi"] = f"{ratio.max():.2f}"
-            rows.append(key | {"left out": whom, "rule": RULES[rule]} | values | {"points": len(ratio)})
+            values["worst alpha / Psi"] = f"{ratio.max():.2f}" if len(ratio) else "-"
+            rows.append(key | {"left out": whom, "rule": RULES[rule]} | values | {"points": len(group)})
     return pd.DataFrame(rows, columns=_SHOWN)
 
 
@@ -58,7 +59,7 @@ def bounds_by_seed(alpha: pd.DataFrame, limits: Limits) -> pd.DataFrame:
         for rule in rules_that_differ(group):
             for seed, points in group.groupby("seed"):
                 held = round(share_held(points, rule) * len(points))
-                worst = float((points["alpha"] / points[f"psi_{rule}"]).max())
+                worst = float(_ratios(points, rule).max())
                 row = {"scenario": scenario, "change": change, "request": request, "rule": rule, "seed": seed}
                 rows.append(row | {"points": len(points), "held": held, "worst": worst})
     table = pd.DataFrame(rows, columns=[*_KEY, "points", "held", "worst"])
@@ -90,7 +91,13 @@ def _hidden(alpha: pd.DataFrame, limits: Limits) -> pd.DataFrame:
 
 def share_held(alpha: pd.DataFrame, rule: str) -> float:
     """The share of points whose Psi by a rule is a bound in fact; nan without a point."""
-    return float((alpha["alpha"] <= alpha[f"psi_{rule}"] * (1 + ROUNDING)).mean())
+    return float((alpha["alpha"] <= alpha[f"psi_{rule}"] * (1 + ROUNDING) + SMALL).mean())
+
+
+def _ratios(alpha: pd.DataFrame, rule: str) -> pd.Series:
+    """alpha / Psi of the points at which alpha is more than rounding."""
+    more = alpha[alpha["alpha"] > SMALL]
+    return more["alpha"] / more[f"psi_{rule}"]
 
 
 def rules_that_differ(alpha: pd.DataFrame) -> list[str]:

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
+from sifu.report.bounds import SMALL
 from sifu.report.privacy_points import ROUNDING
 from sifu.report.statistics import FINISHED, REFERENCE, paid_steps
 from sifu.store.report_schemas import FRONTIER
@@ -101,9 +102,16 @@ def worth(rows: pd.DataFrame) -> Worth:
         return Worth("unknown", math.nan, math.nan, math.nan, math.nan)
     measured = rows[_column(rows, "alpha").notna()]
     request = _hidden(rows, rows["strict_psi"]) and _hidden(measured, _column(measured, "alpha"))
-    promise = "request" if request else "client" if _hidden(rows, rows["single_psi"]) else "none"
+    # Psi of single clients assumes the same B: where that was refuted, it says nothing
+    client = _hidden(rows, rows["single_psi"]) and not _refuted(measured)
+    promise = "request" if request else "client" if client else "none"
     columns = ("strict_psi", "single_psi", "everyone_psi", "alpha")
     return Worth(promise, *(_epsilon(rows, _column(rows, name)) for name in columns))
+
+
+def _refuted(measured: pd.DataFrame) -> bool:
+    """Whether a distance was measured that is larger than its bound by more than rounding."""
+    return bool((measured["alpha"] > measured["strict_psi"] * (1 + ROUNDING) + SMALL).any())
 
 
 def _spent(rows: pd.DataFrame) -> Worth:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from sifu.core.intervals import clopper_pearson
 from sifu.report.floor import FLOOR, with_floors
 from sifu.report.statistics import to_target
 
@@ -23,11 +24,14 @@ HEADLINE = (
     ("gap_to_scratch", "forget", "forget gap"),
     (FLOOR, "forget", "floor"),
     ("accuracy", "test", "test accuracy"),
+    ("claimed_epsilon", "", "claimed epsilon"),
+    ("actual_epsilon", "", "actual epsilon"),
     ("claimed_delta", "", "claimed delta"),
     ("actual_delta", "", "actual delta"),
     ("spent_epsilon", "", "spent epsilon"),
 )
-_SHORT = ("claimed_delta", "actual_delta", "spent_epsilon")  # numbers without an interval
+# numbers without an interval
+_SHORT = ("claimed_epsilon", "actual_epsilon", "claimed_delta", "actual_delta", "spent_epsilon")
 _COMPARED = (
     "steps_to_scratch",
     "speed_up",
@@ -139,7 +143,7 @@ def _text(row: pd.Series) -> str:
         free = round(row["mean"] * row["seeds"])
         return "no cost" if free == row["seeds"] else f"no cost in {free} of {row['seeds']}"
     if row["quantity"] == "done":
-        return f"{round(row['mean'] * row['seeds'])} of {row['seeds']}"
+        return _share(round(row["mean"] * row["seeds"]), int(row["seeds"]))
     if row["quantity"] == "refused":
         return "refused"
     if row["quantity"] == FLOOR:
@@ -152,6 +156,12 @@ def _text(row: pd.Series) -> str:
     if row["quantity"] in _COMPARED and pd.notna(row["t_low"]):
         ends += f"; t {row['t_low']:.{digits}f}, {row['t_high']:.{digits}f}"
     return f"{row['mean']:.{digits}f} [{ends}]"
+
+
+def _share(count: int, seeds: int) -> str:
+    """`2 of 5 [5%, 85%]`, with the exact interval; without one where it was all of them, as in most rows."""
+    low, high = clopper_pearson(count, seeds)
+    return f"{count} of {seeds}" if count == seeds else f"{count} of {seeds} [{low:.0%}, {high:.0%}]"
 
 
 _PIPE = re.compile(r"(?<!\\)\|")  # one that is not escaped yet

@@ -54,7 +54,8 @@ SCRATCH = cells("scratch", (100, 200), **EXACT, **psi(0.0, 0.0, alpha=0.0))
         (psi(1.001 * LIMIT, 1.0), "client"),
         (psi(1.001 * LIMIT, 1.001 * LIMIT), "none"),
         (psi(1.0, 1.0, alpha=0.5), "request"),
-        (psi(1.0, 1.0, alpha=1.001 * LIMIT), "client"),  # Psi was no bound: the measured distance is not hidden
+        (psi(1.0, 1.0, alpha=1.001 * LIMIT), "none"),  # Psi was no bound, and so neither is that of single clients
+        (psi(1.001 * LIMIT, 1.0, alpha=1.001 * LIMIT), "client"),  # what was measured keeps to its bound
         ({"strict_psi": 1.0}, "unknown"),  # rows from before seats were refilled
         ({"spent_epsilon": 9.1, "group_epsilon": 40.0, "strict_psi": 99.0}, "client"),
         ({"spent_epsilon": 2.0, "group_epsilon": 9.0}, "request"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from sifu.report.bounds import bounds_by_seed, psi_limits
+from sifu.report.bounds import bounds_by_seed, bounds_that_hold, psi_limits
 from sifu.report.statistics import long_form, over_seeds
 from sifu.report.tables import budgets, headline, latex, markdown
 from sifu.store.schemas import CELLS, METRICS
@@ -51,12 +51,12 @@ def test_what_did_not_get_there_does_not_look_fast() -> None:
     diverged has no rounds, and leaves a lower bound, too. Scratch's row is as it was.
     """
     found = table(fast=("done", "not_reached"), lucky=("not_reached", "not_reached"))[COSTS]
-    assert found.loc["Fast"].tolist() == ["1 of 2", ">= 50", "-", "-"]
-    assert found.loc["Lucky"].tolist() == ["0 of 2", ">= 20", "-", "-"]
+    assert found.loc["Fast"].tolist() == ["1 of 2 [1%, 99%]", ">= 50", "-", "-"]
+    assert found.loc["Lucky"].tolist() == ["0 of 2 [0%, 84%]", ">= 20", "-", "-"]
     assert found.loc["Scratch"].tolist() == table().loc["Scratch", COSTS].tolist()
     lost = table(fast=("done", "diverged"), lucky=("diverged", "diverged"))[COSTS]
-    assert lost.loc["Fast"].tolist() == ["1 of 2", ">= 50", "-", "-"]
-    assert lost.loc["Lucky"].tolist() == ["0 of 2", "-", "-", "-"]
+    assert lost.loc["Fast"].tolist() == ["1 of 2 [1%, 99%]", ">= 50", "-", "-"]
+    assert lost.loc["Lucky"].tolist() == ["0 of 2 [0%, 84%]", "-", "-", "-"]
     assert r"$\geq$ 50 & -" in latex(found.reset_index(), "")
 
 
@@ -64,7 +64,7 @@ def test_nothing_is_compared_with_a_scratch_that_did_not_get_there() -> None:
     """It was stopped at 100, so that 100 / 50 is too small a speed-up; without any ratio there is no column of them."""
     found = table(scratch=("not_reached", "done"))
     assert found.loc["Fast", COSTS[:2]].tolist() == ["2 of 2", "50 [50, 50]"]
-    assert found.loc["Scratch", COSTS[:2]].tolist() == ["1 of 2", ">= 150"]
+    assert found.loc["Scratch", COSTS[:2]].tolist() == ["1 of 2 [1%, 99%]", ">= 150"]
     assert not {"cost / scratch", "speed-up"} & set(found)
 
 
@@ -115,6 +115,21 @@ def test_bounds_are_counted_seed_by_seed() -> None:
         ("empty_seats", 0): {"points": 2, "held": 1, "worst": 3.0},
         ("empty_seats", 1): {"points": 1, "held": 0, "worst": 2.0},
     }
+
+
+def test_rounding_is_no_violation() -> None:
+    """Clients with the same data: Psi = 1e-18, and sums of float32 differ by 1e-7. What is measured as 0.1 is above."""
+    rows = [{"scenario": "s", "change": "", "request": 0, "seed": seed, "alpha": 1e-7} for seed in (0, 1)]
+    rows[1] |= {"alpha": 0.1}
+    alpha = pd.DataFrame(rows).assign(psi_published=1e-18, psi_released=1e-18, psi_strict=0.2, psi_empty_seats=1e-18)
+    found = bounds_by_seed(alpha, {}).set_index(["rule", "seed"])
+    assert found["held"].to_dict() == {
+        **{("published", 0): 1, ("strict", 0): 1, ("empty_seats", 0): 1},
+        **{("published", 1): 0, ("strict", 1): 1, ("empty_seats", 1): 0},
+    }
+    assert found["worst"].dropna().index.get_level_values("seed").unique().tolist() == [1]
+    (published, *_) = bounds_that_hold(alpha[alpha["seed"] == 0], {}).to_dict("records")
+    assert (published["alpha <= Psi"], published["worst alpha / Psi"]) == ("100.0%", "-")
 
 
 def test_a_client_is_hidden_by_its_distance_where_psi_is_last_within_the_limit() -> None:
