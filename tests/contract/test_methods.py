@@ -94,6 +94,7 @@ def test_contract_under_every_rule(name: str, changes: dict[str, str], check: Ca
         ("conda", {"origin": "round"}),
         ("conda", {"as_released": True}),
         ("fed_quit", {"as_released": True}),
+        ("fed_recovery", {"noise": "hidden"}),
     ],
     ids=str,
 )
