@@ -31,7 +31,8 @@ class Conda(Method):
     the model that the round began with.
 
     The authors need no recovery; it follows here, as with every method. Sequential: rounds of recovery count as rounds,
-    theta^0 stays that of the training, and clients of earlier requests count nowhere.
+    theta^0 stays that of the training, and clients of earlier requests count nowhere. One running sum a client, C_i,
+    would do instead of every update: what the method is said to store is an upper limit.
     """
 
     name = "conda"

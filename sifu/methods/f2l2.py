@@ -22,14 +22,13 @@ class F2l2(CertifiedMethod):
 
     g is the gradient of the remaining clients' mean loss F at theta^N, one full batch of each; H_s is the Hessian of
     the server's inputs, penalty included; v is found by conjugate gradients. The paper linearises a network and has a
-    squared loss; here the model is logistic regression itself, with its cross-entropy.
+    squared loss; here it is logistic regression with its cross-entropy, strongly convex: other scenarios are refused.
 
     The distance of theta' to the minimiser is at most e = ||grad F(theta')|| / mu, for which the clients are asked once
     more. For a quadratic F with Hessian H that gradient is (H - H_s) v, so that e is no less than the gap between both
     solves, ||H_s^{-1} (H - H_s) H^{-1} g||; for any other F it also has what linearising leaves out. Retraining for
     N rounds ends within gamma^N (||theta^0 - theta'|| + e) of the minimiser. The noise hides the sum of both, and what
     float32 may add, by the analytic mechanism. The authors' code adds none. sigma itself is measured with the model.
-    Strongly convex scenarios alone; others are refused.
 
     Sequential: g and e are of the clients that remain now; the bound needs no past, so it covers all who left.
     """

@@ -23,7 +23,8 @@ class Puf(Method):
     U are updates of an ordinary local training from theta^N. `regular`: R is a cohort of remaining clients, W are the
     clients to forget, n the examples of both; the paper's lambda is 20, with all clients in every round. `special`: W
     alone, n the examples of W, lambda = 2. `stored`: as special with what each of W sent in the last round that it took
-    part in itself, so that nobody is asked; their data are not needed then. Who never took part has no update: zero.
+    part in itself, so that nobody is asked. Who never took part has no update: zero. Tables mark methods, not variants:
+    the data of the clients to forget, which the mark says are needed, are not needed by `stored`.
 
     Sequential: every request starts from the model of the last recovery, whose rounds count as rounds.
     """

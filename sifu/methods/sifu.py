@@ -19,6 +19,10 @@ class Sifu(CertifiedMethod):
 
     A certificate whose `branches` are `reset` is counted and cut as in the paper's released code
     (sifu/unlearning/released_cut.py): the model that is restored may have Psi > Psi*, and the numbers say so.
+
+    With `noise: end` it is the field's R2D, rewind to delete (Mu and Klabjan, NeurIPS 2025), with the measured Psi in
+    place of an a-priori bound, and rounds of FedAvg in place of full gradient steps. The next request starts from the
+    secret model: its cut and its recovery never see the noise, so that noise does not add up over requests.
     """
 
     name = "sifu"
@@ -30,8 +34,8 @@ class Sifu(CertifiedMethod):
     )
 
     noise: str = setting(
-        "where the noise is added: to the model that recovery starts from, or to the recovered model, which then stays "
-        "secret; only the model with noise is given out",
+        "where the noise is added: to the model that recovery starts from, or to the recovered model (R2D, rewind to "
+        "delete), which then stays secret: only the model with noise is given out, the next request starts without it",
         one_of(("start", "end")),
         default="start",
     )

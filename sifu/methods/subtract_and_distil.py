@@ -25,7 +25,8 @@ class SubtractAndDistil(Method):
     accuracy on their data rises. T, epochs and data are not published. Recovery follows, as with every method.
 
     Sequential: p_u^n is the weight in the round as it was, clients of earlier requests included; rounds of recovery are
-    subtracted as well; the teacher is the last recovery's model.
+    subtracted as well; the teacher is the last recovery's model. One running sum a client would do instead of every
+    update, as p_u^n is fixed in its round: what the method is said to store is an upper limit.
     """
 
     name = "subtract_and_distil"

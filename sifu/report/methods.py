@@ -20,6 +20,13 @@ CAPTION = (
     "What every method assumes and promises (the paper's Table 1, and more). All are run by this suite, and say "
     "themselves what they need, with a footnote where the paper's table differs."
 )
+OF_VARIANTS = (
+    "A row is a method in all its variants. `sifu` with `noise: end` is the field's R2D, rewind to delete (Mu and "
+    "Klabjan, NeurIPS 2025), with the measured Psi in place of an a-priori bound; the next request starts from its "
+    "secret model, without the noise. `puf` with `updates: stored` asks nothing of the forgotten clients. "
+    "`fed_recovery` promises something with `noise: hidden` alone; its marks, as those of `fed_recover`, are of its "
+    "paper's theorem."
+)
 PUBLISHED = Path(__file__).with_name("published_marks.yaml")
 _TITLES = {
     "fedavg": "FedAvg as it is",
@@ -95,7 +102,7 @@ def methods_page(run: Iterable[str] = ()) -> str:
     rows, notes = table_1(run)
     lines = ["| " + " | ".join(rows[0]) + " |", "|" + " --- |" * len(rows[0])]
     lines += ["| " + " | ".join(row.values()) + " |" for row in rows]
-    return "\n".join([CAPTION, "", *lines, "", *(f"{note}\n" for note in numbered(notes))])
+    return "\n".join([CAPTION, "", *lines, "", f"{OF_VARIANTS}\n", *(f"{note}\n" for note in numbered(notes))])
 
 
 def methods_latex(run: Iterable[str] = ()) -> str:

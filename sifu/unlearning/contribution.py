@@ -6,7 +6,7 @@ everyone follows from it, and the clients to forget are not trained.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -58,6 +58,17 @@ class Contribution:
     @property
     def _any(self) -> Tensor:
         return (self.share > 0).to(self.together.device)[:, None]
+
+
+def mean_residual(model: Tensor, rounds: Iterable[Contribution]) -> Tensor:
+    """The mean of the residuals, each weighted by the squared length of its round's mean update; zero where nothing
+    moved. `model` [S, P] says where and how many they are. [S, P] float64
+    """
+    taken, total = model.double() * 0, model.double()[:, :1] * 0  # [S, P], [S, 1]
+    for past in rounds:
+        weight = past.together.double().square().sum(1, keepdim=True)  # [S, 1]
+        taken, total = taken + weight * past.residual, total + weight
+    return taken / total.clamp(min=1e-300)
 
 
 def contributions(lineage: Lineage, request: Request) -> Iterator[Contribution]:

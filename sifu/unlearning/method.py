@@ -48,6 +48,7 @@ class Promise:
     noise: Literal["start", "end", "rounds"] = "start"  # added before recovery, after it, or in every round
     round_factor: float | None = None  # noise at the end: a round's factor on distances; None: B^K of the scenario
     blurred: Tensor | None = None  # [S, P] noise at the start: the model that it is on, where that is not the node's
+    corrected: bool = False  # `blurred` is the node's model, moved for all forgotten so far: Psi counts, plus that way
 
 
 @dataclass(frozen=True)
@@ -132,8 +133,12 @@ class Method:
 class CertifiedMethod(Method):
     """A method that promises (epsilon, delta); the scenario's certificate is put in when it is built."""
 
-    on_the_past: ClassVar[bool] = True  # its noise is on a model of the lineage: compared with that without the clients
     certificate: Certificate = setting("the certificate; by default the scenario's")
+
+    @property
+    def on_the_past(self) -> bool:
+        """Whether its noise is on a model of the lineage: then that is compared with the same without the clients."""
+        return True
 
     def covered(self, history: History, request: Request) -> Tensor:
         """The clients that the certificate covers: those of the request, or all clients forgotten so far. [S, C]"""

@@ -102,6 +102,8 @@ def _sample(asker: Asker, lineage: Lineage, answer: Unlearned, forgotten: Tensor
     elif noise == "start":
         joined, began = answer.segment.start, _before_noise(lineage, answer)
         never = _never(lineage, answer, forgotten, asker.progress)
+        if answer.promise is not None and answer.promise.blurred is not None:
+            began = answer.promise.blurred.to(joined.device)
         parts = (joined, _blurred(never, _sigma(answer), keys), began if clear else joined, never)
     else:
         grown = lineage.grow(answer.node, answer.segment)

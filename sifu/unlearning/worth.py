@@ -11,7 +11,7 @@ from torch import Tensor
 from sifu.certificate.noise import actual_guarantee
 from sifu.certificate.rules import PRESETS, round_factor
 from sifu.config.scenario import Scenario
-from sifu.unlearning.counterfactual import truth_at
+from sifu.unlearning.counterfactual import truth_at, without
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Promise, Unlearned
 from sifu.unlearning.request import Request
@@ -46,6 +46,8 @@ def worth_of(lineage: Lineage, request: Request, unlearned: Unlearned, scenario:
     promise = unlearned.promise
     if promise is None:
         return None
+    if promise.blurred is not None and promise.corrected:
+        return _of_corrected(lineage, request, unlearned, promise.blurred, scenario)
     if promise.blurred is not None:
         return _of_solved(lineage, request, promise, promise.blurred) if promise.epsilon else None
     if promise.noise == "rounds":
@@ -59,6 +61,28 @@ def worth_of(lineage: Lineage, request: Request, unlearned: Unlearned, scenario:
     empty = lineage.value_at(lineage.sensitivity(request.forget, PRESETS["empty_seats"], factor), node)
     actual = actual_guarantee(promise.epsilon, promise.delta, truth.psi, promise.sigma)
     return Worth(actual, *truth, empty)
+
+
+def _of_corrected(
+    lineage: Lineage, request: Request, unlearned: Unlearned, corrected: Tensor, scenario: Scenario
+) -> Worth:
+    """Noise on the model of a node that was moved on purpose [S, P], for all who were forgotten so far.
+
+    In the run without them nobody asks for that, so that nothing is moved: the way from the node's model to the moved
+    one is added to what Psi says of the former, and the distance is measured from the latter.
+    """
+    node, promise = unlearned.node, unlearned.promise
+    assert promise is not None
+    everyone = lineage.segments[0].available & ~request.remain
+    truth = truth_at(lineage, node, everyone, round_factor(scenario.certificate, scenario.federation))
+    retrained = without(lineage.cut(node), everyone)
+    moved, alpha = (
+        (corrected.cpu() - model.cpu()).double().norm(dim=1).nan_to_num(nan=torch.inf)
+        for model in (lineage.at(node.round, node.branch), retrained)
+    )
+    psi = truth.psi + moved
+    actual = actual_guarantee(promise.epsilon, promise.delta, psi, promise.sigma)
+    return Worth(actual, psi, truth.single_psi + moved, psi, alpha)
 
 
 def _of_solved(lineage: Lineage, request: Request, promise: Promise, solved: Tensor) -> Worth:

@@ -15,6 +15,7 @@ from sifu.contract.method_checks import CHECKS
 from sifu.contract.world import SCENARIO, World, scenario_for
 from sifu.plan.variants import build_method
 from sifu.unlearning.method import Method
+from tests.conftest import REPO
 
 # Rounds and steps of their own, which contract tests need few of; test-all has the settings that users get.
 SHORT: dict[str, dict[str, Any]] = {
@@ -94,6 +95,7 @@ def test_contract_under_every_rule(name: str, changes: dict[str, str], check: Ca
         ("conda", {"origin": "round"}),
         ("conda", {"as_released": True}),
         ("fed_quit", {"as_released": True}),
+        ("fed_recovery", {"noise": "hidden"}),
     ],
     ids=str,
 )
@@ -107,6 +109,12 @@ def test_a_method_is_named_as_it_is_registered(name: str) -> None:
     assert method.name == name
     assert method.assumptions.stores
     assert method.assumptions.reference
+
+
+def test_a_method_has_fewer_than_90_lines() -> None:
+    files = sorted((REPO / "sifu" / "methods").glob("*.py"))
+    assert len(files) > len(METHODS.own)
+    assert [file.name for file in files if len(file.read_text().splitlines()) >= 90] == []
 
 
 # Adam divides a gradient by its own size: where that is rounding alone, weights differ by whole steps (lr 0.001)

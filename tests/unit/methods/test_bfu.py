@@ -8,9 +8,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.distributions import Normal, kl_divergence
+from torch.nn.functional import cross_entropy
 
 from sifu.config.optimiser import Sgd
-from sifu.contract.world import SCENARIO, VARIATIONAL, masks, trained
+from sifu.contract.world import SCENARIO, VARIATIONAL, World, masks, trained
 from sifu.core.keys import Keys
 from sifu.errors import MethodRefused
 from sifu.federation.local.variational_loss import Retraction
@@ -80,6 +81,29 @@ def test_an_average_with_everybody_goes_a_part_of_the_way() -> None:
         for average in ("everyone", "forgotten")
     ]
     torch.testing.assert_close(moved[0], moved[1] * 5 / 46, rtol=1e-3, atol=1e-6)
+
+
+def loss_of(world: World, weights: Tensor, forget: Tensor) -> Tensor:
+    """The cross-entropy of the clients `forget` [S, C] on their own data, the mean over their examples. [S]"""
+    engine, found = world.lineage.engine, []
+    data = engine.clients
+    for s, (client,) in enumerate(torch.nonzero(row).flatten().tolist() for row in forget):
+        images, labels = (part[s, client, : int(data.size[s, client])] for part in (data.images, data.labels))
+        found.append(cross_entropy(engine.model.logits(weights[s], images), labels))
+    return torch.stack(found)
+
+
+def test_the_forgotten_clients_loss_rises() -> None:
+    """lambda CE is taken from what is minimised; the average with everybody keeps 41/46 of the old model."""
+    world, forget = trained(VARIATIONAL), masks(7, 2)[0]
+    method = Bfu(epochs=20.0, stop_accuracy=0.0)
+    before = loss_of(world, world.lineage.current, forget)
+    alone, averaged = (
+        loss_of(world, world.answer(replace(method, average=average), [forget], rounds=0)[0].unlearned.weights, forget)
+        for average in ("forgotten", "everyone")
+    )
+    assert (averaged > before).all()
+    assert (alone > averaged).all()
 
 
 def test_other_models_are_refused() -> None:

@@ -75,6 +75,16 @@ def test_released_is_the_opposite_of_intended() -> None:
     assert not Conda().as_released
 
 
+@pytest.mark.parametrize(("bound", "kept"), [(0.5, 0.5), (0.3, 0.3), (1.0, 0.8)])
+def test_a_damped_weight_keeps_the_bound_at_most(bound: float, kept: float) -> None:
+    """As above with lambda = 4: lambda q = 4/5 in coordinate 0, unless the bound is less."""
+    centres = np.ones((CLIENTS, FEATURES))
+    centres[GONE] = [5.0, 0.0, 0.0, 0.0]
+    history = trained_bed(1, centres)
+    model, _ = forgotten_by(Conda(factor=4.0, bound=bound), history)
+    torch.testing.assert_close(model, history.current[0] * torch.tensor([kept, 1, 1, 1], dtype=torch.float64))
+
+
 @BOTH
 def test_nothing_is_damped_above_the_cutoff_or_where_nobody_moved(as_released: bool) -> None:
     """Coordinate 1 is zero for all: 0 / 0."""

@@ -114,6 +114,20 @@ def test_the_bound_holds_for_three_requests() -> None:
             assert gap > 1e-3  # there is something to hide
 
 
+def test_the_step_goes_to_the_minimiser() -> None:
+    """Newton's step for the remaining clients, with another Hessian: most of the way from theta^N is gone by it."""
+    world = trained(CONVEX)
+    (answer, *_), theta = answers(world), world.lineage.current.double()
+    solved = promised(answer).blurred
+    assert solved is not None
+    for s in world.seeds:
+        best = minimiser(world.lineage.engine.clients, answer.request.remain[s], s)
+        best = torch.cat([best[:, :-1].flatten(), best[:, -1]])
+        before, after = (float((row - best).norm()) for row in (theta[s], solved[s].double()))
+        step = float((solved[s].double() - theta[s]).norm())
+        assert after < before - step / 2
+
+
 def test_the_noise_is_that_of_the_analytic_mechanism() -> None:
     ratio = largest_ratio(CONVEX.certificate.epsilon, delta_of(CONVEX.certificate, 7), "analytic")
     for number, answer in enumerate(answers(trained(CONVEX)), start=1):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -99,6 +100,23 @@ def test_guarded_rounds_do_not_turn_back() -> None:
     assert server.spent.client_steps.tolist() == [CLIENTS + len(STAY)]
     assert server.spent.rounds.tolist() == [2]
     assert server.spent.comm_floats.tolist() == [(CLIENTS + len(STAY)) * 2 * FEATURES]
+
+
+def test_steps_get_shorter_from_round_to_round() -> None:
+    """Half a step size in the second round: of forgetting as in the plain loop, of guarded rounds half of V_i."""
+    theta = trained(30)
+    for number in range(2):
+        theta = theta - plain_step(theta, 0.01 * 0.5**number)
+    method = FedOsd(rounds=2, guarded_rounds=0, lr=0.01, decay=0.5)
+    np.testing.assert_allclose(forgotten_by(method, bed(30), GONE)[0].numpy(), theta, rtol=0, atol=1e-12)
+    guarded = replace(method, rounds=1, guarded_lr=0.05)
+    first, second = (forgotten_by(replace(guarded, guarded_rounds=n), bed(30), GONE)[0].numpy() for n in (1, 2))
+    own, back = [], first - trained(30)
+    for client in STAY:
+        v = 0.05 * 0.5 * (first - CENTRES[client])
+        left = v - (v @ back) / (back @ back) * back
+        own.append(left * np.linalg.norm(v) / np.linalg.norm(left))
+    np.testing.assert_allclose(second - first, -np.mean(own, axis=0), rtol=0, atol=1e-12)
 
 
 def test_everybody_pays_in_every_round() -> None:

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sifu.contract.world import World, masks
+from sifu.contract.world import World, masks, random_clients
 from sifu.core.keys import Keys
 from sifu.core.types import Clients
 from sifu.errors import MethodRefused
@@ -41,6 +41,17 @@ def test_with_two_classes_the_teacher_is_undecided() -> None:
     """The smallest logit is that of the other class: both are the same, and forgetting ends at chance."""
     two = torch.tensor([[2.0, -1.0], [-3.0, 4.0]])
     assert FedQuit().virtual(two, LABELS).softmax(1).tolist() == [[0.5, 0.5], [0.5, 0.5]]
+
+
+def test_a_step_has_32_examples() -> None:
+    """One epoch, as published, whatever the federation's batches are: 33 examples take two steps, 32 one."""
+    few = random_clients(1)
+    data = Clients(*(part.repeat_interleave(5, dim=2) for part in (few.images, few.labels)), few.size * 0 + 33)
+    data.size[0, 1] = 32
+    world = World.make(data, seeds=range(1))
+    for forget, steps in ((masks(7, 1)[0], 1), (masks(7, 1)[1], 2 * 2)):  # client 1; clients 0 and 3
+        (answer,) = world.answer(FedQuit(), [forget], rounds=0)
+        assert answer.work.client_steps.tolist() == [steps]
 
 
 @pytest.mark.second

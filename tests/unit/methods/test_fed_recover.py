@@ -21,7 +21,7 @@ from tests.contract.answer import unlearn
 METHOD = FedRecover(warm_up=6, every=5, final=2)
 
 
-@pytest.mark.long
+@pytest.mark.second
 def test_shared_curvature_makes_every_estimate_exact() -> None:
     """Clients train in rounds 0 to 5, in 10, 15, ..., 35 and in the last two: 14 rounds of 5 clients and 5 steps."""
     model, server = forgotten_by(METHOD, bed(40))

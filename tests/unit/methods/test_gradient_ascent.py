@@ -36,6 +36,30 @@ def test_ascent_leaves_along_a_ray(steps: int) -> None:
     assert server.spent.client_steps.tolist() == [steps]  # one example: a step an epoch
 
 
+def test_momentum_keeps_the_direction_of_the_last_step() -> None:
+    """d = w - c: u_1 = d_0, d_1 = (1 + eta) d_0, u_2 = m u_1 + d_1, so that d_2 = (1 + (2 + m) eta + eta^2) d_0."""
+    reference, centre = torch.tensor(without_last(30)), torch.tensor(CENTRES[GONE])
+    model, _ = forgotten_by(replace(FREE, momentum=0.9, epochs=2.0), bed(30))
+    factor = 1 + 2.9 * 0.1 + 0.1**2
+    torch.testing.assert_close(model, centre + factor * (reference - centre), rtol=1e-9, atol=1e-12)
+
+
+def test_a_clipped_step_is_eta_times_the_longest_gradient() -> None:
+    """grad = w - c is longer than the clip from the start: k steps go k eta clip along the ray."""
+    reference, centre = torch.tensor(without_last(30)), torch.tensor(CENTRES[GONE])
+    ray = reference - centre
+    clip = float(ray.norm()) / 2
+    model, _ = forgotten_by(replace(FREE, clip=clip, epochs=3.0), bed(30))
+    torch.testing.assert_close(model, reference + 3 * 0.1 * clip * ray / ray.norm(), rtol=1e-6, atol=1e-9)
+
+
+def test_by_default_the_squared_radius_is_a_third() -> None:
+    """The authors' code: a third of the squared distance to initial models, which is ||ref||^2 on the bed."""
+    reference = torch.tensor(without_last(30))
+    model, _ = forgotten_by(GradientAscent(lr=10.0, stop="never"), bed(30))
+    assert float((model - reference).square().sum()) == pytest.approx(float(reference.square().sum()) / 3, rel=2e-3)
+
+
 def test_it_ends_on_the_sphere() -> None:
     """ref + radius (ref - c) / ||ref - c||: the projection keeps it on the ray."""
     reference, centre = torch.tensor(without_last(30)), torch.tensor(CENTRES[GONE])

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
 import pytest
 import torch
 
@@ -10,10 +14,12 @@ from sifu.contract.world import CONVEX, SCENARIO, World
 from sifu.core.keys import Keys
 from sifu.errors import MethodRefused
 from sifu.federation.local.guided import GuidedTrainer
+from sifu.federation.stop import Stop
 from sifu.hardware.workers import Workers
 from sifu.methods.rapid_retraining import RapidRetraining
 from sifu.methods.scratch import Scratch
-from tests.bed import CENTRES, CLIENTS, HalfSquare, bed
+from sifu.unlearning.sequence import answer_request
+from tests.bed import CENTRES, CLIENTS, GONE, REMAIN, STEPS, HalfSquare, bed, scenario
 
 
 def test_plain_sgd_at_the_federations_step_size_is_scratch() -> None:
@@ -59,3 +65,24 @@ def test_one_step_with_hutchinsons_diagonal_lands_on_the_optimum() -> None:
     start = torch.full((1, 4), 7.0, dtype=torch.float64)
     found = trainer(start, zero, cohort, batches)[0]
     torch.testing.assert_close(found, torch.tensor(CENTRES), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("settings", [{}, {"damping": 1.0}, {"curvature": "gradient", "damping": 0.5}], ids=str)
+def test_a_round_is_the_plain_loop(settings: dict[str, Any]) -> None:
+    """w <- w - eta mhat / (sqrt(vhat) + e) with betas of 0.9 and 0.999; of one example the Fisher diagonal is g^2."""
+    method = replace(RapidRetraining(lr=0.1), **settings)
+    forget = torch.zeros(1, CLIENTS, dtype=torch.bool)
+    forget[:, GONE] = True
+    stop = Stop(None, 0, torch.ones(1, dtype=torch.int64))
+    answer, _ = answer_request(method, bed(30), forget, scenario(), lambda request: stop, Keys.of([0]))
+    models = []
+    for client in REMAIN:
+        x, m, v = np.zeros(4), np.zeros(4), np.zeros(4)
+        for step in range(1, STEPS + 1):
+            g = x - CENTRES[client]
+            d = g if method.curvature == "gradient" else g * g
+            m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * d * d
+            x = x - method.lr * m / (1 - 0.9**step) / (np.sqrt(v / (1 - 0.999**step)) + method.damping)
+        models.append(x)
+    found = answer.unlearned.weights[0].numpy()
+    np.testing.assert_allclose(found, np.mean(models, axis=0), rtol=1e-6, atol=1e-9)

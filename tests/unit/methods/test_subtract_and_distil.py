@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from sifu.contract.world import World, masks
+from sifu.core.types import Clients
 from sifu.methods.fed_accum import FedAccum
 from sifu.methods.subtract_and_distil import SubtractAndDistil
 from tests.bed import CLIENTS, bed, forgotten_by
@@ -48,6 +52,29 @@ def test_averaging_is_fed_accum() -> None:
         world.answer(method, rounds=2) for method in (SubtractAndDistil(rule="average", epochs=0), FedAccum())
     )
     assert all(torch.equal(a.unlearned.weights, b.unlearned.weights) for a, b in zip(one, other, strict=True))
+
+
+def softmax(z: np.ndarray) -> np.ndarray:
+    return np.exp(z) / np.exp(z).sum()
+
+
+@pytest.mark.parametrize("temperature", [1.0, 3.0])
+def test_distillation_is_the_plain_loop(temperature: float) -> None:
+    """Logits are theta - image on the bed. d KL(softmax(z / T) || softmax(z' / T)) / dz' is the difference of both over
+    T; Adam's steps depend on how such slopes compare from step to step. One example at the server, four epochs.
+    """
+    image = np.array([0.3, -1.0, 0.7, 2.0])
+    held = Clients(torch.tensor(image).view(1, 1, 1, 1, 1, 4), *(torch.ones(1, 1, 1).long(), torch.ones(1, 1).long()))
+    lineage = replace(bed(30), engine=replace(bed(30).engine, server_data=held))
+    method = SubtractAndDistil(epochs=4.0, lr=0.1, temperature=temperature)
+    student, _ = forgotten_by(method, lineage)
+    x, teacher = forgotten_by(replace(method, epochs=0.0), lineage)[0].numpy(), bed(30).current[0].numpy()
+    m, v = np.zeros(4), np.zeros(4)
+    for step in range(1, 5):
+        g = (softmax((x - image) / temperature) - softmax((teacher - image) / temperature)) / temperature
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+        x = x - 0.1 * m / (1 - 0.9**step) / (np.sqrt(v / (1 - 0.999**step)) + 1e-8)
+    np.testing.assert_allclose(student.numpy(), x, rtol=1e-6, atol=1e-9)
 
 
 def divergence(world: World, weights: Tensor) -> Tensor:
