@@ -43,8 +43,8 @@ CAPTIONS = {
     "rounds are a lower bound (>=: those it was stopped at count), and no ratio of costs is shown; nor where scratch "
     "did not. `claimed epsilon` and `claimed delta` are what the method promises, each to whom it says (table "
     "`certificates`); `actual epsilon` at the claimed delta and `actual delta` at the claimed epsilon count all "
-    "clients of this request together, with the weights that the aggregation used, and the noise exactly; it holds if the "
-    "contraction B does (table `bounds`). `spent epsilon`: what noise in every round spends for one client by this "
+    "clients of this request together, with the weights that the aggregation used, and the noise exactly; it holds if "
+    "the contraction B does (table `bounds`). `spent epsilon`: what noise in every round spends for one client by this "
     "request, by a privacy accountant at the claimed delta (what is claimed: table `certificates`). `forgotten?`: by "
     "twins, where that was measured (table `forgetting`). Accuracy is the weaker measure: where a request takes all "
     "clients of a class, scratch has 0 on it, and so has any model that no longer names the class.",
