@@ -80,7 +80,7 @@ def test_a_round_is_the_plain_loop(settings: dict[str, Any]) -> None:
         x, m, v = np.zeros(4), np.zeros(4), np.zeros(4)
         for step in range(1, STEPS + 1):
             g = x - CENTRES[client]
-            d = g if method.curvature == "gradient" else g * g
+            d = g if settings.get("curvature") == "gradient" else g * g
             m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * d * d
             x = x - method.lr * m / (1 - 0.9**step) / (np.sqrt(v / (1 - 0.999**step)) + method.damping)
         models.append(x)
