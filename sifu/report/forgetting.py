@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from sifu.forgetting.verdict import CANNOT_TELL, YES, surely_gone
 from sifu.store.oracle_schemas import original_of
 
 COLUMN = "forgotten?"
@@ -28,10 +29,10 @@ CAPTION = (
     "where a whole class leaves); `original`: by twins, before the request. `share forgotten`: 1 - (by twins - 0.5) / "
     "(original - 0.5), with its 95% bootstrap interval. `forgotten?`: no, if by twins is more than three deviations "
     "from 0.5; nothing to forget, if the original's AUC and two deviations are below 0.6; yes, if by twins is within "
-    "two deviations, at least 80% of the share is certain, half of the models met the target accuracy, and there are "
-    "as many as advised (docs/forgetting.md); else it cannot tell. `no (overshot)`: below 0.5, a trace with the "
-    "opposite sign: the client's data fare worse against its twin's where the client took part. No certificate with "
-    "a large epsilon forbids a `no` (docs/forgetting.md). `relearn time`: client steps with the clients back until "
+    "two deviations, the interval of the share lies within 0.8 and 1.2, half of the models met the target accuracy, "
+    "and there are as many as advised (docs/forgetting.md); else it cannot tell. `no (overshot)`: below 0.5, a trace "
+    "with the opposite sign: the client's data fare worse against its twin's where the client took part. No "
+    "certificate with a large epsilon forbids a `no` (docs/forgetting.md). `relearn time`: client steps with the clients back until "
     "their accuracy is close to the original's, over scratch's, in the seeds in which both got there; below 1 "
     "something was left, far above 1 the model is harder to train, which is no better forgetting; >=: the method did "
     "not in more seeds than scratch, <=: in fewer. `KLOM`: mean over the forgotten clients' examples, in nats, and "
@@ -98,11 +99,20 @@ def forgotten_line(rows: pd.DataFrame, labels: dict[str, str]) -> str | None:
     return f"Was the client forgotten? AUC by twins, {models} models a world ({nulls}): {'; '.join(told)}."
 
 
+def by_the_rule(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of table `forgetting`, with the answers of the rule of today: earlier tables have a `yes` also where the
+    upper end of the share allows an overshoot.
+    """
+    parts = zip(rows["forgotten"], rows["share_low"], rows["share_high"], strict=True)
+    words = [CANNOT_TELL if word == YES and not surely_gone(low, high) else word for word, low, high in parts]
+    return rows.assign(forgotten=pd.Series(words, rows.index, rows["forgotten"].dtype))
+
+
 def answer(row: Mapping[Hashable, Any]) -> str:
     """Whether clients were forgotten, in the words of a table, from a row of table `forgetting`."""
     if row["forgotten"] == "no" and row["twins_auc"] < 0.5:
         return "no (overshot)"
-    missed = row["forgotten"] == "cannot tell" and 2 * row["reached"] < row["models"]
+    missed = row["forgotten"] == CANNOT_TELL and 2 * row["reached"] < row["models"]
     return "cannot tell (target missed)" if missed else str(row["forgotten"])
 
 

@@ -76,8 +76,9 @@ def run_forgetting(name: str, folders: list[Path], folder: Path, stamp: Provenan
 
 
 def cells(files: MarginFiles, points: pd.DataFrame) -> list[TwoQuestions]:
-    """Every variant after every request that there are models of."""
-    keys = files.keys[["variant", "request"]].drop_duplicates().itertuples(index=False)
+    """Every variant after every request that there are models of, request by request: they share scratch's models."""
+    named = files.keys[["variant", "request"]].drop_duplicates().sort_values(["request", "variant"])
+    keys = named.itertuples(index=False)
     known, found = set(files.keys["variant"]), []
     for variant, request in keys:
         original = original_of(variant) if original_of(variant) in known else ORIGINAL

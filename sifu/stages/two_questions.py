@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, reduce
+from functools import lru_cache, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,16 +21,14 @@ from sifu.forgetting.margin import client_margins, lowest_margins
 from sifu.forgetting.relearning import relearn_time
 from sifu.forgetting.ruli import Separated, separated
 from sifu.forgetting.sample import Floats, TooFewModels
-from sifu.forgetting.twins import NOTHING, Share, TwinTest, share_forgotten, twin_test
+from sifu.forgetting.twins import Share, TwinTest, share_forgotten, twin_test
 from sifu.forgetting.u_lira import ULira, pair, u_lira, u_lira_test
+from sifu.forgetting.verdict import CANNOT_TELL, verdict
 from sifu.store.margins import MarginFiles, ModelMargins
 from sifu.store.oracle_schemas import OTHER_DRAWS, WITH_CLIENT, WITH_TWIN
 
 TOGETHER = -1  # in place of a client: all of them
 SCRATCH = "scratch"
-CANNOT_TELL = "cannot tell"
-_REMEMBERED, _FORGOTTEN = 3.0, 2.0  # deviations of the null: beyond the first, and within the second
-_CERTAIN = 0.8  # of the share forgotten
 _PAIR_DRAWS = 99  # permutations of the attack on pairs: two numbers a model take their time
 Rows = list[dict[str, Any]]
 Statistic = Callable[[NDArray[np.float32], NDArray[np.int64], list[int]], Floats]  # margins, owners, clients
@@ -52,8 +50,8 @@ class Retrained(NamedTuple):
     alone: ULira  # of mean margins
     p_value: Floats  # [C + 1] of its AUC
     lowest: ULira  # of the lowest tenth of margins
-    pair: ULira  # with the model before the request
-    pair_p: Floats  # [C + 1] of its AUC
+    pair: ULira | None  # with the model before the request; None after a later one
+    pair_p: Floats | None  # [C + 1] of its AUC
 
 
 @dataclass(frozen=True)
@@ -141,17 +139,26 @@ class TwoQuestions:
     def _told_apart(self) -> Retrained:
         """Unlearned models against scratch's with other draws; and pairs with the model before, of the same draws."""
         (own, other), unlearned = self._seeds, self._statistic(self.variant, WITH_CLIENT)
-        before, same = (self._statistic(name, WITH_CLIENT) for name in (self.original, SCRATCH))
         oracles = self._statistic(SCRATCH, WITH_TWIN)
-        pairs = pair(before, unlearned), pair(before, same)
         lowest, others_lowest = (self._statistic(*one, of=lowest_margins) for one in self._against_scratch)
         return Retrained(
             u_lira(unlearned, oracles, own, other),
             u_lira_test(unlearned, oracles, own, other).p_value,
             u_lira(lowest, others_lowest, own, other),
-            u_lira(*pairs, own, own),
-            u_lira_test(*pairs, own, own, _PAIR_DRAWS, paired=True).p_value,  # both have the draws of the same seeds
+            *self._pairs(),
         )
+
+    def _pairs(self) -> tuple[ULira, Floats] | tuple[None, None]:
+        """The attack on models before and after the first request, with its p-values. Before a later one stands the
+        answer to the one before, and what is kept is the original.
+        """
+        if self.request > 1:
+            return None, None
+        before, *after = (self._statistic(name, WITH_CLIENT) for name in (self.original, self.variant, SCRATCH))
+        first, second = (pair(before, one) for one in after)
+        seeds = self._seeds[0]  # of both: they have the draws of the same seeds
+        test = u_lira_test(first, second, seeds, seeds, _PAIR_DRAWS, paired=True)
+        return u_lira(first, second, seeds, seeds), test.p_value
 
     @property
     def _against_scratch(self) -> tuple[tuple[str, str], tuple[str, str]]:
@@ -200,9 +207,9 @@ class TwoQuestions:
         return counts | ({} if np.isnan(found.ratio) else numbers | {"relearn_bound": found.bound})
 
 
-@cache
+@lru_cache(maxsize=8)  # a cell reads six: of both worlds the models of a variant, the original's and scratch's
 def _read(files: MarginFiles, variant: str, request: int, world: str) -> ModelMargins:
-    """Scratch and the original are asked for often."""
+    """Scratch and the original are asked for often. Margins of all variants together may not fit into memory."""
     return files.models(variant, request, world)
 
 
@@ -219,6 +226,8 @@ def _retrain_columns(found: Retrained, place: int) -> dict[str, Any]:
     row |= {"retrain_p": float(found.p_value[place]), "lowest_auc": float(found.lowest.auc[place])}
     for counted, name in zip(alone.low_rates(place).values(), ("1", "01"), strict=True):
         row |= {f"retrain_hits_{name}": counted.hits, f"retrain_alarms_{name}": counted.alarms}
+    if found.pair is None or found.pair_p is None:
+        return row
     return row | {"pair_auc": float(found.pair.auc[place]), "pair_p": float(found.pair_p[place])}
 
 
@@ -240,14 +249,3 @@ def _twin_columns(test: TwinTest, before: TwinTest, share: Share, place: int, *,
         | {name: number if known else None for name, number in numbers.items()}
         | {"forgotten": verdict(value, test.null_deviation, share, enough=test.enough and there)}
     )
-
-
-def verdict(value: float, deviation: float, share: Share, *, enough: bool) -> str:
-    """Whether clients were forgotten, by an AUC of twins, its null and the share that is gone; `enough`: models."""
-    away = abs(value - 0.5)
-    if away > _REMEMBERED * deviation:
-        return "no"
-    if share.note == NOTHING:
-        return NOTHING
-    certain = away <= _FORGOTTEN * deviation and share.low >= _CERTAIN
-    return "yes" if certain and enough else CANNOT_TELL

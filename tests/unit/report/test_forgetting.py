@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from sifu.forgetting.twins import NOTHING, SOMETHING, UNSURE, Share
-from sifu.report.forgetting import COLUMN, forgetting_table, forgotten_line, with_forgotten
-from sifu.stages.two_questions import verdict
+from sifu.forgetting.verdict import verdict
+from sifu.report.forgetting import COLUMN, by_the_rule, forgetting_table, forgotten_line, with_forgotten
 from sifu.store.oracle_schemas import DISTANCES, FORGETTING
 
 LABELS = {"scratch": "Scratch", "sifu": "SIFU"}
@@ -139,19 +139,33 @@ def test_the_line_is_of_one_scenario_and_its_own_original() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "low", "note", "wanted"),
+    ("value", "low", "high", "note", "wanted"),
     [
-        (0.64, 0.9, SOMETHING, "no"),  # 0.14 above a half: more than 3 x 0.04
-        (0.36, 0.9, SOMETHING, "no"),  # as far below: the model tells the twins apart all the same
-        (0.43, 0.8, SOMETHING, "yes"),  # 0.07 are 1.75 deviations
-        (0.6, 0.9, SOMETHING, "cannot tell"),  # 2.5 deviations: neither within two nor beyond three
-        (0.5, 0.7, SOMETHING, "cannot tell"),  # within the null, but 30% of the memory may be left
-        (0.5, -np.inf, UNSURE, "cannot tell"),  # the original may have known something
-        (0.5, -np.inf, NOTHING, "nothing to forget"),
-        (0.9, -np.inf, NOTHING, "no"),  # the method itself remembers, whatever the original's test says
+        (0.64, 0.9, 1.1, SOMETHING, "no"),  # 0.14 above a half: more than 3 x 0.04
+        (0.36, 0.9, 1.1, SOMETHING, "no"),  # as far below: the model tells the twins apart all the same
+        (0.43, 0.8, 1.2, SOMETHING, "yes"),  # 0.07 are 1.75 deviations
+        (0.6, 0.9, 1.1, SOMETHING, "cannot tell"),  # 2.5 deviations: neither within two nor beyond three
+        (0.5, 0.7, 1.1, SOMETHING, "cannot tell"),  # within the null, but 30% of the memory may be left
+        (0.43, 0.9, 1.21, SOMETHING, "cannot tell"),  # or it may have turned its sign
+        (0.5, -np.inf, np.inf, UNSURE, "cannot tell"),  # the original may have known something
+        (0.5, -np.inf, np.inf, NOTHING, "nothing to forget"),
+        (0.9, -np.inf, np.inf, NOTHING, "no"),  # the method itself remembers, whatever the original's test says
     ],
 )
-def test_the_verdict(value: float, low: float, note: str, wanted: str) -> None:
-    share = Share(0.8, low, 1.0, note)
+def test_the_verdict(value: float, low: float, high: float, note: str, wanted: str) -> None:
+    share = Share(1.0, low, high, note)
     assert verdict(value, 0.04, share, enough=True) == wanted
     assert verdict(value, 0.04, share, enough=False) == ("cannot tell" if wanted == "yes" else wanted)
+
+
+def test_an_earlier_table_is_read_by_the_rule_of_today() -> None:
+    """Both ends of the share count; other answers stay, with a share or without."""
+    close = {"share_low": 0.85, "share_high": 1.15}
+    rows = frame(
+        row("sifu", 0.5, "yes", **close),
+        row("scratch", 0.46, "yes", **(close | {"share_high": 1.21})),
+        row("last", 0.01, "no", share_low=1.9, share_high=2.0),
+        row("original", 0.5, "nothing to forget", share_low=None, share_high=None),
+    )
+    assert by_the_rule(rows)["forgotten"].tolist() == ["yes", "cannot tell", "no", "nothing to forget"]
+    assert by_the_rule(frame()).empty
