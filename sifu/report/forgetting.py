@@ -32,13 +32,14 @@ CAPTION = (
     "two deviations, the interval of the share lies within 0.8 and 1.2, half of the models met the target accuracy, "
     "and there are as many as advised (docs/forgetting.md); else it cannot tell. `no (overshot)`: below 0.5, a trace "
     "with the opposite sign: the client's data fare worse against its twin's where the client took part. No "
-    "certificate with a large epsilon forbids a `no` (docs/forgetting.md). `relearn time`: client steps with the clients back until "
-    "their accuracy is close to the original's, over scratch's, in the seeds in which both got there; below 1 "
-    "something was left, far above 1 the model is harder to train, which is no better forgetting; >=: the method did "
-    "not in more seeds than scratch, <=: in fewer. `KLOM`: mean over the forgotten clients' examples, in nats, and "
-    "where worlds are called so at random; `worst decile drop`: by how much the mean margin of the tenth of remaining "
-    "clients that fares worst is below scratch's, and at random. All clients of a request together; single clients "
-    "are in the Parquet table. A method has the settings of its variant: its defaults, unless its name says otherwise."
+    "certificate with a large epsilon forbids a `no` (docs/forgetting.md). `relearn time`: client steps with the "
+    "clients back until their accuracy is close to the original's, over scratch's, in the seeds in which both got "
+    "there; below 1 something was left, far above 1 the model is harder to train, which is no better forgetting; >=: "
+    "the method did not in more seeds than scratch, <=: in fewer. `KLOM`: mean over the forgotten clients' examples, "
+    "in nats, and where worlds are called so at random; `worst decile drop`: by how much the mean margin of the tenth "
+    "of remaining clients that fares worst is below scratch's, and at random. All clients of a request together; "
+    "single clients are in the Parquet table. A method has the settings of its variant: its defaults, unless its name "
+    "says otherwise."
 )
 
 
