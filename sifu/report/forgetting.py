@@ -13,6 +13,7 @@ from sifu.store.oracle_schemas import original_of
 COLUMN = "forgotten?"
 ORIGINAL = "original"  # the model before the requests
 TOGETHER = -1  # in place of a client: all clients of a request
+MORE = ("hits at 1%", "lowest tenth", "with the model before", "Gaussian KL", "disagreement", "Jensen-Shannon")
 CAPTION = (
     "Two questions to many models of one federation, next to what they say where nothing differs. `told from "
     "retraining`: AUC of an attack (U-LiRA) that tells a method's models from scratch's by the forgotten clients' "
@@ -36,10 +37,17 @@ CAPTION = (
     "clients back until their accuracy is close to the original's, over scratch's, in the seeds in which both got "
     "there; below 1 something was left, far above 1 the model is harder to train, which is no better forgetting; >=: "
     "the method did not in more seeds than scratch, <=: in fewer. `KLOM`: mean over the forgotten clients' examples, "
-    "in nats, and where worlds are called so at random; `worst decile drop`: by how much the mean margin of the tenth "
-    "of remaining clients that fares worst is below scratch's, and at random. All clients of a request together; "
-    "single clients are in the Parquet table. A method has the settings of its variant: its defaults, unless its name "
-    "says otherwise."
+    "in nats, and where worlds are called so at random, with the deviation over draws; `worst decile drop`: by how "
+    "much the mean margin of the tenth of remaining clients that fares worst is below scratch's, and at random. All "
+    "clients of a request together; single clients are in the Parquet table. A method has the settings of its "
+    "variant: its defaults, unless its name says otherwise."
+)
+MORE_CAPTION = (
+    "`hits at 1%`: models of the method that the attack of `told from retraining` calls unlearned, at most 1% of "
+    "scratch's, and how many of scratch's it did; `lowest tenth`: its AUC by the lowest tenth of the clients' "
+    "margins; `with the model before`: its AUC for an attacker who also has the model before the first request, with "
+    "its p-value; `Gaussian KL`, `disagreement` (how often a model of each world say different classes) and `Jensen- "
+    "Shannon` (distance of the right class's probability): as `KLOM`."
 )
 
 
@@ -67,8 +75,21 @@ def forgetting_table(rows: pd.DataFrame, distances: pd.DataFrame, labels: dict[s
             "relearn time": rows.apply(_relearn, axis=1) if len(rows) else [],
             "KLOM": [_distance(distances, "klom", "forget", *key) for key in _keys(rows)],
             "worst decile drop": [_distance(distances, "worst_decile_drop", "retain", *key) for key in _keys(rows)],
+            **_more(rows, distances),
         }
     )
+
+
+def _more(rows: pd.DataFrame, distances: pd.DataFrame) -> dict[str, list[str]]:
+    """The columns of MORE: what else was measured, in the table as a file."""
+    hits = zip(rows["retrain_hits_1"], rows["retrain_alarms_1"], rows["models"], strict=True)
+    pairs = zip(rows["pair_auc"], rows["pair_p"], strict=True)
+    far = {"Gaussian KL": "gaussian_kl", "disagreement": "disagreement", "Jensen-Shannon": "jensen_shannon"}
+    return {
+        "hits at 1%": ["-" if pd.isna(one) else f"{one:.0f} of {n} at {two:.0f} of {n}" for one, two, n in hits],
+        "lowest tenth": list(rows["lowest_auc"].map(_number)),
+        "with the model before": ["-" if pd.isna(one) else f"{one:.2f} (p {_p_value(p)})" for one, p in pairs],
+    } | {title: [_distance(distances, name, "forget", *key) for key in _keys(rows)] for title, name in far.items()}
 
 
 def with_forgotten(table: pd.DataFrame, rows: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
@@ -201,11 +222,13 @@ def _relearn(row: pd.Series) -> str:
 
 
 def _distance(distances: pd.DataFrame, metric: str, subset: str, scenario: str, variant: str, request: int) -> str:
-    """The mean of a distance on a subset next to its null."""
+    """The mean of a distance on a subset next to its null with its deviation, or in earlier tables with the p-value."""
     rows = distances[(distances["metric"] == metric) & (distances["subset"] == subset)]
     rows = rows[(rows["scenario"] == scenario) & (rows["variant"] == variant) & (rows["request"] == request)]
     if rows.empty or rows["mean"].isna().all():
         return "-"
-    few = "" if rows["enough"].iloc[0] else ", few models"
-    mean, null = (f"{rows[name].iloc[0]:.2f}".replace("-0.00", "0.00") for name in ("mean", "null_mean"))
-    return f"{mean} (null {null}{few})"
+    (row,) = rows.to_dict("records")
+    mean, null = (f"{row[name]:.2f}".replace("-0.00", "0.00") for name in ("mean", "null_mean"))
+    known = pd.notna(row["null_deviation"])
+    spread = f" +- {row['null_deviation']:.2f}" if known else f", p {_p_value(row['p_value'])}"
+    return f"{mean} (null {null}{spread}{'' if row['enough'] else ', few models'})"

@@ -21,7 +21,7 @@ from sifu.report.data_used import parts_in_words
 from sifu.report.deletion_test import verification
 from sifu.report.figures.overview import draw_narrow, drawn_scenarios
 from sifu.report.findings import findings
-from sifu.report.forgetting import CAPTION, forgetting_table, with_forgotten
+from sifu.report.forgetting import CAPTION, MORE, forgetting_table, with_forgotten
 from sifu.report.frontier import frontier, frontier_for_people
 from sifu.report.html import folded, html_table, image, two_images
 from sifu.report.image import png
@@ -150,7 +150,7 @@ def _titled(source: Results, table: pd.DataFrame) -> pd.DataFrame:
 
 def _forgetting(source: Results, rows: list[Standing]) -> str:
     """What many models say of forgetting, and what accuracy misses; nothing where it was not measured."""
-    table = forgetting_table(source.forgetting, source.distances, source.plan.labels)
+    table = forgetting_table(source.forgetting, source.distances, source.plan.labels).drop(columns=list(MORE))
     if not len(table):
         return ""
     shown = html_table(_titled(source, table), "forgetting-table", sortable=True)

@@ -233,6 +233,13 @@ DISTANCES = Table(
         ),
         Column("null_percentile", _REAL, "the same percentile", nullable=True),
         Column(
+            "null_deviation",
+            _REAL,
+            "standard deviation of null_mean's mean over such draws; null: also in tables from before it was noted",
+            nullable=True,
+            later=True,
+        ),
+        Column(
             "p_value",
             _REAL,
             "share of draws with a mean as large, where the method's and scratch's models are assigned at random",

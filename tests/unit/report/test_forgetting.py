@@ -10,7 +10,7 @@ import pytest
 
 from sifu.forgetting.twins import NOTHING, SOMETHING, UNSURE, Share
 from sifu.forgetting.verdict import verdict
-from sifu.report.forgetting import COLUMN, by_the_rule, forgetting_table, forgotten_line, with_forgotten
+from sifu.report.forgetting import COLUMN, MORE, by_the_rule, forgetting_table, forgotten_line, with_forgotten
 from sifu.store.oracle_schemas import DISTANCES, FORGETTING
 
 LABELS = {"scratch": "Scratch", "sifu": "SIFU"}
@@ -29,6 +29,11 @@ def row(variant: str, twins: float, forgotten: str, client: int = -1, **more: An
         "twins_lira_auc": 0.88,
         "twins_shift": 1.59,
         "reached": 100,
+        "retrain_hits_1": 86,
+        "retrain_alarms_1": 2,
+        "lowest_auc": 0.81,
+        "pair_auc": 0.93,
+        "pair_p": 0.01,
         "share": 0.25,
         "share_low": 0.1,
     }
@@ -52,20 +57,26 @@ ROWS = frame(
 def test_a_row_a_method_with_every_null_next_to_its_number() -> None:
     key = {"scenario": "digits", "request": 1, "models": 100}
     klom = key | {"metric": "klom", "subset": "forget", "enough": False, "mean": 1.5, "null_mean": 0.34}
-    worst = key | {"metric": "worst_decile_drop", "subset": "retain", "enough": True, "mean": 0.4, "null_mean": 0.01}
-    far = [row | {"variant": name} for name in ("sifu", "scratch") for row in (klom, worst)]
+    worst = key | {"metric": "worst_decile_drop", "subset": "retain", "enough": True, "mean": 0.4, "null_mean": -0.001}
+    worst |= {"null_deviation": 0.02}
+    close = klom | {"metric": "jensen_shannon", "enough": True, "mean": 0.2, "null_deviation": 0.03}
+    far = [row | {"variant": name} for name in ("sifu", "scratch") for row in (klom | {"p_value": 0.048}, worst, close)]
     distances = pd.DataFrame(far, columns=[column.name for column in DISTANCES.columns])
     table = forgetting_table(ROWS, distances, LABELS).set_index("method")
     assert list(table.index) == ["Original", "Scratch", "SIFU"]  # single clients are in the Parquet table
     sifu = table.loc["SIFU"]
     assert sifu["told from retraining"] == "0.90 (null 0.50 +- 0.06, p 0.005)"
     assert [sifu["paired p"], sifu["on remaining clients"]] == ["0.001", "0.70 (25% told apart)"]
-    assert [sifu["U-LiRA by twins"], sifu["worst decile drop"]] == ["0.88", "0.40 (null 0.01)"]
+    assert [sifu["U-LiRA by twins"], sifu["worst decile drop"]] == ["0.88", "0.40 (null 0.00 +- 0.02)"]
     assert [sifu["by twins"], sifu["null"], sifu[COLUMN]] == ["0.87", "0.50 +- 0.04", "no"]
     assert table["half against half"].tolist() == ["0.47 (null 0.50 +- 0.06)", "-", "-"]  # one training, one placebo
     assert sifu["shift"] == "1.6"
     assert sifu["share forgotten"] == "0.25 [0.10, 0.40]"
-    assert sifu["KLOM"] == "1.50 (null 0.34, few models)"
+    assert sifu["KLOM"] == "1.50 (null 0.34, p 0.048, few models)"  # a table from before the deviation was noted
+    assert sifu[list(MORE)].tolist() == [
+        *("86 of 100 at 2 of 100", "0.81", "0.93 (p 0.010)"),
+        *("-", "-", "0.20 (null 0.34 +- 0.03)"),
+    ]
     assert table.loc["Original", "share forgotten"] == table.loc["Original", "KLOM"] == "-"
     assert forgetting_table(frame(), distances, LABELS).empty
 

@@ -270,7 +270,7 @@ def test_every_distance(folder: Path, request_number: int) -> None:
     rows = read(folder, DISTANCES, r, variant="method").set_index(["metric", "subset"])
     assert set(rows.index) == set(wanted)
     for key, found in wanted.items():
-        names = ["mean", "percentile", "p_value", "null_mean", "null_percentile"]
+        names = ["mean", "percentile", "p_value", "null_mean", "null_percentile", "null_deviation"]
         assert rows.loc[key, names].tolist() == pytest.approx([getattr(found, name) for name in names], abs=1e-9), key
         assert rows.loc[key, "models"] == (39 if r == 1 else 40)
 
