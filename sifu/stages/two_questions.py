@@ -109,6 +109,12 @@ class TwoQuestions:
         """The clients of the request."""
         return sorted(set(self.points.loc[self.points_of("twin"), "client"]))
 
+    @property
+    def remaining(self) -> list[int]:
+        """The clients that remain after the request."""
+        points = self.points[self.points["owner"] == "client"]
+        return sorted(set(points.loc[~points["left_at"].between(1, self.request), "client"]))
+
     def seeds(self, world: str) -> NDArray[np.int64]:
         """The seeds of a world's models, as margins are stored with them. [N]"""
         return self.models(self.variant, world).seeds % OTHER_DRAWS
@@ -123,13 +129,13 @@ class TwoQuestions:
         mine = (self.points["owner"] == owner) & (self.points["left_at"] == self.request)
         return mine.to_numpy()
 
-    def _owners(self, owner: str) -> NDArray[np.int64]:
+    def owners(self, owner: str) -> NDArray[np.int64]:
         """Whose each point is, of the points of one kind of owner; -1: another kind's. [P]"""
         return self.points["client"].where(self.points["owner"] == owner, TOGETHER).to_numpy()
 
     def _statistic(self, name: str, world: str, owner: str = "client", of: Statistic = client_margins) -> Floats:
         """Mean margins on each client's data (or its twin's), and last over all of them. [N, C + 1]"""
-        values = of(self.models(name, world).margins, self._owners(owner), self.clients)
+        values = of(self.models(name, world).margins, self.owners(owner), self.clients)
         return np.concatenate([values, values.mean(1, keepdims=True)], axis=1)
 
     def _differences(self, name: str) -> Differences:
@@ -168,7 +174,7 @@ class TwoQuestions:
     def _attack(self, clients: list[int]) -> ClientAttack:
         """Some clients attacked at once, with scratch of the same seeds."""
         margins = [self.models(name, WITH_CLIENT).margins for name in (self.variant, SCRATCH)]
-        own, same = (client_margins(one, self._owners("client"), clients) for one in margins)
+        own, same = (client_margins(one, self.owners("client"), clients) for one in margins)
         return client_attack(own, same, self._seeds[0])
 
     def _three_worlds(self) -> tuple[Separated, Separated]:
@@ -183,10 +189,9 @@ class TwoQuestions:
 
     def _remaining(self) -> dict[str, float]:
         """The remaining clients, each attacked alone: the mean AUC of U-LiRA, and how many are told apart."""
-        points = self.points[self.points["owner"] == "client"]
-        remain = sorted(set(points.loc[~points["left_at"].between(1, self.request), "client"]))
+        remain = self.remaining
         margins = (self.models(*one).margins for one in self._against_scratch)
-        first, second = (client_margins(one, self._owners("client"), remain) for one in margins)
+        first, second = (client_margins(one, self.owners("client"), remain) for one in margins)
         mean = float(u_lira(first, second, *self._seeds).auc.mean())
         return {"remaining_auc": mean, "remaining_told": self._attack(remain).told}
 

@@ -256,9 +256,19 @@ POWER = Table(
     (
         SCENARIO,
         CELL[4],
-        Column("metric", _TEXT, "auc | u_lira | ruli | klom | gaussian_kl | neurips_score | twins (the twin test)"),
+        Column(
+            "metric",
+            _TEXT,
+            "auc | u_lira | ruli | klom | gaussian_kl | neurips_score | jensen_shannon | accuracy (of examples whose "
+            "right class has more than half of the probability) | twins (the twin test) | worst_decile",
+        ),
         _MODELS,
-        Column("effect", _REAL, "in standard deviations of the clients' mean margin; infinite: none is found"),
+        Column(
+            "effect",
+            _REAL,
+            "in standard deviations of the mean margin of the clients to forget (worst_decile: of the remaining ones, "
+            "all of which are shifted); infinite: none is found",
+        ),
         Column("oracles", _INT, "models that both worlds are drawn from: scratch of both worlds"),
     ),
 )

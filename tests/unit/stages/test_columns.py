@@ -19,7 +19,7 @@ from sifu.forgetting.auc import auc_null_deviation, low_rate, mann_whitney
 from sifu.forgetting.client_attack import client_attack
 from sifu.forgetting.distances import disagreement, jensen_shannon, margin_drop
 from sifu.forgetting.klom import against_null, gaussian_kl, klom
-from sifu.forgetting.power import SCORES, power_table, smallest_memory
+from sifu.forgetting.power import SCORES, power_table, smallest_damage, smallest_memory
 from sifu.forgetting.relearning import relearn_time
 from sifu.forgetting.ruli import separated
 from sifu.forgetting.seeds import permuted_worlds
@@ -42,6 +42,7 @@ from sifu.store.provenance import provenance
 from sifu.store.table import Table
 
 MODELS = 40
+WORLDS = ("client", "twin")
 LEAVE = {1: [1, 2], 2: [4]}  # the clients of each request
 REMAIN = {1: [0, 3, 4, 5, 6], 2: [0, 3, 5, 6]}  # after it
 EXAMPLES = {0: 3, 1: 12, 2: 4, 3: 3, 4: 11, 5: 3, 6: 4}  # of a client and its twin: two in a tenth of 12, one of 4
@@ -89,7 +90,7 @@ def made(variant: str, request: int, world: str) -> dict[str, Any]:
 def tables(folder: Path) -> None:
     """The two tables that the stage reads."""
     stamp, rows = provenance("oracles", {}, "", "cpu"), []
-    for variant, request, world in product(("original", "scratch", "method"), LEAVE, ("client", "twin")):
+    for variant, request, world in product(("original", "scratch", "method"), LEAVE, WORLDS):
         parts = made(variant, request, world)
         for seed in range(MODELS):
             row = {name: values[seed] for name, values in parts.items()}
@@ -157,9 +158,9 @@ def test_every_column_of_the_two_questions(folder: Path, request_number: int) ->
             means(variant, r, world, "client", clients) - means(variant, r, world, "twin", clients)
         )
         for variant in ("method", "original")
-        for world in ("client", "twin")
+        for world in WORLDS
     }
-    now, first = (tuple(differences[name, world] for world in ("client", "twin")) for name in ("method", "original"))
+    now, first = (tuple(differences[name, world] for world in WORLDS) for name in ("method", "original"))
     retrain, twins_lira = u_lira(unlearned, oracles, own, other), u_lira(*now, own, other)
     retrain_p = u_lira_test(unlearned, oracles, own, other).p_value
     lowest = [
@@ -178,7 +179,7 @@ def test_every_column_of_the_two_questions(folder: Path, request_number: int) ->
         for part in ("relearn_steps", "relearned")
     )
     relearned = relearn_time(*steps, *met, own)
-    reached = min((numbers("status", "method", r, world) == "done").sum() for world in ("client", "twin"))
+    reached = min((numbers("status", "method", r, world) == "done").sum() for world in WORLDS)
     rows = read(folder, FORGETTING, r, variant="method").set_index("client")
     assert set(rows.index) == {*clients, ALL}
     for place, client in enumerate([*clients, ALL]):
@@ -278,16 +279,19 @@ def test_every_distance(folder: Path, request_number: int) -> None:
 def all_oracles(request: int, owner: str) -> np.ndarray:
     """Scratch's models of both worlds on the request's clients, or on their twins. [2 N, points]"""
     chosen = np.concatenate([PLACES[owner, client] for client in LEAVE[request]])
-    parts = [made("scratch", request, world)["margins"][:, chosen] for world in ("client", "twin")]
+    parts = [made("scratch", request, world)["margins"][:, chosen] for world in WORLDS]
     return np.concatenate(parts).astype(np.float64)
 
 
-def test_power_is_of_the_clients_own_points(folder: Path) -> None:
+def test_power_is_of_the_points_that_it_names(folder: Path) -> None:
     """Request 2: 80 oracles, two sets of ten or of twenty."""
     own, twin = (all_oracles(2, owner) for owner in ("client", "twin"))
     fast = [name for name in SCORES if name not in ("ruli", "neurips_score")]
     wanted = {(row.metric, row.models): row.effect for row in power_table(own, [10, 20], fast, 100)}
+    parts = [[made("scratch", 2, world)["margins"][:, PLACES["client", c]] for c in REMAIN[2]] for world in WORLDS]
+    remain = np.concatenate([np.stack([one.astype(float).mean(1) for one in part], axis=1) for part in parts])
     wanted |= {("twins", count): smallest_memory(own, twin, count, 100) for count in (10, 20)}
+    wanted |= {("worst_decile", count): smallest_damage(remain, count, 100) for count in (10, 20)}
     rows = read(folder, POWER, 2).set_index(["metric", "models"])
     assert rows["effect"].to_dict() == pytest.approx(wanted)
     assert set(rows["oracles"]) == {80}
@@ -295,7 +299,7 @@ def test_power_is_of_the_clients_own_points(folder: Path) -> None:
 
 def test_published_means_are_those_of_clients_and_twins(folder: Path) -> None:
     rows = read(folder, CLIENT_MARGINS, 1, variant="method").set_index(["world", "client", "seed"]).sort_index()
-    for world, (place, client) in product(("client", "twin"), enumerate(LEAVE[1])):
+    for world, (place, client) in product(WORLDS, enumerate(LEAVE[1])):
         found = rows.loc[(world, client)]
         assert found.index.tolist() == kept(1, world).tolist()
         for column, owner in (("own", "client"), ("twin", "twin")):
