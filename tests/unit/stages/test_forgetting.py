@@ -28,7 +28,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 def test_the_two_questions_are_answered(made: Made) -> None:
     """Twelve models see the original (10 images a client, 5 rounds of all but two): three deviations are 0.36. Of what
-    is at its null they say nothing: test_columns.py has the numbers, and test_oracles_long.py a hundred models.
+    is at its null they say nothing: test_columns.py has the numbers, and test_oracles_long.py two hundred models.
     """
     table = read_table(made.file("forgetting", "s000-011", "forgetting"), FORGETTING)
     assert set(table["variant"]) == {"original", *VARIANTS}
