@@ -78,7 +78,8 @@ def run_forgetting(name: str, folders: list[Path], folder: Path, stamp: Provenan
 def _alike(one: pd.DataFrame, other: pd.DataFrame) -> bool:
     """Whether two blocks are about the same examples; earlier ones do not name the images."""
     unknown = one["row"].isna().all() or other["row"].isna().all()
-    return one.drop(columns="row").equals(other.drop(columns="row")) and (unknown or one["row"].equals(other["row"]))
+    same = one.drop(columns="row").equals(other.drop(columns="row"))
+    return same and bool(unknown or one["row"].equals(other["row"]))
 
 
 def cells(files: MarginFiles, points: pd.DataFrame) -> list[TwoQuestions]:
