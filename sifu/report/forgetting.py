@@ -170,6 +170,11 @@ def _one_digit(value: float) -> str:
     return "-" if pd.isna(value) else f"{value:.1f}"
 
 
+def _small(value: float) -> str:
+    """Two digits after the point, or the first that is not 0."""
+    return f"{value:.2f}" if value >= 0.005 else f"{value:.1g}"
+
+
 def _null(deviation: float) -> str:
     return "-" if pd.isna(deviation) else f"0.50 +- {deviation:.2f}"
 
@@ -230,5 +235,5 @@ def _distance(distances: pd.DataFrame, metric: str, subset: str, scenario: str, 
     (row,) = rows.to_dict("records")
     mean, null = (f"{row[name]:.2f}".replace("-0.00", "0.00") for name in ("mean", "null_mean"))
     known = pd.notna(row["null_deviation"])
-    spread = f" +- {row['null_deviation']:.2f}" if known else f", p {_p_value(row['p_value'])}"
+    spread = f" +- {_small(row['null_deviation'])}" if known else f", p {_p_value(row['p_value'])}"
     return f"{mean} (null {null}{spread}{'' if row['enough'] else ', few models'})"

@@ -59,7 +59,7 @@ def test_a_row_a_method_with_every_null_next_to_its_number() -> None:
     klom = key | {"metric": "klom", "subset": "forget", "enough": False, "mean": 1.5, "null_mean": 0.34}
     worst = key | {"metric": "worst_decile_drop", "subset": "retain", "enough": True, "mean": 0.4, "null_mean": -0.001}
     worst |= {"null_deviation": 0.02}
-    close = klom | {"metric": "jensen_shannon", "enough": True, "mean": 0.2, "null_deviation": 0.03}
+    close = klom | {"metric": "jensen_shannon", "enough": True, "mean": 0.2, "null_deviation": 0.0004}
     far = [row | {"variant": name} for name in ("sifu", "scratch") for row in (klom | {"p_value": 0.048}, worst, close)]
     distances = pd.DataFrame(far, columns=[column.name for column in DISTANCES.columns])
     table = forgetting_table(ROWS, distances, LABELS).set_index("method")
@@ -75,7 +75,7 @@ def test_a_row_a_method_with_every_null_next_to_its_number() -> None:
     assert sifu["KLOM"] == "1.50 (null 0.34, p 0.048, few models)"  # a table from before the deviation was noted
     assert sifu[list(MORE)].tolist() == [
         *("86 of 100 at 2 of 100", "0.81", "0.93 (p 0.010)"),
-        *("-", "-", "0.20 (null 0.34 +- 0.03)"),
+        *("-", "-", "0.20 (null 0.34 +- 0.0004)"),
     ]
     assert table.loc["Original", "share forgotten"] == table.loc["Original", "KLOM"] == "-"
     assert forgetting_table(frame(), distances, LABELS).empty
