@@ -24,8 +24,8 @@ from sifu.forgetting.seeds import permuted_worlds
 from sifu.forgetting.twins import share_forgotten, twin_test
 from sifu.forgetting.u_lira import ULira, u_lira, u_lira_test
 from sifu.forgetting.verdict import verdict
-from sifu.stages.forgetting import run_forgetting
-from sifu.stages.two_questions import Retrained, _retrain_columns
+from sifu.stages.forgetting import _alike, run_forgetting
+from sifu.stages.two_questions import Retrained, _read, _retrain_columns
 from sifu.store.oracle_schemas import (
     CLIENT_MARGINS,
     DISTANCES,
@@ -46,6 +46,7 @@ from tests.unit.stages.made_margins import (
     made,
     means,
     numbers,
+    points,
     tables,
     with_all,
 )
@@ -231,3 +232,19 @@ def test_published_means_are_those_of_clients_and_twins(folder: Path) -> None:
         for column, owner in (("own", "client"), ("twin", "twin")):
             wanted = means("method", 1, world, owner, LEAVE[1])[:, place]
             np.testing.assert_allclose(found[column], wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_margins_of_few_models_are_in_memory_at_once(folder: Path) -> None:
+    """Twelve were read, of three variants, two requests and two worlds."""
+    assert read(folder, FORGETTING, 2)["variant"].nunique() == 3
+    assert _read.cache_info().misses >= 12
+    assert _read.cache_info().currsize <= 8
+
+
+def test_blocks_are_about_the_same_images_as_far_as_they_name_them() -> None:
+    named = points().assign(row=lambda rows: rows["point"] + 100)
+    unnamed = points().astype({"row": float})
+    assert _alike(named, unnamed)
+    assert _alike(named, named.copy())
+    assert not _alike(named, named.assign(row=named["row"] + 1))
+    assert not _alike(named, unnamed.assign(label=1))
