@@ -10,7 +10,7 @@ MODELS ?= 60
 # Start-up of every job is dominated by imports: let Python keep its compiled files.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run report search unlock test test-second test-all test-cluster test-cluster-whole test-faults test-protections test-load test-flower audit-dependencies lint format docs site bench smoke audit mnist paper verify-paper clean help
+.PHONY: run report search unlock test test-second test-all test-cluster test-cluster-whole test-faults test-protections test-load test-flower audit-dependencies lint format docs site bench smoke audit mnist paper dataset verify-paper clean help
 
 ##@ Everyday
 
@@ -49,6 +49,9 @@ paper: $(VENV)/.ok  ## the paper's datasets and methods; datasets from SIFU_DATA
 	$(BIN)/python -m sifu manifest --config config/paper.yaml
 	$(BIN)/python -m sifu pack-results --config config/paper.yaml
 	$(MAKE) docs
+
+dataset: $(VENV)/.ok  ## the margins of a run's many models as a folder to publish (CONFIG=..., SCENARIO=... for some of its scenarios)
+	$(BIN)/python -m sifu dataset --config $(CONFIG) $(if $(SCENARIO),--scenario $(SCENARIO))
 
 verify-paper: $(VENV)/.ok  ## run a few cells of results/paper again and compare; datasets from SIFU_DATA_ROOT
 	$(BIN)/python -m sifu verify-paper

@@ -64,3 +64,17 @@ def cross_fitted(one: list[float], two: list[float], own: list[bool], other: lis
             ]
             scores[place].append(density(value, *fits[0]) - density(value, *fits[1]))
     return scores
+
+
+def jensen_shannon(unlearned: list[float], oracles: list[float]) -> float:
+    """The mean distance over pairs of models, in order, of the right class's probability against the rest."""
+
+    def bits(p: float) -> float:
+        return -sum(share * math.log2(share) for share in (p, 1 - p) if share > 0)
+
+    distances = []
+    for first, second in zip(unlearned, oracles, strict=False):
+        p, q = (1 / (1 + math.exp(-margin)) for margin in (first, second))
+        divergence = bits((p + q) / 2) - (bits(p) + bits(q)) / 2
+        distances.append(math.sqrt(max(0.0, divergence)))
+    return sum(distances) / len(distances)

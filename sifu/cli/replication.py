@@ -37,6 +37,7 @@ def add_replication(commands: Commands) -> None:
     parser.add_argument("--config", type=Path, default=_PAPER, help="what was run (default: %(default)s)")
     parser.add_argument("--out", type=Path, help="folder to write to (default: `dataset` in the run's results)")
     parser.add_argument("--url", help="where it will be published, for the data card")
+    parser.add_argument("--scenario", nargs="+", help="only these of the oracles' scenarios (default: all)")
     _add_verify(commands)
 
 
@@ -97,16 +98,19 @@ def _missing(parsed: argparse.Namespace) -> None:
 def _dataset(parsed: argparse.Namespace) -> None:
     from sifu.replication.dataset.margins import write_dataset
 
-    suite = load_suite(read_yaml(parsed.config), parsed.config.parent)
+    suite = load_suite(read_yaml(parsed.config), parsed.config.parent, reports=True)
     results = Path(suite.run.results)
     if not suite.jobs["oracles"]:
         raise ConfigError("oracles", None, f"planned by {parsed.config}: it measures no forgetting by many models")
     blocks: dict[str, list[Path]] = {}
     for job in suite.jobs["oracles"]:
         blocks.setdefault(job.scenario, []).append(stage_folder(results, "oracles", job.scenario, job.block))
+    chosen = parsed.scenario or list(blocks)
+    if unknown := [name for name in chosen if name not in blocks]:
+        raise ConfigError("--scenario", unknown[0], f"one of {', '.join(blocks)}")
     folder = parsed.out or results / "dataset"
-    command = f"make run CONFIG={parsed.config}"
-    for file in write_dataset(folder, blocks, command, date.today().isoformat(), parsed.url):
+    command, today = f"make run CONFIG={parsed.config}", date.today().isoformat()
+    for file in write_dataset(folder, {name: blocks[name] for name in chosen}, command, today, parsed.url):
         print(f"wrote {folder / file.path} ({file.size:,} bytes)")
 
 

@@ -5,6 +5,7 @@ Remaining clients show whether a model is only shifted: then they are told apart
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,7 @@ from sifu.forgetting.sample import Floats
 from sifu.forgetting.seeds import permuted_worlds
 
 LEVEL = 0.05  # of false calls among the clients that are called told apart
+_DRAWS = 999  # permutations, at least
 
 
 @dataclass(frozen=True)
@@ -34,14 +36,19 @@ class ClientAttack:
         return float(np.mean(self.adjusted <= LEVEL))
 
 
-def client_attack(unlearned: ArrayLike, oracles: ArrayLike, seeds: ArrayLike, draws: int = 999) -> ClientAttack:
+def client_attack(unlearned: ArrayLike, oracles: ArrayLike, seeds: ArrayLike, draws: int | None = None) -> ClientAttack:
     """The attack on statistics [N, C] of both worlds, such as `client_margins`; their models have the same `seeds`.
 
     Models of a seed belong together: worlds are permuted within seeds, which has more power than an attacker, who has
-    no such pairs (`u_lira_test`).
+    no such pairs (`u_lira_test`). Without `draws` there are as many as it takes to call a single client of all.
     """
     one, two = np.asarray(unlearned, np.float64), np.asarray(oracles, np.float64)
-    permuted = permuted_worlds(seeds, seeds, draws, paired=True)
+    permuted = permuted_worlds(seeds, seeds, draws or _enough_draws(one.shape[1]), paired=True)
     p_value = auc_permutation_test(one, two, permuted).p_value
     pooled = float(pooled_auc_test(one, two, permuted).p_value)
     return ClientAttack(auc(one, two), p_value, benjamini_hochberg(p_value), pooled)
+
+
+def _enough_draws(clients: int) -> int:
+    """Permutations with which the smallest p-value of a client, times their number, is at most half the level."""
+    return max(_DRAWS, math.ceil(2 * clients / LEVEL) - 1)

@@ -32,6 +32,7 @@ class Klom:
     percentile: float
     null_mean: float
     null_percentile: float
+    null_deviation: float  # of the mean, over the draws of the null
     p_value: float  # of the mean, by permuted worlds
     models: tuple[int, int]
     enough: bool
@@ -112,5 +113,6 @@ def _summary(values: Floats) -> tuple[float, float]:
 def _judged(values: Floats, permuted: Floats, null: Floats, models: tuple[int, int]) -> Klom:
     mean, percentile = _summary(values)
     p_value = (1 + int((permuted[:, 0] >= mean - 1e-12).sum())) / (1 + len(permuted))
-    middle = null.mean(0)
-    return Klom(mean, percentile, float(middle[0]), float(middle[1]), p_value, models, enough_models("klom", *models))
+    middle, spread = null.mean(0), float(null[:, 0].std(ddof=1))
+    nulls = float(middle[0]), float(middle[1]), spread
+    return Klom(mean, percentile, *nulls, p_value, models, enough_models("klom", *models))

@@ -38,30 +38,32 @@ def example_epsilons(unlearned: ArrayLike, oracles: ArrayLike, *, both_ways: boo
     are of thresholds from above alone.
     """
     one, two = samples("neurips_score", unlearned, oracles)
-    found = _threshold_epsilons(one, two)
-    return np.maximum(found, _threshold_epsilons(-one, -two)) if both_ways else found
+    both = np.ascontiguousarray(np.concatenate([one, two]).T)  # [P, N + M]
+    order = np.argsort(both, axis=1)
+    missed = np.cumsum(order < len(one), axis=1)  # unlearned models at or below each threshold
+    quiet = np.arange(1, both.shape[1] + 1) - missed  # the same of oracles
+    found = _epsilons(len(one), len(two))
+    if both_ways:
+        found = np.maximum(found, found[::-1, ::-1])  # those above are the missed and the quiet ones
+    return np.where(_tied(both, order), 0.0, found[missed, quiet]).max(1)
 
 
-def _threshold_epsilons(one: Floats, two: Floats) -> Floats:
-    """The largest epsilon over thresholds: models above are called unlearned. [P]"""
-    both = np.concatenate([one, two])  # [N + M, P]
-    order = np.argsort(both, axis=0)
-    missed = np.cumsum(order < len(one), axis=0)  # unlearned models at or below each threshold
-    quiet = np.cumsum(order >= len(one), axis=0)  # the same of oracles
-    false_negative, false_positive = missed / len(one), (len(two) - quiet) / len(two)
+def _epsilons(unlearned: int, oracles: int) -> Floats:
+    """epsilon of a threshold, by how many unlearned models and how many oracles are at or below it. [N + 1, M + 1]"""
+    missed, quiet = np.arange(unlearned + 1)[:, None], np.arange(oracles + 1)
+    false_negative, false_positive = np.broadcast_arrays(missed / unlearned, (oracles - quiet) / oracles)
     rates = ((false_positive, false_negative), (false_negative, false_positive))
     with np.errstate(divide="ignore", invalid="ignore"):
         sides = [np.log((1 - DELTA - a) / b) for a, b in rates]
     found = np.nan_to_num(np.fmax(*sides), nan=0.0)  # a side whose 1 - delta - rate is negative does not count
-    perfect, one_sided = (missed == 0) & (quiet == len(two)), (missed == 0) ^ (quiet == len(two))
-    found = np.where(perfect, np.inf, np.where(one_sided | _tied(both, order), 0.0, found))
-    return np.maximum(found.max(0), 0.0)
+    perfect, one_sided = (missed == 0) & (quiet == oracles), (missed == 0) ^ (quiet == oracles)
+    return np.maximum(np.where(perfect, np.inf, np.where(one_sided, 0.0, found)), 0.0)
 
 
 def _tied(both: Floats, order: Ints) -> Flags:
-    """Where the next value is the same: no threshold is between them. [N + M, P] bool"""
-    values = np.take_along_axis(both, order, axis=0)
-    return np.concatenate([values[1:] == values[:-1], np.zeros((1, both.shape[1]), bool)])
+    """Where the next value is the same: no threshold is between them. [P, N + M] bool"""
+    values = np.take_along_axis(both, order, axis=1)
+    return np.concatenate([values[:, 1:] == values[:, :-1], np.zeros((len(both), 1), bool)], axis=1)
 
 
 def forgetting_quality(epsilons: ArrayLike) -> float:

@@ -17,11 +17,13 @@ from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri, owens_t
 
 from sifu.forgetting.auc import auc, auc_null_deviation
+from sifu.forgetting.distances import jensen_shannon
 from sifu.forgetting.klom import gaussian_kl, klom
 from sifu.forgetting.neurips_score import example_epsilons, forgetting_quality
 from sifu.forgetting.ruli import separated
 from sifu.forgetting.sample import NEEDS, Floats, Ints, TooFewModels, require_models, samples
 from sifu.forgetting.u_lira import u_lira
+from sifu.forgetting.worst_decile import worst_decile
 
 POWER, LEVEL = 0.9, 0.05
 _LARGEST = 64.0  # standard deviations: a metric that misses them sees nothing
@@ -55,6 +57,23 @@ def _neurips_score(one: Floats, two: Floats) -> Floats:
     return np.array([-forgetting_quality(own) for own in epsilons])
 
 
+def _jensen_shannon_score(one: Floats, two: Floats) -> Floats:
+    return jensen_shannon(_points(one), _points(two)).reshape(one.shape[1:]).mean(1)
+
+
+def _accuracy_score(one: Floats, two: Floats) -> Floats:
+    """By the examples whose right class has more than half of the probability: what a shift makes of the rest is not
+    in the margins.
+    """
+    return np.abs((one > 0).mean((0, 2)) - (two > 0).mean((0, 2)))
+
+
+def _worst_decile_score(one: Floats, two: Floats) -> Floats:
+    """Of clients in place of points."""
+    means = [np.mean([worst_decile(model) for model in world], axis=0) for world in (one, two)]  # [D] each
+    return np.abs(means[0] - means[1])
+
+
 def _seeds(one: Floats, two: Floats) -> tuple[Ints, Ints]:
     """Numbers for models that are all independent."""
     return np.arange(len(one)), len(one) + np.arange(len(two))
@@ -72,6 +91,8 @@ SCORES: dict[str, Score] = {  # by the names of NEEDS
     "klom": _klom_score,
     "gaussian_kl": _gaussian_score,
     "neurips_score": _neurips_score,
+    "jensen_shannon": _jensen_shannon_score,
+    "accuracy": _accuracy_score,
 }
 
 
@@ -124,6 +145,13 @@ def smallest_memory(client: ArrayLike, twin: ArrayLike, models: int, draws: int 
     difference = (own - other)[:, None]
     seen = smallest_effect(difference, models, SCORES["auc"], draws, key)
     return seen * float(difference.std(ddof=1) / own.std(ddof=1)) / 2
+
+
+def smallest_damage(clients: ArrayLike, models: int, draws: int = 200, key: int = 0) -> float:
+    """As `smallest_effect`, of the worst decile: the shift of all of the remaining clients' mean margins [M, C], in
+    standard deviations of their mean.
+    """
+    return smallest_effect(clients, models, _worst_decile_score, draws, key)
 
 
 def _splits(oracles: int, models: int, draws: int, key: int) -> tuple[Ints, Ints]:

@@ -7,11 +7,13 @@ from typing import Any
 
 import pandas as pd
 
+from sifu.forgetting.verdict import CANNOT_TELL, YES, surely_gone
 from sifu.store.oracle_schemas import original_of
 
 COLUMN = "forgotten?"
 ORIGINAL = "original"  # the model before the requests
 TOGETHER = -1  # in place of a client: all clients of a request
+MORE = ("hits at 1%", "lowest tenth", "with the model before", "Gaussian KL", "disagreement", "Jensen-Shannon")
 
 
 def forgetting_table(rows: pd.DataFrame, distances: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
@@ -38,8 +40,21 @@ def forgetting_table(rows: pd.DataFrame, distances: pd.DataFrame, labels: dict[s
             "relearn time": rows.apply(_relearn, axis=1) if len(rows) else [],
             "KLOM": [_distance(distances, "klom", "forget", *key) for key in _keys(rows)],
             "worst decile drop": [_distance(distances, "worst_decile_drop", "retain", *key) for key in _keys(rows)],
+            **_more(rows, distances),
         }
     )
+
+
+def _more(rows: pd.DataFrame, distances: pd.DataFrame) -> dict[str, list[str]]:
+    """The columns of MORE: what else was measured, in the table as a file."""
+    hits = zip(rows["retrain_hits_1"], rows["retrain_alarms_1"], rows["models"], strict=True)
+    pairs = zip(rows["pair_auc"], rows["pair_p"], strict=True)
+    far = {"Gaussian KL": "gaussian_kl", "disagreement": "disagreement", "Jensen-Shannon": "jensen_shannon"}
+    return {
+        "hits at 1%": ["-" if pd.isna(one) else f"{one:.0f} of {n} at {two:.0f} of {n}" for one, two, n in hits],
+        "lowest tenth": list(rows["lowest_auc"].map(_number)),
+        "with the model before": ["-" if pd.isna(one) else f"{one:.2f} (p {_p_value(p)})" for one, p in pairs],
+    } | {title: [_distance(distances, name, "forget", *key) for key in _keys(rows)] for title, name in far.items()}
 
 
 def with_forgotten(table: pd.DataFrame, rows: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
@@ -71,11 +86,20 @@ def forgotten_line(rows: pd.DataFrame, labels: dict[str, str]) -> str | None:
     return f"Was the client forgotten? AUC by twins, {models} models a world ({nulls}): {'; '.join(told)}."
 
 
+def by_the_rule(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of table `forgetting`, with the answers of the rule of today: earlier tables have a `yes` also where the
+    upper end of the share allows an overshoot.
+    """
+    parts = zip(rows["forgotten"], rows["share_low"], rows["share_high"], strict=True)
+    words = [CANNOT_TELL if word == YES and not surely_gone(low, high) else word for word, low, high in parts]
+    return rows.assign(forgotten=pd.Series(words, rows.index, rows["forgotten"].dtype))
+
+
 def answer(row: Mapping[Hashable, Any]) -> str:
     """Whether clients were forgotten, in the words of a table, from a row of table `forgetting`."""
     if row["forgotten"] == "no" and row["twins_auc"] < 0.5:
         return "no (overshot)"
-    missed = row["forgotten"] == "cannot tell" and 2 * row["reached"] < row["models"]
+    missed = row["forgotten"] == CANNOT_TELL and 2 * row["reached"] < row["models"]
     return "cannot tell (target missed)" if missed else str(row["forgotten"])
 
 
@@ -109,6 +133,11 @@ def _number(value: float) -> str:
 
 def _one_digit(value: float) -> str:
     return "-" if pd.isna(value) else f"{value:.1f}"
+
+
+def _small(value: float) -> str:
+    """Two digits after the point, or the first that is not 0."""
+    return f"{value:.2f}" if value >= 0.005 else f"{value:.1g}"
 
 
 def _null(deviation: float) -> str:
@@ -163,11 +192,13 @@ def _relearn(row: pd.Series) -> str:
 
 
 def _distance(distances: pd.DataFrame, metric: str, subset: str, scenario: str, variant: str, request: int) -> str:
-    """The mean of a distance on a subset next to its null."""
+    """The mean of a distance on a subset next to its null with its deviation, or in earlier tables with the p-value."""
     rows = distances[(distances["metric"] == metric) & (distances["subset"] == subset)]
     rows = rows[(rows["scenario"] == scenario) & (rows["variant"] == variant) & (rows["request"] == request)]
     if rows.empty or rows["mean"].isna().all():
         return "-"
-    few = "" if rows["enough"].iloc[0] else ", few models"
-    mean, null = (f"{rows[name].iloc[0]:.2f}".replace("-0.00", "0.00") for name in ("mean", "null_mean"))
-    return f"{mean} (null {null}{few})"
+    (row,) = rows.to_dict("records")
+    mean, null = (f"{row[name]:.2f}".replace("-0.00", "0.00") for name in ("mean", "null_mean"))
+    known = pd.notna(row["null_deviation"])
+    spread = f" +- {_small(row['null_deviation'])}" if known else f", p {_p_value(row['p_value'])}"
+    return f"{mean} (null {null}{spread}{'' if row['enough'] else ', few models'})"

@@ -28,17 +28,27 @@ COLUMNS = {
     "original": "by twins, before the request",
     "share forgotten": "1 - (by twins - 0.5) / (original - 0.5), with its 95% bootstrap interval",
     "forgotten?": "no, if by twins is more than three deviations from 0.5; nothing to forget, if the original's AUC "
-    "and two deviations are below 0.6; yes, if by twins is within two deviations, at least 80% of the share is "
-    "certain, half of the models met the target accuracy, and there are as many as advised (docs/forgetting.md); else "
-    "it cannot tell. No (overshot): below 0.5, a trace with the opposite sign: the client's data fare worse against "
-    "its twin's where the client took part. No certificate with a large epsilon forbids a no (docs/forgetting.md)",
+    "and two deviations are below 0.6; yes, if by twins is within two deviations, the interval of the share lies "
+    "within 0.8 and 1.2, half of the models met the target accuracy, and there are as many as advised "
+    "(docs/forgetting.md); else it cannot tell. No (overshot): below 0.5, a trace with the opposite sign: the client's "
+    "data fare worse against its twin's where the client took part. No certificate with a large epsilon forbids a no "
+    "(docs/forgetting.md)",
     "relearn time": "client steps with the clients back until their accuracy is close to the original's, over "
     "scratch's, in the seeds in which both got there; below 1 something was left, far above 1 the model is harder to "
     "train, which is no better forgetting; >=: the method did not in more seeds than scratch, <=: in fewer",
-    "KLOM": "mean over the forgotten clients' examples, in nats, and where worlds are called so at random",
+    "KLOM": "mean over the forgotten clients' examples, in nats, and where worlds are called so at random, "
+    "with the deviation over draws",
     "worst decile drop": "by how much the mean margin of the tenth of remaining clients that fares worst is below "
     "scratch's, and at random",
 }
 CAPTION = " ".join(
     [INTRODUCTION, *(f"`{name}`: {text}." for name, text in COLUMNS.items()), "Single clients: in the Parquet table."]
 )  # of the table as a file
+
+MORE_CAPTION = (
+    "`hits at 1%`: models of the method that the attack of `told from retraining` calls unlearned, at most 1% of "
+    "scratch's, and how many of scratch's it did; `lowest tenth`: its AUC by the lowest tenth of the clients' "
+    "margins; `with the model before`: its AUC for an attacker who also has the model before the first request, with "
+    "its p-value; `Gaussian KL`, `disagreement` (how often a model of each world say different classes) and "
+    "`Jensen-Shannon` (distance of the right class's probability): as `KLOM`."
+)

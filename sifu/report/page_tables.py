@@ -12,7 +12,7 @@ from sifu.report.atlas import atlas_table, one_class
 from sifu.report.audits import CAPTION as AUDIT_CAPTION
 from sifu.report.audits import audit_table
 from sifu.report.deletion_test import verification
-from sifu.report.forgetting import forgetting_table, with_forgotten
+from sifu.report.forgetting import MORE, forgetting_table, with_forgotten
 from sifu.report.forgetting_words import COLUMNS, INTRODUCTION
 from sifu.report.frontier import frontier, frontier_for_people
 from sifu.report.html import definitions, filtered_table, folded, html_table
@@ -49,7 +49,7 @@ def requests(source: Results) -> str:
 
 def forgetting(source: Results, folder: Path) -> str:
     """What many models say of forgetting."""
-    table = forgetting_table(source.forgetting, source.distances, source.plan.labels)
+    table = forgetting_table(source.forgetting, source.distances, source.plan.labels).drop(columns=list(MORE))
     if not len(table):
         return ""
     words = f"<p>{marked(INTRODUCTION, folder)}</p>{definitions(COLUMNS, folder)}"

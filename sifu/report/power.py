@@ -10,7 +10,9 @@ CAPTION = (
     "The smallest shift of the forgotten clients' mean margin, in its standard deviations over models, that a metric "
     "finds in 90% of draws at a level of 5%, with so many models of each world. Both worlds are drawn from oracles "
     "(scratch of both worlds, which never saw the clients); the shift is added to one of them, for the twin test to "
-    "whoever took part. A dash: too few models for the metric, or too many for the oracles; `none`: no shift is found."
+    "whoever took part. `accuracy`: the share of examples whose right class has more than half of the probability; "
+    "`the worst decile`: a shift of all remaining clients, in deviations of their mean. A dash: too few models for the "
+    "metric, or too many for the oracles; `none`: no shift is found."
 )
 
 

@@ -14,6 +14,7 @@ from sifu.plan.report_plan import Job, ReportPlan
 from sifu.plan.stage_spec import STAGES
 from sifu.report import statistics
 from sifu.report.data_used import DataUsed, data_used
+from sifu.report.forgetting import by_the_rule
 from sifu.report.packed import unpack
 from sifu.store.parquet import read_stamp, read_tables
 from sifu.store.paths import stage_folder
@@ -110,7 +111,7 @@ class Results:
 
     @cached_property
     def forgetting(self) -> pd.DataFrame:
-        return self.table("forgetting/forgetting")
+        return by_the_rule(self.table("forgetting/forgetting"))
 
     @cached_property
     def distances(self) -> pd.DataFrame:

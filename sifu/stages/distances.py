@@ -114,4 +114,5 @@ def _row(name: str, subset: str, found: Klom | None, models: Compared) -> dict[s
     if found is None:
         return row
     numbers = {"mean": found.mean, "percentile": found.percentile, "p_value": found.p_value}
-    return row | numbers | {"null_mean": found.null_mean, "null_percentile": found.null_percentile}
+    nulls = {"null_mean": found.null_mean, "null_percentile": found.null_percentile}
+    return row | numbers | nulls | {"null_deviation": found.null_deviation}

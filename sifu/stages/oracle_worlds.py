@@ -92,10 +92,17 @@ class Worlds:
             data = self.clients_with_twins(self.forget[number - 1]).to(self.engine.clients.images.device)
             yield World(WITH_TWIN, replace(self.engine, clients=data), (number,))
 
+    @cached_property
+    def partition(self) -> pd.DataFrame:
+        """Who holds which image of the train set."""
+        return read_table(self.block.partition, PARTITION)
+
     def clients_with_twins(self, seats: Tensor) -> Clients:
         """The data of the federation where the `seats` [C] bool hold the twins."""
-        table = swap_seats(read_table(self.block.partition, PARTITION), seats.nonzero().flatten().tolist())
-        return load_clients(self.block.scenario, self.images, table, self.block.seeds[:1])
+        return load_clients(self.block.scenario, self.images, self._swapped(seats), self.block.seeds[:1])
+
+    def _swapped(self, seats: Tensor) -> pd.DataFrame:
+        return swap_seats(self.partition, seats.nonzero().flatten().tolist())
 
     @cached_property
     def points(self) -> Points:
@@ -105,6 +112,8 @@ class Worlds:
             left_at = left_at.masked_fill(mask, number)
         parts = [_owned("client", self.engine.clients, left_at >= 0, left_at)]
         parts.append(_owned("twin", self.clients_with_twins(left_at > 0), left_at > 0, left_at))
+        for part, held in zip(parts, (self.partition, self._swapped(left_at > 0)), strict=True):
+            part.table["row"] = self._image_rows(part.table, held)
         parts += [] if (test := self._test()) is None else [test]
         device = self.engine.clients.images.device
         table = pd.concat([part.table for part in parts], ignore_index=True)
@@ -112,13 +121,20 @@ class Worlds:
         images = torch.cat([part.images.to(device) for part in parts])
         return Points(images, torch.cat([part.labels.to(device) for part in parts]), table)
 
+    def _image_rows(self, points: pd.DataFrame, held: pd.DataFrame) -> list[int]:
+        """Which images points are of, by a partition."""
+        held = held[held["seed"] == self.block.seeds[0]]
+        places = list(points[["client", "place"]].itertuples(index=False, name=None))
+        return held.set_index(["client", "place"])["row"].loc[places].tolist()
+
     def _test(self) -> Points | None:
         """The test set; None where the source has none."""
         test = self.images.test
         if test is None:
             return None
         count = len(test.labels)
-        named = {"owner": "test", "client": -1, "place": np.arange(count), "label": test.labels, "left_at": 0}
+        own = {"place": np.arange(count), "row": np.arange(count), "label": test.labels}
+        named = {"owner": "test", "client": -1, "left_at": 0} | own
         pixels = normalise(test.pixels(np.arange(count)), self.block.scenario)
         return Points(pixels, torch.from_numpy(test.labels), pd.DataFrame(named))
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from sifu.forgetting.power import SCORES, power_table, smallest_memory
+from sifu.forgetting.margin import client_margins
+from sifu.forgetting.power import SCORES, power_table, smallest_damage, smallest_memory
 from sifu.forgetting.sample import NEEDS, Floats, enough_models
 from sifu.stages.two_questions import SCRATCH, TwoQuestions
 from sifu.store.oracle_schemas import WITH_CLIENT, WITH_TWIN
@@ -15,7 +16,7 @@ _COUNTS = (10, 20, 50, 100, 200, 500, 1000)  # models a world
 _DRAWS = 100  # of two sets of oracles: a power of 0.9 is known to 0.03
 _POINTS = 50  # of the forgotten clients, evenly spaced
 _SLOW = ("ruli", "neurips_score")  # minutes with hundreds of models: where these are few, they are left out
-TWINS = "twins"
+TWINS, WORST = "twins", "worst_decile"
 Rows = list[dict[str, Any]]
 
 
@@ -29,11 +30,13 @@ def power_rows(cell: TwoQuestions) -> Rows:
     if not counts:
         return []
     own, twin = (_spaced(oracles[:, cell.points_of(owner)]) for owner in ("client", "twin"))  # [M, at most 50]
+    remain = client_margins(oracles, cell.owners("client"), cell.remaining)
     fast = [name for name in SCORES if name not in _SLOW or enough_models("power", len(oracles) // 2)]
     found = [dict(row._asdict()) for row in power_table(own, counts, fast, _DRAWS)]
     for count in counts:
-        if count >= NEEDS[TWINS].least:
+        if count >= max(NEEDS[TWINS].least, NEEDS[WORST].least):
             found.append({"metric": TWINS, "models": count, "effect": smallest_memory(own, twin, count, _DRAWS)})
+            found.append({"metric": WORST, "models": count, "effect": smallest_damage(remain, count, _DRAWS)})
     return [row | {"oracles": len(oracles)} for row in found]
 
 

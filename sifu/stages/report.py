@@ -16,6 +16,7 @@ from sifu.report.audits import CAPTION, audit_table
 from sifu.report.deletion_test import verification
 from sifu.report.forgetting import forgetting_table, with_forgotten
 from sifu.report.forgetting_words import CAPTION as FORGETTING_CAPTION
+from sifu.report.forgetting_words import MORE_CAPTION
 from sifu.report.frontier import frontier, frontier_for_people
 from sifu.report.methods import methods_csv, methods_latex, methods_page
 from sifu.report.missing import missing_names, missing_words, stage_of
@@ -32,7 +33,7 @@ from sifu.store.report_schemas import BOUNDS, CERTIFICATES, FRONTIER, STATISTICS
 CAPTIONS = {
     "atlas": ATLAS_CAPTION,
     "audit": CAPTION,
-    "forgetting": FORGETTING_CAPTION,
+    "forgetting": f"{FORGETTING_CAPTION} {MORE_CAPTION}",
     "power": POWER_CAPTION,
     "headline": "After each request, recovered to the target accuracy: mean over seeds and its 95% bootstrap interval; "
     "of numbers compared with scratch's, for up to 10 seeds, also Student's after `t`. `cost / scratch`: client steps, "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, reduce
+from functools import lru_cache, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,16 +21,14 @@ from sifu.forgetting.margin import client_margins, lowest_margins
 from sifu.forgetting.relearning import relearn_time
 from sifu.forgetting.ruli import Separated, separated
 from sifu.forgetting.sample import Floats, TooFewModels
-from sifu.forgetting.twins import NOTHING, Share, TwinTest, share_forgotten, twin_test
+from sifu.forgetting.twins import Share, TwinTest, share_forgotten, twin_test
 from sifu.forgetting.u_lira import ULira, pair, u_lira, u_lira_test
+from sifu.forgetting.verdict import CANNOT_TELL, verdict
 from sifu.store.margins import MarginFiles, ModelMargins
 from sifu.store.oracle_schemas import OTHER_DRAWS, WITH_CLIENT, WITH_TWIN
 
 TOGETHER = -1  # in place of a client: all of them
 SCRATCH = "scratch"
-CANNOT_TELL = "cannot tell"
-_REMEMBERED, _FORGOTTEN = 3.0, 2.0  # deviations of the null: beyond the first, and within the second
-_CERTAIN = 0.8  # of the share forgotten
 _PAIR_DRAWS = 99  # permutations of the attack on pairs: two numbers a model take their time
 Rows = list[dict[str, Any]]
 Statistic = Callable[[NDArray[np.float32], NDArray[np.int64], list[int]], Floats]  # margins, owners, clients
@@ -52,8 +50,8 @@ class Retrained(NamedTuple):
     alone: ULira  # of mean margins
     p_value: Floats  # [C + 1] of its AUC
     lowest: ULira  # of the lowest tenth of margins
-    pair: ULira  # with the model before the request
-    pair_p: Floats  # [C + 1] of its AUC
+    pair: ULira | None  # with the model before the request; None after a later one
+    pair_p: Floats | None  # [C + 1] of its AUC
 
 
 @dataclass(frozen=True)
@@ -111,6 +109,12 @@ class TwoQuestions:
         """The clients of the request."""
         return sorted(set(self.points.loc[self.points_of("twin"), "client"]))
 
+    @property
+    def remaining(self) -> list[int]:
+        """The clients that remain after the request."""
+        points = self.points[self.points["owner"] == "client"]
+        return sorted(set(points.loc[~points["left_at"].between(1, self.request), "client"]))
+
     def seeds(self, world: str) -> NDArray[np.int64]:
         """The seeds of a world's models, as margins are stored with them. [N]"""
         return self.models(self.variant, world).seeds % OTHER_DRAWS
@@ -125,13 +129,13 @@ class TwoQuestions:
         mine = (self.points["owner"] == owner) & (self.points["left_at"] == self.request)
         return mine.to_numpy()
 
-    def _owners(self, owner: str) -> NDArray[np.int64]:
+    def owners(self, owner: str) -> NDArray[np.int64]:
         """Whose each point is, of the points of one kind of owner; -1: another kind's. [P]"""
         return self.points["client"].where(self.points["owner"] == owner, TOGETHER).to_numpy()
 
     def _statistic(self, name: str, world: str, owner: str = "client", of: Statistic = client_margins) -> Floats:
         """Mean margins on each client's data (or its twin's), and last over all of them. [N, C + 1]"""
-        values = of(self.models(name, world).margins, self._owners(owner), self.clients)
+        values = of(self.models(name, world).margins, self.owners(owner), self.clients)
         return np.concatenate([values, values.mean(1, keepdims=True)], axis=1)
 
     def _differences(self, name: str) -> Differences:
@@ -141,17 +145,26 @@ class TwoQuestions:
     def _told_apart(self) -> Retrained:
         """Unlearned models against scratch's with other draws; and pairs with the model before, of the same draws."""
         (own, other), unlearned = self._seeds, self._statistic(self.variant, WITH_CLIENT)
-        before, same = (self._statistic(name, WITH_CLIENT) for name in (self.original, SCRATCH))
         oracles = self._statistic(SCRATCH, WITH_TWIN)
-        pairs = pair(before, unlearned), pair(before, same)
         lowest, others_lowest = (self._statistic(*one, of=lowest_margins) for one in self._against_scratch)
         return Retrained(
             u_lira(unlearned, oracles, own, other),
             u_lira_test(unlearned, oracles, own, other).p_value,
             u_lira(lowest, others_lowest, own, other),
-            u_lira(*pairs, own, own),
-            u_lira_test(*pairs, own, own, _PAIR_DRAWS, paired=True).p_value,  # both have the draws of the same seeds
+            *self._pairs(),
         )
+
+    def _pairs(self) -> tuple[ULira, Floats] | tuple[None, None]:
+        """The attack on models before and after the first request, with its p-values. Before a later one stands the
+        answer to the one before, and what is kept is the original.
+        """
+        if self.request > 1:
+            return None, None
+        before, *after = (self._statistic(name, WITH_CLIENT) for name in (self.original, self.variant, SCRATCH))
+        first, second = (pair(before, one) for one in after)
+        seeds = self._seeds[0]  # of both: they have the draws of the same seeds
+        test = u_lira_test(first, second, seeds, seeds, _PAIR_DRAWS, paired=True)
+        return u_lira(first, second, seeds, seeds), test.p_value
 
     @property
     def _against_scratch(self) -> tuple[tuple[str, str], tuple[str, str]]:
@@ -161,7 +174,7 @@ class TwoQuestions:
     def _attack(self, clients: list[int]) -> ClientAttack:
         """Some clients attacked at once, with scratch of the same seeds."""
         margins = [self.models(name, WITH_CLIENT).margins for name in (self.variant, SCRATCH)]
-        own, same = (client_margins(one, self._owners("client"), clients) for one in margins)
+        own, same = (client_margins(one, self.owners("client"), clients) for one in margins)
         return client_attack(own, same, self._seeds[0])
 
     def _three_worlds(self) -> tuple[Separated, Separated]:
@@ -176,10 +189,9 @@ class TwoQuestions:
 
     def _remaining(self) -> dict[str, float]:
         """The remaining clients, each attacked alone: the mean AUC of U-LiRA, and how many are told apart."""
-        points = self.points[self.points["owner"] == "client"]
-        remain = sorted(set(points.loc[~points["left_at"].between(1, self.request), "client"]))
+        remain = self.remaining
         margins = (self.models(*one).margins for one in self._against_scratch)
-        first, second = (client_margins(one, self._owners("client"), remain) for one in margins)
+        first, second = (client_margins(one, self.owners("client"), remain) for one in margins)
         mean = float(u_lira(first, second, *self._seeds).auc.mean())
         return {"remaining_auc": mean, "remaining_told": self._attack(remain).told}
 
@@ -200,9 +212,9 @@ class TwoQuestions:
         return counts | ({} if np.isnan(found.ratio) else numbers | {"relearn_bound": found.bound})
 
 
-@cache
+@lru_cache(maxsize=8)  # a cell reads six: of both worlds the models of a variant, the original's and scratch's
 def _read(files: MarginFiles, variant: str, request: int, world: str) -> ModelMargins:
-    """Scratch and the original are asked for often."""
+    """Scratch and the original are asked for often. Margins of all variants together may not fit into memory."""
     return files.models(variant, request, world)
 
 
@@ -219,6 +231,8 @@ def _retrain_columns(found: Retrained, place: int) -> dict[str, Any]:
     row |= {"retrain_p": float(found.p_value[place]), "lowest_auc": float(found.lowest.auc[place])}
     for counted, name in zip(alone.low_rates(place).values(), ("1", "01"), strict=True):
         row |= {f"retrain_hits_{name}": counted.hits, f"retrain_alarms_{name}": counted.alarms}
+    if found.pair is None or found.pair_p is None:
+        return row
     return row | {"pair_auc": float(found.pair.auc[place]), "pair_p": float(found.pair_p[place])}
 
 
@@ -240,14 +254,3 @@ def _twin_columns(test: TwinTest, before: TwinTest, share: Share, place: int, *,
         | {name: number if known else None for name, number in numbers.items()}
         | {"forgotten": verdict(value, test.null_deviation, share, enough=test.enough and there)}
     )
-
-
-def verdict(value: float, deviation: float, share: Share, *, enough: bool) -> str:
-    """Whether clients were forgotten, by an AUC of twins, its null and the share that is gone; `enough`: models."""
-    away = abs(value - 0.5)
-    if away > _REMEMBERED * deviation:
-        return "no"
-    if share.note == NOTHING:
-        return NOTHING
-    certain = away <= _FORGOTTEN * deviation and share.low >= _CERTAIN
-    return "yes" if certain and enough else CANNOT_TELL

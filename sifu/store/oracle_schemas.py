@@ -59,6 +59,13 @@ POINTS = Table(
         Column("owner", _TEXT, "client | twin | test"),
         Column("client", _INT, "number of the client (of a twin: whose twin it is); -1: the test set"),
         Column("place", _INT, "number of the example at its owner, from 0"),
+        Column(
+            "row",
+            _INT,
+            "row of its image in the dataset's train set (test: in its test set); null: made before it was noted",
+            nullable=True,
+            later=True,
+        ),
         Column("label", _INT, "its class"),
         Column("left_at", _INT, "the request that its client is forgotten with; 0: it remains, or test"),
     ),
@@ -97,7 +104,13 @@ FORGETTING = Table(
         Column("retrain_p", _REAL, "p-value of that AUC, with worlds permuted at random", nullable=True),
         *_COUNTS,
         Column("lowest_auc", _REAL, "the same by the lowest tenth of the client's margins", nullable=True),
-        Column("pair_auc", _REAL, "the same for an attacker who also has the model before the request", nullable=True),
+        Column(
+            "pair_auc",
+            _REAL,
+            "the same for an attacker who also has the model before the request; null: after a later request than the "
+            "first, as only the model before all of them is kept",
+            nullable=True,
+        ),
         Column("pair_p", _REAL, "p-value of that AUC, with worlds permuted within seeds", nullable=True),
         Column(
             "remaining_auc",
@@ -163,7 +176,7 @@ FORGETTING = Table(
             "AUC of RULI: the client unlearned against never seen, both under unlearned models; 0.5: forgotten",
             nullable=True,
         ),
-        Column("ruli_efficacy", _REAL, "the same, never seen under models before the request", nullable=True),
+        Column("ruli_efficacy", _REAL, "the same, never seen under models before the requests", nullable=True),
         Column("ruli_null", _REAL, "standard deviation of both where nothing differs, at most", nullable=True),
         Column("placebo_null", _REAL, "standard deviation of placebo_auc: of half as many models", nullable=True),
         Column(
@@ -188,9 +201,9 @@ FORGETTING = Table(
         Column(
             "forgotten",
             _TEXT,
-            "by twins: no (more than three deviations of the null from 0.5) | yes (within two, at least 80% of the "
-            "share is certain, as many models as advised, and half of them met the target) | nothing to forget (the "
-            "original's AUC and two deviations are below 0.6) | cannot tell",
+            "by twins: no (more than three deviations of the null from 0.5) | yes (within two, the whole interval of "
+            "the share is from 80% to 120%, as many models as advised, and half of them met the target) | nothing to "
+            "forget (the original's AUC and two deviations are below 0.6) | cannot tell",
         ),
     ),
 )
@@ -220,6 +233,13 @@ DISTANCES = Table(
         ),
         Column("null_percentile", _REAL, "the same percentile", nullable=True),
         Column(
+            "null_deviation",
+            _REAL,
+            "standard deviation of null_mean's mean over such draws; null: also in tables from before it was noted",
+            nullable=True,
+            later=True,
+        ),
+        Column(
             "p_value",
             _REAL,
             "share of draws with a mean as large, where the method's and scratch's models are assigned at random",
@@ -236,9 +256,19 @@ POWER = Table(
     (
         SCENARIO,
         CELL[4],
-        Column("metric", _TEXT, "auc | u_lira | ruli | klom | gaussian_kl | neurips_score | twins (the twin test)"),
+        Column(
+            "metric",
+            _TEXT,
+            "auc | u_lira | ruli | klom | gaussian_kl | neurips_score | jensen_shannon | accuracy (of examples whose "
+            "right class has more than half of the probability) | twins (the twin test) | worst_decile",
+        ),
         _MODELS,
-        Column("effect", _REAL, "in standard deviations of the clients' mean margin; infinite: none is found"),
+        Column(
+            "effect",
+            _REAL,
+            "in standard deviations of the mean margin of the clients to forget (worst_decile: of the remaining ones, "
+            "all of which are shifted); infinite: none is found",
+        ),
         Column("oracles", _INT, "models that both worlds are drawn from: scratch of both worlds"),
     ),
 )

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from sifu.report.forgetting import by_the_rule
 from sifu.report.packed import unpack
 from sifu.report.privacy_points import at_claim, claimed_ratio, promised_psi, psi_over_sigma
 from sifu.report.statistics import FINISHED, paid_steps
@@ -205,6 +206,7 @@ def _read_all(files: tuple[_Files, ...]) -> StoredTables:
     """The tables of `files`, for each table of _FILES; they are read again when one of them changes."""
     tables = zip(files, _FILES.values(), strict=True)
     bounds, *others = (store.read_tables([Path(path) for path, *_ in found], table) for found, table in tables)
-    cells, metrics, checks, sweep, trials, scenario_trials, *last = others
+    cells, metrics, checks, sweep, trials, scenario_trials, sets, null_space, forgetting = others
     of_clients = bounds[bounds["request"] == 0]
-    return StoredTables(cells, metrics, checks, sweep, trials, scenario_trials, of_clients, *last)
+    more = (of_clients, sets, null_space, by_the_rule(forgetting))
+    return StoredTables(cells, metrics, checks, sweep, trials, scenario_trials, *more)

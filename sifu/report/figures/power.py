@@ -17,9 +17,9 @@ CAPTION = (
     "The smallest shift of the forgotten clients' mean margin, in its standard deviations over models, that a metric "
     "finds in 90% of draws at a level of 5%, against the number of models of each world. Both worlds are drawn from "
     "oracles, which have never seen the clients; the shift is added to one of them, for the twin test to whoever took "
-    "part (ours)."
+    "part, for the worst decile to all remaining clients (ours)."
 )
-_MARKERS = ("o", "s", "D", "^", "v", "P", "X")
+_MARKERS = ("o", "s", "D", "^", "v", "P", "X", "<", ">", "*")
 
 
 def draw(source: Results) -> Figure:

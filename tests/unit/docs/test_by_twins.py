@@ -10,7 +10,10 @@ import pytest
 from sifu.docs import findings
 from sifu.docs.by_twins import TwinTest, forgotten_by_twins, forgotten_in_short, in_sentences
 from sifu.docs.forgetting import allowed_auc
+from sifu.plan.report_plan import Job, ReportPlan
+from sifu.replication.claims.stored_tables import read_tables
 from sifu.replication.published import Published
+from sifu.report.results import Results
 from sifu.store.oracle_schemas import FORGETTING
 from sifu.store.parquet import write_table
 from sifu.store.provenance import provenance
@@ -21,7 +24,7 @@ from tests.outcomes import Outcome
 Answers = dict[str, tuple[float, str]]
 
 
-def published(root: Path, answers: Answers) -> Published:
+def published(root: Path, answers: Answers, share_high: float = 1.1) -> Published:
     """A replication on MNIST, with the AUC by twins and the answer of some variants; the costs of the federation with
     twins are those of MNIST: SIFU takes 40 of scratch's 100 rounds, fine-tuning 50, FedEraser 112.
     """
@@ -30,7 +33,8 @@ def published(root: Path, answers: Answers) -> Published:
     rows = [
         {"scenario": "mnist_twins", "variant": name, "request": 1, "client": client, "models": 200}
         | {"retrain_auc": 0.9, "retrain_p": 0.5, "twins_auc": auc, "twins_null": 0.03, "twins_shift": 1.0}
-        | {"share": 0.5, "share_low": 0.4, "share_high": 0.6, "relearn": None, "reached": 200, "forgotten": forgotten}
+        | {"share": 1.0, "share_low": 0.9, "share_high": share_high, "relearn": None}
+        | {"reached": 200, "forgotten": forgotten}
         for name, (auc, forgotten) in answers.items()
         for client in (-1, 0)
     ]
@@ -90,6 +94,17 @@ def test_a_sentence_names_federations_and_numbers(
     assert sentence == (f" By the twin test {words}" if words else "")
     explained = in_sentences([TwinTest(*test) for test in tests], explained=True)
     assert ("[twin test](docs/forgetting.md)" in explained) == ("0.5 is chance" in explained) == bool(tests)
+
+
+def test_stored_answers_are_read_by_the_rule_of_today(tmp_path: Path) -> None:
+    """Both where claims and pages read them, and where a report does: a share up to 1.25 is no certain yes."""
+    folder = published(tmp_path, {"sifu": (0.46, "yes"), "fine_tuning": (1.0, "no")}, share_high=1.25).folder
+    plan = ReportPlan(str(folder), jobs={"forgetting": [Job("mnist_twins", "s000-199")]})
+    for rows in (read_tables(folder).forgetting, Results(plan).forgetting):
+        assert rows.groupby("variant")["forgotten"].unique().map(list).to_dict() == {
+            "sifu": ["cannot tell"],
+            "fine_tuning": ["no"],
+        }
 
 
 def test_the_table_has_those_that_forget_first_and_the_cheapest_of_them_on_top(tmp_path: Path) -> None:

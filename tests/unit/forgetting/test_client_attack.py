@@ -49,6 +49,17 @@ def test_pairs_see_what_an_attacker_does_not() -> None:
     assert u_lira_test(unlearned, common, seeds, seeds + 40, draws=39, pooled=True).p_value > 0.05
 
 
+def test_one_of_ninety_is_found() -> None:
+    """The smallest p-value of 999 permutations, times 90, is 0.09: so many clients get more permutations."""
+    unlearned, oracles = np.random.default_rng(0).normal(size=(2, 40, 90))
+    unlearned[:, 7] += 3.0
+    found = client_attack(unlearned, oracles, np.arange(40))
+    assert np.flatnonzero(found.adjusted <= 0.05).tolist() == [7]
+    assert found.told == pytest.approx(1 / 90)
+    few = client_attack(unlearned[:, :9], oracles[:, :9], np.arange(40))
+    assert few.p_value[7] == 1 / 1000  # no fewer than these
+
+
 @given(st.integers(0, 1000))
 def test_the_order_of_seeds_changes_nothing(shuffle: int) -> None:
     order = np.random.default_rng(shuffle).permutation(40)

@@ -101,6 +101,8 @@ def test_values_stand_next_to_their_null() -> None:
     assert other.mean > 1.5 * other.null_mean
     assert (same.models, same.enough) == ((40, 40), False)
     assert other.null_mean == same.null_mean
+    null = oracle_null(np.concatenate([oracles, others]), 40, 19)[:, 0]
+    assert same.null_deviation == pytest.approx(np.sqrt(np.sum((null - null.mean()) ** 2) / 18))
     assert against_null(unlearned + 1, oracles, others, worlds, gaussian_kl).p_value == 1 / 20
 
 

@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sifu.forgetting.auc import auc, auc_null_deviation
-from sifu.forgetting.power import SCORES, gaussian_auc, power_table, smallest_effect, smallest_memory, smallest_shift
+from sifu.forgetting.power import (
+    SCORES,
+    gaussian_auc,
+    power_table,
+    smallest_damage,
+    smallest_effect,
+    smallest_memory,
+    smallest_shift,
+)
 from sifu.forgetting.sample import NEEDS, TooFewModels
 
 PUBLISHED = [(10, 1.64), (40, 0.78), (100, 0.46), (200, 0.34), (1000, 0.16)]
@@ -63,6 +71,22 @@ def test_every_metric_has_a_smallest_effect() -> None:
     assert all(0 < row.effect < 64 for row in rows)
     few, more = (next(row.effect for row in rows if row.metric == "klom" and row.models == n) for n in (10, 20))
     assert few > more
+
+
+def test_accuracy_sees_less_than_the_margin() -> None:
+    """An example that stays on its side of a half tells nothing. Where all are right by far, no shift is seen."""
+    random = np.random.default_rng(0)
+    oracles = random.normal(size=(200, 1)) + random.normal(size=(200, 20))
+    seen, by_margin = (smallest_effect(oracles, 50, SCORES[name]) for name in ("accuracy", "auc"))
+    assert by_margin < seen < 4 * by_margin
+    assert smallest_effect(oracles + 20, 50, SCORES["accuracy"]) == np.inf
+
+
+def test_the_worst_decile_varies_more_than_the_mean() -> None:
+    """A shift of all of thirty clients moves their worst three as much, and the mean of three varies more."""
+    clients = np.random.default_rng(1).normal(size=(200, 30))
+    needed, by_mean = smallest_damage(clients, 50), smallest_effect(clients, 50, SCORES["auc"])
+    assert 1.2 * by_mean < needed < np.sqrt(10) * by_mean
 
 
 def test_a_metric_that_sees_nothing() -> None:

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from sifu.forgetting.twins import NOTHING, SOMETHING, UNSURE, Share
-from sifu.report.forgetting import COLUMN, forgetting_table, forgotten_line, with_forgotten
-from sifu.report.forgetting_words import CAPTION, COLUMNS, INTRODUCTION
-from sifu.stages.two_questions import verdict
+from sifu.forgetting.verdict import verdict
+from sifu.report.forgetting import COLUMN, MORE, by_the_rule, forgetting_table, forgotten_line, with_forgotten
+from sifu.report.forgetting_words import CAPTION, COLUMNS, INTRODUCTION, MORE_CAPTION
 from sifu.store.oracle_schemas import DISTANCES, FORGETTING
 
 LABELS = {"scratch": "Scratch", "sifu": "SIFU"}
@@ -30,6 +30,11 @@ def row(variant: str, twins: float, forgotten: str, client: int = -1, **more: An
         "twins_lira_auc": 0.88,
         "twins_shift": 1.59,
         "reached": 100,
+        "retrain_hits_1": 86,
+        "retrain_alarms_1": 2,
+        "lowest_auc": 0.81,
+        "pair_auc": 0.93,
+        "pair_p": 0.01,
         "share": 0.25,
         "share_low": 0.1,
     }
@@ -53,20 +58,26 @@ ROWS = frame(
 def test_a_row_a_method_with_every_null_next_to_its_number() -> None:
     key = {"scenario": "digits", "request": 1, "models": 100}
     klom = key | {"metric": "klom", "subset": "forget", "enough": False, "mean": 1.5, "null_mean": 0.34}
-    worst = key | {"metric": "worst_decile_drop", "subset": "retain", "enough": True, "mean": 0.4, "null_mean": 0.01}
-    far = [row | {"variant": name} for name in ("sifu", "scratch") for row in (klom, worst)]
+    worst = key | {"metric": "worst_decile_drop", "subset": "retain", "enough": True, "mean": 0.4, "null_mean": -0.001}
+    worst |= {"null_deviation": 0.02}
+    close = klom | {"metric": "jensen_shannon", "enough": True, "mean": 0.2, "null_deviation": 0.0004}
+    far = [row | {"variant": name} for name in ("sifu", "scratch") for row in (klom | {"p_value": 0.048}, worst, close)]
     distances = pd.DataFrame(far, columns=[column.name for column in DISTANCES.columns])
     table = forgetting_table(ROWS, distances, LABELS).set_index("method")
     assert list(table.index) == ["Original", "Scratch", "SIFU"]  # single clients are in the Parquet table
     sifu = table.loc["SIFU"]
     assert sifu["told from retraining"] == "0.90 (null 0.50 +- 0.06, p 0.005)"
     assert [sifu["paired p"], sifu["on remaining clients"]] == ["0.001", "0.70 (25% told apart)"]
-    assert [sifu["U-LiRA by twins"], sifu["worst decile drop"]] == ["0.88", "0.40 (null 0.01)"]
+    assert [sifu["U-LiRA by twins"], sifu["worst decile drop"]] == ["0.88", "0.40 (null 0.00 +- 0.02)"]
     assert [sifu["by twins"], sifu["null"], sifu[COLUMN]] == ["0.87", "0.50 +- 0.04", "no"]
     assert table["half against half"].tolist() == ["0.47 (null 0.50 +- 0.06)", "-", "-"]  # one training, one placebo
     assert sifu["shift"] == "1.6"
     assert sifu["share forgotten"] == "0.25 [0.10, 0.40]"
-    assert sifu["KLOM"] == "1.50 (null 0.34, few models)"
+    assert sifu["KLOM"] == "1.50 (null 0.34, p 0.048, few models)"  # a table from before the deviation was noted
+    assert sifu[list(MORE)].tolist() == [
+        *("86 of 100 at 2 of 100", "0.81", "0.93 (p 0.010)"),
+        *("-", "-", "0.20 (null 0.34 +- 0.0004)"),
+    ]
     assert table.loc["Original", "share forgotten"] == table.loc["Original", "KLOM"] == "-"
     assert forgetting_table(frame(), distances, LABELS).empty
 
@@ -140,27 +151,42 @@ def test_the_line_is_of_one_scenario_and_its_own_original() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "low", "note", "wanted"),
+    ("value", "low", "high", "note", "wanted"),
     [
-        (0.64, 0.9, SOMETHING, "no"),  # 0.14 above a half: more than 3 x 0.04
-        (0.36, 0.9, SOMETHING, "no"),  # as far below: the model tells the twins apart all the same
-        (0.43, 0.8, SOMETHING, "yes"),  # 0.07 are 1.75 deviations
-        (0.6, 0.9, SOMETHING, "cannot tell"),  # 2.5 deviations: neither within two nor beyond three
-        (0.5, 0.7, SOMETHING, "cannot tell"),  # within the null, but 30% of the memory may be left
-        (0.5, -np.inf, UNSURE, "cannot tell"),  # the original may have known something
-        (0.5, -np.inf, NOTHING, "nothing to forget"),
-        (0.9, -np.inf, NOTHING, "no"),  # the method itself remembers, whatever the original's test says
+        (0.64, 0.9, 1.1, SOMETHING, "no"),  # 0.14 above a half: more than 3 x 0.04
+        (0.36, 0.9, 1.1, SOMETHING, "no"),  # as far below: the model tells the twins apart all the same
+        (0.43, 0.8, 1.2, SOMETHING, "yes"),  # 0.07 are 1.75 deviations
+        (0.6, 0.9, 1.1, SOMETHING, "cannot tell"),  # 2.5 deviations: neither within two nor beyond three
+        (0.5, 0.7, 1.1, SOMETHING, "cannot tell"),  # within the null, but 30% of the memory may be left
+        (0.43, 0.9, 1.21, SOMETHING, "cannot tell"),  # or it may have turned its sign
+        (0.5, -np.inf, np.inf, UNSURE, "cannot tell"),  # the original may have known something
+        (0.5, -np.inf, np.inf, NOTHING, "nothing to forget"),
+        (0.9, -np.inf, np.inf, NOTHING, "no"),  # the method itself remembers, whatever the original's test says
     ],
 )
-def test_the_verdict(value: float, low: float, note: str, wanted: str) -> None:
-    share = Share(0.8, low, 1.0, note)
+def test_the_verdict(value: float, low: float, high: float, note: str, wanted: str) -> None:
+    share = Share(1.0, low, high, note)
     assert verdict(value, 0.04, share, enough=True) == wanted
     assert verdict(value, 0.04, share, enough=False) == ("cannot tell" if wanted == "yes" else wanted)
 
 
 def test_every_column_is_explained_and_in_the_order_of_the_table() -> None:
     columns = list(forgetting_table(ROWS, NO_DISTANCES, LABELS))
-    assert columns == ["scenario", "method", "request", "models a world", *COLUMNS]
+    assert columns == ["scenario", "method", "request", "models a world", *COLUMNS, *MORE]
+    assert all(f"`{name}`" in MORE_CAPTION for name in MORE)
     assert all(f"`{name}`: " in CAPTION for name in COLUMNS)
     assert CAPTION.startswith(INTRODUCTION)
     assert "`" not in INTRODUCTION, "no definitions in the introduction"
+
+
+def test_an_earlier_table_is_read_by_the_rule_of_today() -> None:
+    """Both ends of the share count; other answers stay, with a share or without."""
+    close = {"share_low": 0.85, "share_high": 1.15}
+    rows = frame(
+        row("sifu", 0.5, "yes", **close),
+        row("scratch", 0.46, "yes", **(close | {"share_high": 1.21})),
+        row("last", 0.01, "no", share_low=1.9, share_high=2.0),
+        row("original", 0.5, "nothing to forget", share_low=None, share_high=None),
+    )
+    assert by_the_rule(rows)["forgotten"].tolist() == ["yes", "cannot tell", "no", "nothing to forget"]
+    assert by_the_rule(frame()).empty

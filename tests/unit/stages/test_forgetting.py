@@ -17,6 +17,7 @@ from sifu.store.margins import MarginFiles
 from sifu.store.oracle_schemas import CLIENT_MARGINS, DISTANCES, FORGETTING, MARGINS, POINTS, POWER
 from sifu.store.parquet import read_table, write_table
 from sifu.store.provenance import provenance
+from tests import reference_forgetting as plain
 from tests.unit.stages.tiny_oracles import VARIANTS, Made, tiny_oracles
 
 
@@ -26,7 +27,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 
 def test_the_two_questions_are_answered(made: Made) -> None:
-    """Twelve models see the original (10 images a client, 5 rounds of all but two): three deviations are 0.36."""
+    """Twelve models see the original (10 images a client, 5 rounds of all but two): three deviations are 0.36. Of what
+    is at its null they say nothing: test_columns.py has the numbers, and test_oracles_long.py two hundred models.
+    """
     table = read_table(made.file("forgetting", "s000-011", "forgetting"), FORGETTING)
     assert set(table["variant"]) == {"original", *VARIANTS}
     assert set(table.loc[table["request"] == 1, "client"]) == {-1, 2, 3}
@@ -36,16 +39,11 @@ def test_the_two_questions_are_answered(made: Made) -> None:
     assert rows.loc["scratch", "placebo_null"] == pytest.approx(np.sqrt(13 / (12 * 6 * 6)))  # half against half: N = 6
     assert rows.loc["original", "twins_auc"] > 0.5 + 3 * null
     assert rows.loc["original", "forgotten"] == "no"
-    for name in ("scratch", "blurred_scratch"):
-        assert abs(rows.loc[name, "twins_auc"] - 0.5) < 3 * null
-    assert abs(rows.loc["scratch", "retrain_auc"] - 0.5) < 3 * rows.loc["scratch", "retrain_null"]
     assert rows.loc["original", "share"] == 0
     games = rows.loc["original", ["ruli_privacy", "ruli_efficacy"]]  # nothing was unlearned: both games are the same
     assert games.nunique() == 1
     assert games.iloc[0] > 0.5 + 3 * rows.loc["original", "ruli_null"] / np.sqrt(2)  # the mean of two folds
-    assert abs(rows.loc["scratch", "ruli_privacy"] - 0.5) < 3 * rows.loc["scratch", "ruli_null"]
     assert rows.loc["original", "twins_lira_auc"] > 0.9
-    assert abs(rows.loc["scratch", "twins_lira_auc"] - 0.5) < 3 * rows.loc["scratch", "retrain_null"]
     distances = read_table(made.file("forgetting", "s000-011", "distances"), DISTANCES)
     klom = distances[(distances["metric"] == "klom") & (distances["variant"] == "scratch")]
     assert (klom["null_mean"] > 1).all()  # few models: KLOM measures their number, and says so
@@ -53,7 +51,7 @@ def test_the_two_questions_are_answered(made: Made) -> None:
 
 
 def test_every_client_has_p_values_and_the_worst_of_the_remaining_a_row(made: Made) -> None:
-    """Scratch is its own pair: nothing differs. The original knew clients 2 and 3; four clients remain."""
+    """The original knew clients 2 and 3; four clients remain. Scratch is its own pair: nothing can differ."""
     table = read_table(made.file("forgetting", "s000-011", "forgetting"), FORGETTING)
     rows = table[table["request"] == 1].set_index(["variant", "client"])
     assert rows.loc[("scratch", -1), ["paired_auc", "paired_p", "remaining_told"]].tolist() == [0.5, 1, 0]
@@ -85,18 +83,20 @@ def test_the_twin_test_can_be_repeated_from_the_published_means(made: Made) -> N
     """
     rows = read_table(made.file("forgetting", "s000-011", "client_margins"), CLIENT_MARGINS)
     assert set(rows["seed"]) == set(range(12))
-    own = rows[(rows["variant"] == "original") & (rows["request"] == 1)]
-    differences = (own["own"] - own["twin"]).groupby([own["world"], own["seed"]]).mean()
-    pairs = [(one > other) + 0.5 * (one == other) for one in differences["client"] for other in differences["twin"]]
     told = read_table(made.file("forgetting", "s000-011", "forgetting"), FORGETTING)
     told = told.set_index(["variant", "request", "client"])
-    assert np.mean(pairs) == pytest.approx(told.loc[("original", 1, -1), "twins_auc"])
+    for (variant, request), own in rows.groupby(["variant", "request"]):
+        differences = (own["own"] - own["twin"]).groupby([own["world"], own["seed"]]).mean()
+        found = plain.auc(list(differences["client"]), list(differences["twin"]))
+        assert told.loc[(variant, request, -1), "twins_auc"] == pytest.approx(found)
+    assert told["twins_auc"].nunique() > 8, "variants, requests and clients have numbers of their own"
 
 
 def test_power_is_measured_with_the_oracles_of_both_worlds(made: Made) -> None:
     """24 oracles: two sets of ten. The formula for an AUC of ten and ten says 1.56; draws of 24 differ from it."""
     rows = read_table(made.file("forgetting", "s000-011", "power"), POWER)
-    assert set(rows["metric"]) == {"auc", "u_lira", "klom", "gaussian_kl", "twins"}  # no slow one with few models
+    usual = {"auc", "u_lira", "klom", "gaussian_kl", "jensen_shannon", "accuracy", "twins", "worst_decile"}
+    assert set(rows["metric"]) == usual  # no slow one with few models
     assert set(rows["models"]) == {10}
     assert set(rows["oracles"]) == {24}
     effect = rows[rows["request"] == 1].set_index("metric")["effect"]

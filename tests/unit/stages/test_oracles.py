@@ -17,7 +17,9 @@ import torch
 
 from sifu.config.scenario import refuse_moving
 from sifu.core.keys import Keys
+from sifu.data.dataset import load_images
 from sifu.data.test_set import cut_test_set
+from sifu.data.twins import twin_of
 from sifu.errors import ConfigError, StoreError
 from sifu.federation.first_training import train_from
 from sifu.federation.shared_data import SharedEngine
@@ -29,6 +31,7 @@ from sifu.store.margins import MarginFiles
 from sifu.store.oracle_schemas import DISTANCES, FORGETTING, OTHER_DRAWS, POINTS
 from sifu.store.parquet import read_stamp, read_table
 from sifu.store.provenance import provenance
+from sifu.store.schemas import PARTITION
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.sequence import answer_requests, target_rule
 from tests.unit.stages.tiny_oracles import Made, tiny, tiny_oracles, worlds
@@ -49,6 +52,20 @@ def test_a_row_group_a_model_of_every_variant_request_and_world(made: Made) -> N
     assert row["margins"].dtype == np.float16
     assert len(row["margins"]) == len(points)
     assert '"models": 192' in read_stamp(made.file("oracles", "s000-011", "margins"))["notes"]
+
+
+def test_points_name_their_images(made: Made) -> None:
+    """By the partition, example by example; a twin's are nobody else's."""
+    points = read_table(made.file("oracles", "s000-011", "points"), POINTS)
+    held = read_table(made.file("partition", "s000-000", "partition"), PARTITION)
+    rows = {(client, place): row for client, place, row in held[["client", "place", "row"]].itertuples(index=False)}
+    for point in points.itertuples():
+        holder = point.client if point.owner == "client" else twin_of(point.client)
+        assert point.row == rows[holder, point.place]
+    assert points["row"].is_unique
+    assert (
+        points["label"].to_numpy() == load_images(tiny(made).dataset, Path("data")).train.labels[points["row"]]
+    ).all()
 
 
 def test_margins_are_those_of_the_stage_train(made: Made) -> None:
@@ -123,6 +140,18 @@ def test_a_later_request_swaps_its_own_seats_alone(made: Made) -> None:
     assert other == [[False, False, True, True, False, False], [True] + [False] * 5]
 
 
+def test_the_worlds_share_no_draws(made: Made) -> None:
+    """Models that never saw the seats would have the same bits in both worlds with the same draws. Those of the
+    clients' world have the draws of the stage `train`.
+    """
+    own, *twins = (world.keys(range(12)).state for world in worlds(made, 1, 2))
+    assert torch.equal(own, Keys.of(range(12)).state)
+    assert all(not (twin == own).any() for twin in twins)
+    files = MarginFiles([made.file("oracles", "s000-011", "margins")])
+    one, other = (files.models("scratch", 1, world).margins for world in ("client", "twin"))
+    assert not (one == other).all(1).any()
+
+
 def test_worlds_differ_in_the_seats_to_forget_alone(made: Made) -> None:
     """With the same draws, models that never saw these seats have the same bits in both worlds; others have not."""
     both, scenario, finals = worlds(made, 1), tiny(made), []
@@ -155,6 +184,35 @@ def test_relearning_begins_where_a_model_stands_and_is_counted_apart(made: Made)
     assert rows.loc[("original", 1, -1), "relearn"] == 0
     assert rows.loc[("scratch", 1, -1), "relearn"] == 1
     assert np.isnan(rows.loc[("scratch", 1, 2), "relearn"])
+
+
+@pytest.mark.parametrize(("number", "back", "stay"), [(1, [2, 3], [0, 1, 4, 5]), (2, [0], [1, 4, 5])])
+def test_who_rejoins_and_until_when(
+    made: Made, monkeypatch: pytest.MonkeyPatch, number: int, back: list[int], stay: list[int]
+) -> None:
+    """The clients of the request come back, those that left before do not; until 5% below the original's accuracy."""
+    both, asked = worlds(made, 1, 2), []
+
+    def rejoin(*parts: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        asked.append(parts)
+        return torch.tensor([7, 8]), torch.tensor([True, False])
+
+    monkeypatch.setattr("sifu.stages.oracles.rejoin", rejoin)
+    engine = SharedEngine.of(both.engine, 2)
+    lineage = Lineage.of(engine, train_from(engine, tiny(made), Keys.of(range(2))))
+    kept = KeptMargins(Path(), "", provenance("oracles", {}, "", "cpu"))
+    block, wanted = replace(both.block, seeds=range(2)), Asked({}, (1, 2), 3)
+    rows = Oracles(block, both, next(iter(both)), wanted, kept)._relearned(number, lineage, lineage.current + 1)
+    assert rows == [{"relearn_steps": 7, "relearned": True}, {"relearn_steps": 8, "relearned": False}]
+    ((_, weights, clients, remain, target, _, rounds),) = asked
+    assert torch.equal(weights, lineage.current + 1)
+    assert [mask.nonzero().flatten().tolist() for mask in (clients[0], remain[1])] == [back, stay]
+    assert rounds == 3
+    data, found = both.engine.clients, []
+    for seed in range(2):
+        said = both.engine.model.logits(lineage.current[seed], data.images[0, back].flatten(0, 1)).argmax(1)
+        found.append(float((said == data.labels[0, back].flatten()).double().mean()) - 0.05)
+    assert target.tolist() == pytest.approx(found)
 
 
 def oracle_rows(made: Made, name: str, asked: dict[str, Any], **settings: Any) -> list[dict[str, Any]]:
