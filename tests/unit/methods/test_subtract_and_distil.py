@@ -65,10 +65,10 @@ def test_distillation_is_the_plain_loop(temperature: float) -> None:
     """
     image = np.array([0.3, -1.0, 0.7, 2.0])
     held = Clients(torch.tensor(image).view(1, 1, 1, 1, 1, 4), *(torch.ones(1, 1, 1).long(), torch.ones(1, 1).long()))
-    lineage = replace(bed(30), engine=replace(bed(30).engine, server_data=held))
+    lineage = replace(bed(3), engine=replace(bed(3).engine, server_data=held))
     method = SubtractAndDistil(epochs=4.0, lr=0.1, temperature=temperature)
     student, _ = forgotten_by(method, lineage)
-    x, teacher = forgotten_by(replace(method, epochs=0.0), lineage)[0].numpy(), bed(30).current[0].numpy()
+    x, teacher = forgotten_by(replace(method, epochs=0.0), lineage)[0].numpy(), bed(3).current[0].numpy()
     m, v = np.zeros(4), np.zeros(4)
     for step in range(1, 5):
         g = (softmax((x - image) / temperature) - softmax((teacher - image) / temperature)) / temperature
