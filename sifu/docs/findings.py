@@ -17,7 +17,7 @@ from sifu.docs.run_so_far import so_far
 from sifu.replication.claims.forgetting import BEYOND
 from sifu.replication.claims.stored_tables import DATASETS, SHOWN_ONLY, StoredTables, read_tables
 from sifu.replication.published import CONFIG, Published, described
-from sifu.report.grades import FORGOTTEN, GRADES, UNKNOWN, Grade, grade
+from sifu.report.grades import BY_ACCURACY, FORGOTTEN, GRADES, UNKNOWN, Grade, grade
 from sifu.report.standings import expected_gaps
 from sifu.report.tables import markdown
 from sifu.report.totals import request_totals
@@ -238,8 +238,8 @@ def _seeds(count: int) -> str:
 
 
 def signs(root: Path, run: Published) -> str:
-    """What the signs of the table mean."""
-    return ", ".join(f"{one.sign} {one.words}" for one in GRADES)
+    """What the signs of the table mean; it is by accuracy alone throughout."""
+    return ", ".join(f"{one.sign} {one.words}" for one in GRADES if one is not BY_ACCURACY)
 
 
 def _costs(totals: pd.DataFrame, of: str = "") -> str:

@@ -111,7 +111,7 @@ def worth(rows: pd.DataFrame) -> Worth:
 
 def _refuted(measured: pd.DataFrame) -> bool:
     """Whether a distance was measured that is larger than its bound by more than rounding."""
-    return bool((measured["alpha"] > measured["strict_psi"] * (1 + ROUNDING) + SMALL).any())
+    return bool((_column(measured, "alpha") > measured["strict_psi"] * (1 + ROUNDING) + SMALL).any())
 
 
 def _spent(rows: pd.DataFrame) -> Worth:

@@ -9,12 +9,13 @@ from sifu.errors import ConfigError
 from sifu.plan.method_check import method_class
 from sifu.plan.report_plan import ReportPlan
 from sifu.report.board_tabs import in_groups, tab_list
-from sifu.report.grades import TWINS
+from sifu.report.grades import BY_ACCURACY, TWINS, Grade
 from sifu.report.html import folded
 from sifu.report.looked_good import forgot, is_tested, surely_forgot
 from sifu.report.marked import marked
 from sifu.report.standings import EXACT, KEPT, TRAIN_AGAIN, Standing
 from sifu.report.statistics import REFERENCE
+from sifu.report.verdicts import REFUTED, Verdicts, verdicts
 from sifu.store.paths import stage_folder
 
 RowCommand = Callable[[str, str], str]  # of a scenario and a variant: what runs them again
@@ -48,6 +49,7 @@ def leaderboard(plan: ReportPlan, rows: list[Standing], again: RowCommand) -> st
     if not rows:
         return "<p>Nothing has been unlearned yet.</p>"
     first, others = in_groups(plan, rows)
+    told = verdicts(plan, rows)
     note, more = (f'<p class="note">{marked(text)}</p>' for text in (NOTE, MORE))
     parts = [note, folded("How to read it", more), tab_list(plan, first, others)]
     for place, name in enumerate([*first, *others]):
@@ -55,17 +57,19 @@ def leaderboard(plan: ReportPlan, rows: list[Standing], again: RowCommand) -> st
         hidden = " hidden" if place else ""
         panel = f'<div role="tabpanel" id="board-{place}" aria-labelledby="tab-{place}"{hidden}>'
         good = surely_forgot(plan, rows) if is_tested(plan, rows, name) else forgot(plan, rows)
-        parts.append(f"{panel}{_table(plan, own, good, again)}</div>")
+        parts.append(f"{panel}{_table(plan, own, told, good, again)}</div>")
     return "".join(parts)
 
 
-def _table(plan: ReportPlan, rows: list[Standing], good: list[Standing], again: RowCommand) -> str:
-    """The rows of a scenario; `good`: the rows whose clients were forgotten, of any scenario."""
+def _table(plan: ReportPlan, rows: list[Standing], told: Verdicts, good: list[Standing], again: RowCommand) -> str:
+    """The rows of a scenario; `told`: how all rows are shown, `good`: those whose clients were forgotten, of any
+    scenario.
+    """
     subset = next((row.subset for row in rows if row.subset), "retain")
     titles = ["method", "cost", "forgetting", _SUBSETS[subset], "certificate claimed", "certificate kept?", "needs"]
     head = "".join(f'<th scope="col">{escape(title)}' for title in titles)
     cheapest, best = _best([row for row in rows if plan.methods[row.variant] not in TRAIN_AGAIN], good)
-    body = "".join(_row(plan, row, again, cheapest=row is cheapest, best=row is best) for row in rows)
+    body = "".join(_row(plan, row, told, again, cheapest=row is cheapest, best=row is best) for row in rows)
     return f'<div class="scroll"><table class="sortable board"><thead><tr>{head}<tbody>{body}</table></div>'
 
 
@@ -80,13 +84,13 @@ def _best(rows: list[Standing], good: list[Standing]) -> tuple[Standing | None, 
     )
 
 
-def _row(plan: ReportPlan, row: Standing, again: RowCommand, *, cheapest: bool, best: bool) -> str:
+def _row(plan: ReportPlan, row: Standing, told: Verdicts, again: RowCommand, *, cheapest: bool, best: bool) -> str:
     label = escape(plan.labels[row.variant])
     command = escape(again(row.scenario, row.variant))
     cells = [
         f'<td data-sort="{label}"><details class="again"><summary>{label}</summary><code>{command}</code></details>',
         _cost(row, bold=cheapest),
-        _forgetting(row),
+        _forgetting(row, *told[row.scenario, row.variant]),
         _utility(row, bold=best),
         *_certificate(row),
         f'<td class="needs">{marked(needs(plan.methods[row.variant]))}',
@@ -103,12 +107,12 @@ def _cost(row: Standing, *, bold: bool) -> str:
     return f'<td data-sort="{row.cost:.4f}">{bar}{text}{seeds}'
 
 
-def _forgetting(row: Standing) -> str:
-    kind = row.grade.words.replace(" ", "-")
+def _forgetting(row: Standing, grade: Grade, sign: str) -> str:
+    kind = "by-accuracy" if grade is BY_ACCURACY else grade.words.replace(" ", "-")
     star = "*" if row.by == TWINS else ""
     gap = "" if row.gap != row.gap else f" <small>{row.gap:+.3f}</small>"
-    words = f"{row.grade.sign} {row.grade.words}{star}"
-    return f'<td class="{kind}" data-sort="{row.grade.words} {row.gap:+.4f}">{escape(words)}{gap}'
+    words = f"{REFUTED[0]} fails the twin test" if sign == REFUTED else f"{sign} {grade.words}{star}"
+    return f'<td class="{kind}" data-sort="{grade.words} {row.gap:+.4f}">{escape(words)}{gap}'
 
 
 def _utility(row: Standing, *, bold: bool) -> str:

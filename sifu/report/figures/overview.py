@@ -10,12 +10,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.transforms import ScaledTranslation
 
-from sifu.report.figures.overview_rows import COLUMNS, Line, lines_of, panel_titles, verdicts
+from sifu.report.figures.overview_rows import COLUMNS, Line, lines_of, panel_titles
 from sifu.report.figures.overview_rows import drawn_scenarios as drawn_scenarios  # the report imports it from here
 from sifu.report.figures.style import finish, grid
 from sifu.report.grades import BY_ACCURACY, FORGOTTEN, GRADES, Grade
 from sifu.report.results import Results
 from sifu.report.standings import BROKEN, EXACT, FOR_ONE, KEPT, UNCOUNTED, Standing, standings, without_uncounted
+from sifu.report.verdicts import Verdicts, verdicts
 
 TITLE = "What unlearning costs, and whether the clients were forgotten"
 CAPTION = (
@@ -58,7 +59,6 @@ _BADGES: dict[str, dict[str, Any]] = {  # a certificate, in grey levels alone: f
     BROKEN: {"color": "#1c2430", "facecolor": "white", "edgecolor": "#1c2430", "linestyle": "--"},
     UNCOUNTED: {"color": _GREY, "facecolor": "none", "edgecolor": "none"},
 }
-Verdicts = dict[tuple[str, str], tuple[Grade, str]]
 
 
 class Drawing(NamedTuple):

@@ -1,4 +1,4 @@
-"""What the overview shows: its panels and their names, the methods of each line, and how bars are judged."""
+"""What the overview shows: its panels and their names, and the methods of each line."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from typing import NamedTuple
 
 from sifu.plan.report_plan import ReportPlan
 from sifu.report.figures.board import MAX_PANELS
-from sifu.report.grades import BY_ACCURACY, FORGOTTEN, NOT_FORGOTTEN, TWINS, UNKNOWN, Grade
-from sifu.report.looked_good import forgot, surely_forgot
+from sifu.report.grades import TWINS, UNKNOWN
 from sifu.report.standings import ORIGINAL, TRAIN_AGAIN, Standing, main_scenarios
 
 MAX_METHODS = 14
 COLUMNS = 4  # panels in a line
-_REFUTED = f"{NOT_FORGOTTEN.sign} twin test"  # at a bar that accuracy alone would call forgotten
 _FIRST = ("scratch", "sifu")  # methods, in the order in which the eye should find them
 
 
@@ -80,22 +78,3 @@ def _variants(plan: ReportPlan, names: list[str], rows: list[Standing]) -> list[
     there = {row.variant for row in rows if row.scenario in names}
     there |= {variant for name in names for variant in plan.variants.get(name, shown)}
     return [variant for variant in shown if variant in there]
-
-
-def verdicts(plan: ReportPlan, rows: list[Standing]) -> dict[tuple[str, str], tuple[Grade, str]]:
-    """By scenario and variant, what a bar looks like and its sign.
-
-    What rests on accuracy alone looks weaker, and not forgotten where the method fails the twin test of the same kind
-    of training. Whoever trains again without the clients has forgotten them, whatever was measured.
-    """
-    good, sure = ({row[:2] for row in some} for some in (forgot(plan, rows), surely_forgot(plan, rows)))
-    found = {}
-    for row in rows:
-        given, key = row.grade, row[:2]
-        if row.by != TWINS and plan.methods[row.variant] in TRAIN_AGAIN:
-            given = FORGOTTEN
-        elif row.by != TWINS and given is FORGOTTEN and key not in sure:
-            given = BY_ACCURACY if key in good else NOT_FORGOTTEN
-        refuted = given is NOT_FORGOTTEN and row.grade is FORGOTTEN
-        found[key] = given, _REFUTED if refuted else given.sign
-    return found

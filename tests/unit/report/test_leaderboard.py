@@ -88,6 +88,19 @@ def test_where_there_is_a_twin_test_accuracy_wins_nothing() -> None:
     assert "<b>30%</b>" in leaderboard(PLAN, [*rows, tested], lambda *_: ""), "trained otherwise"
 
 
+def test_what_accuracy_says_is_not_the_last_word() -> None:
+    """Strict SIFU is as accurate as scratch: by accuracy alone. Where a twin test of the same training fails it, no."""
+    by_accuracy = leaderboard(PLAN, ROWS, lambda *_: "")
+    assert '<td class="by-accuracy" data-sort="forgotten, by accuracy alone +0.0000">(✓) forgotten' in by_accuracy
+    assert '<td class="forgotten" data-sort="forgotten +0.0000">✓ forgotten' in by_accuracy, "scratch"
+    tested = replace(PLAN, trainings={"a": "mnist", "b": "mnist"})
+    failed = ROWS[2]._replace(scenario="b", grade=NOT_FORGOTTEN, by=TWINS)
+    refuted = leaderboard(tested, [*ROWS, failed], lambda *_: "")
+    assert refuted.count('<td class="not-forgotten" data-sort="not forgotten +0.0000">✗ fails the twin test') == 1
+    assert '<td class="not-forgotten" data-sort="not forgotten +0.0000">✗ not forgotten*' in refuted
+    assert "by accuracy alone" not in refuted.partition("<table")[2]
+
+
 def test_names_with_commas_are_told_apart() -> None:
     """Fine-tuning has a row on a third scenario, where its clients were forgotten."""
     plan = replace(PLAN, titles=PLAN.titles | {"c": "Faces"})
