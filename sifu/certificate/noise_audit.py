@@ -16,6 +16,7 @@ from torch import Tensor
 
 from sifu.certificate.audit import CANNOT_TELL, CONFIDENCE, NOT_REFUTED, REFUTED
 from sifu.certificate.gaussian import delta_at, epsilon_at, largest_ratio
+from sifu.certificate.noise import add_noise
 from sifu.config.certificate import Certificate
 from sifu.config.fields import build
 from sifu.core.keys import Keys
@@ -80,16 +81,19 @@ def is_gaussian(with_client: Tensor, without_client: Tensor) -> bool:
 
 
 def audit_models(theta: Tensor, phi: Tensor, sigma: float, draws: int, key: Keys) -> NoiseAudit:
-    """The audit of noise `sigma` on the models `theta` and `phi` [P], from `draws` draws of each."""
+    """The audit of noise `sigma` on the models `theta` and `phi` [P], from `draws` draws of each.
+
+    The noise is that of the methods themselves (`add_noise`), a key a draw.
+    """
     difference = (theta - phi).double()
     direction = difference / difference.norm().clamp(min=1e-300)
     chunk = max(1, 2**22 // len(theta))
     scores: list[list[Tensor]] = [[], []]
-    for number, start in enumerate(range(0, draws, chunk)):
-        count = min(chunk, draws - start)
+    for start in range(0, draws, chunk):
+        numbers = torch.arange(start, min(start + chunk, draws), device=key.state.device)
         for world, model in enumerate((theta, phi)):
-            noise = key.fold("audit", world, number).normal(count * len(theta)).view(count, -1)
-            scores[world].append((model.double() + sigma * noise) @ direction)
+            keys = key.fold("audit", world).each(numbers)  # [n]
+            scores[world].append(add_noise(model.double().expand(len(numbers), -1), sigma, keys) @ direction)
     return audit_scores(torch.cat(scores[0]), torch.cat(scores[1]))
 
 

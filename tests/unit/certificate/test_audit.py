@@ -11,6 +11,7 @@ from torch import Tensor
 from sifu.certificate.attack import Sample, choose_attack
 from sifu.certificate.audit import most_provable, proved_epsilon, verdict
 from sifu.certificate.gaussian import epsilon_at, largest_ratio
+from sifu.certificate.noise import add_noise
 from sifu.certificate.noise_audit import audit_models, audit_scores
 from sifu.core.keys import Keys
 
@@ -93,6 +94,15 @@ def test_the_noise_audit_refutes_half_the_noise_and_not_the_right_one(epsilon: f
     assert halved.verdict(epsilon, delta) == "refuted"
     assert halved.epsilon(delta) > epsilon
     assert halved.delta(epsilon) > delta
+
+
+def test_the_noise_audit_is_one_of_the_noise_that_methods_add(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the suite's own noise were half of what it is asked for, the audit would say so."""
+    halved_noise = lambda model, sigma, keys: add_noise(model, sigma / 2, keys)  # noqa: E731
+    monkeypatch.setattr("sifu.certificate.noise_audit.add_noise", halved_noise)
+    theta, phi = torch.zeros(3, dtype=torch.float64), torch.tensor([0.6, 0.0, 0.8], dtype=torch.float64)
+    halved = audit_models(phi, theta, 1 / largest_ratio(1.0, 0.01, "analytic"), 1_000, KEY)
+    assert halved.verdict(1.0, 0.01) == "refuted"
 
 
 def test_the_interval_of_mu_holds_as_often_as_it_says() -> None:

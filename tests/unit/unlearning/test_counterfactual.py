@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import Tensor
 
 from sifu.certificate.rules import PRESETS
 from sifu.config.certificate import Certificate
-from sifu.contract.world import World, masks
+from sifu.config.fields import build, to_plain
+from sifu.config.scenario import Scenario
+from sifu.contract.world import SCENARIO, World, masks
 from sifu.core.keys import Keys
 from sifu.plan.variants import build_method
 from sifu.unlearning.answer_numbers import answer_numbers
@@ -82,6 +86,27 @@ def test_the_truth_of_a_node() -> None:
     torch.testing.assert_close(truth.everyone_psi, everyone)
 
 
+@pytest.mark.parametrize("sigma", [0.02, 1.0])
+def test_in_the_convex_case_alpha_is_bounded_along_all_branches(sigma: float) -> None:
+    """Full batches, no momentum, eta below 2 / beta (beta is about 430): B = 1 is a theorem, also where SIFU went back
+    to a round of the training or of a branch, and trained on from there with noise. Cohorts of three; the larger the
+    noise, the later the cut: with the largest, each branch goes on from the end of the one before.
+    """
+    federation = replace(SCENARIO.federation, batch_size=8, momentum=0.0, client_lr=0.002)
+    partition = {"kind": "iid", "num_clients": 7, "examples": 8}
+    scenario = build(Scenario, to_plain(SCENARIO) | {"federation": to_plain(federation), "partition": partition}, "b")
+    world, gone = World.make(scenario=scenario), torch.zeros(3, 7, dtype=torch.bool)
+    certificate, lineage = Certificate(sigma=sigma, preset="strict"), world.lineage
+    for answer, clients in zip(world.answer(build_method("sifu", {}, certificate)), masks(7, 3), strict=True):
+        lineage, gone = lineage.grow(answer.unlearned.node, answer.unlearned.segment), gone | clients
+        for some in (clients, gone, ~gone):
+            truth = truth_at(lineage, lineage.end, some, 1.0)
+            assert (truth.alpha <= truth.psi * (1 + 1e-4) + 1e-6).all()
+        assert float(truth.alpha.min()) > 0, "those that remain have left a trace"
+    if sigma == 1.0:
+        assert answer.unlearned.node.branch.tolist() == [2] * 3
+
+
 def test_a_certificate_can_cover_everyone_who_left() -> None:
     """Then the cut hides all of them together: it is never later, and its promise names them all."""
     world, requests = World.make(), masks(7, 3)
@@ -104,8 +129,6 @@ def test_a_certificate_can_cover_everyone_who_left() -> None:
 @pytest.mark.parametrize("spares", [None, 1])
 def test_a_method_that_refills_seats_pays_for_spare_clients(spares: int | None) -> None:
     """Seven clients, three a round. One left: three of the six are waiting, so 3 + 3 or 3 + 1 are trained a round."""
-    from dataclasses import replace
-
     world = World.make()
     federation = replace(world.scenario.federation, spares=spares)
     engine = replace(world.lineage.engine, federation=federation)
