@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 CORES ?= 4
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 CONFIG ?= config/config.yaml
-MODELS ?= 60
+MODELS ?= 300
 
 # Start-up of every job is dominated by imports: let Python keep its compiled files.
 unexport PYTHONDONTWRITEBYTECODE
@@ -31,8 +31,8 @@ test: $(VENV)/.ok  ## set up, then run the tests, some minutes; test-all runs th
 help:  ## this list
 	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-audit: $(VENV)/.ok  ## do the certificates hold? counts trainings with and without clients, two minutes or so (MODELS=...)
-	$(BIN)/python -m sifu audit --variant sifu sifu_strict last dp_default_accounted --models $(MODELS)
+audit: $(VENV)/.ok  ## do the certificates hold? counts small trainings with and without a client, below two minutes (MODELS=...)
+	$(BIN)/python -m sifu audit --scenario smoke_epsilon_1 --client 0 --variant sifu sifu_strict last --models $(MODELS)
 
 ##@ Configs and the replication
 
