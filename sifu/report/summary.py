@@ -52,7 +52,8 @@ def print_findings(plan: ReportPlan) -> None:
     print(f"open {report_page(report)} (all tables: python -m sifu summary)")
 
 
-_IN_THE_REPORT = ("floor", "steps at the server")  # columns that only the report has room for
+# columns that only the report has room for
+_IN_THE_REPORT = ("floor", "steps at the server", "claimed epsilon", "actual epsilon")
 
 
 def _print_headline(report: Path) -> None:

@@ -103,7 +103,7 @@ def test_rules_are_shown_where_they_differ() -> None:
 
 
 def test_the_figure_has_a_map_a_rule_and_one_example() -> None:
-    """Two scenarios, of which one has a change: half of the points of b hold as published; (b, x) is empty."""
+    """Two scenarios, of which one has a change: a is in the maps. Half of the points of b hold, by each rule."""
     columns = [
         "scenario",
         "change",
@@ -122,7 +122,9 @@ def test_the_figure_has_a_map_a_rule_and_one_example() -> None:
         "Psi, published",
         "Psi, strict",
         "Psi, empty seats",
+        "their own settings",
         "example",
     ]
-    assert [text.get_text() for text in axes[0].texts] == ["100%", "0%", "50%"]
-    assert "A, its own settings" in axes[3].get_title()
+    assert [text.get_text() for text in axes[0].texts] == ["100%", "0%"]
+    assert [text.get_text() for text in axes[3].texts] == ["50%", "50%", "50%"]
+    assert "A, its own settings" in axes[4].get_title()
