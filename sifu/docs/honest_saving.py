@@ -84,7 +84,7 @@ def _of_dataset(rows: pd.DataFrame, labels: dict[str, str]) -> str:
         return f"{_why_nothing(rows, labels)}."
     if best is None:
         cheapest = kept.sort_values("cost").iloc[0]
-        return f"nothing. {_of(cheapest, labels)} takes {cheapest['cost']:.0%} of scratch's client steps."
+        return f"nothing. {_of(cheapest, labels)}, takes {cheapest['cost']:.0%} of scratch's client steps."
     return f"{1 - best['cost']:.0%} of scratch's client steps, by {_of(best, labels)}."
 
 

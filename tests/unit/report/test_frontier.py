@@ -227,7 +227,7 @@ def test_the_readme_says_where_what_survives_does_not_recover(tmp_path: Path, mo
 def test_a_line_a_dataset_says_what_it_costs_to_save_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     saving(tmp_path, monkeypatch, SCRATCH, cells("sifu_strict", (110, 220), **psi(2.0, 1.0)))
     line = honest_savings(tmp_path, Published(tmp_path, tmp_path, tmp_path))
-    assert line == "- MNIST: nothing. SIFU, strict, epsilon 6 takes 110% of scratch's client steps."
+    assert line == "- MNIST: nothing. SIFU, strict, epsilon 6, takes 110% of scratch's client steps."
 
 
 def test_the_readme_says_that_nothing_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
