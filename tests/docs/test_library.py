@@ -33,9 +33,10 @@ def numbers(text: str) -> list[float]:
 
 def test_the_example_is_short_and_its_middle_stands_in_the_readme() -> None:
     assert len(EXAMPLE.splitlines()) <= LINES
-    shown = (REPO / "README.md").read_text().partition("(docs/library.md)):")[2].split("```")[1].splitlines()[1:]
-    assert len(shown) == 3
-    assert "\n".join(shown) in EXAMPLE
+    shown = (REPO / "README.md").read_text().partition("(docs/library.md) has")[2].split("```")[1].splitlines()[1:]
+    assert shown[:2] == ["import sifu", ""]
+    assert len(shown[2:]) == 3
+    assert "\n".join(shown[2:]) in EXAMPLE
 
 
 def test_the_example_prints_what_the_page_says() -> None:
