@@ -30,7 +30,7 @@ class Cnn(nn.Module):
         self.conv2 = nn.Conv2d(widths[0], widths[1], 3)
         self.conv3 = nn.Conv2d(widths[1], widths[2], 3)
         self.pool = nn.MaxPool2d(2)
-        self.pools = (2, 2, last_pool)
+        self.pools, self.relus = (2, 2, last_pool), (True, True, True)
         self.last_pool = nn.MaxPool2d(last_pool) if last_pool > 1 else nn.Identity()
         side = (((side - 2) // 2 - 2) // 2 - 2) // last_pool
         self.fc1 = nn.Linear(widths[2] * side * side, widths[3])

@@ -2,7 +2,7 @@
 its code, which made the figures, has these. MNIST's model is `Logistic`.
 
 The repository applies the ReLU before pooling. Pooled first, the values and gradients are the same, for a quarter of
-the work.
+the work. `pools` and `relus` say what follows each convolution: models/stacked.py reads them.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ class CnnFashionMnist(nn.Module):
         self.conv1 = nn.Conv2d(channels, 32, 3, padding=1)
         self.conv2 = nn.Conv2d(32, 64, 3, padding=1)
         self.pool = nn.MaxPool2d(2)
+        self.pools, self.relus = (2, 2), (True, True)
         self.fc1 = nn.Linear(64 * 7 * 7, 256)
         self.dropout = nn.Dropout(0.1)
         self.fc2 = nn.Linear(256, num_classes)
@@ -41,6 +42,7 @@ class CnnCifar(nn.Module):
         self.conv2 = nn.Conv2d(32, 64, 3)
         self.conv3 = nn.Conv2d(64, 64, 3)
         self.pool = nn.MaxPool2d(2)
+        self.pools, self.relus = (2, 2, 1), (True, True, False)
         self.fc1 = nn.Linear(64 * 4 * 4, hidden)
         self.fc2 = nn.Linear(hidden, num_classes)
 
@@ -60,6 +62,7 @@ class CnnCelebA(nn.Module):
         self.conv2 = nn.Conv2d(8, 16, 3, padding=1)
         self.conv3 = nn.Conv2d(16, 32, 3, padding=1)
         self.pool = nn.MaxPool2d(2)
+        self.pools, self.relus = (2, 2, 2), (False, False, False)
         self.fc = nn.Linear(32 * 8 * 8, num_classes)
 
     def forward(self, images: Tensor) -> Tensor:

@@ -1,4 +1,5 @@
-"""The paper's networks for many models at once on a GPU: the same function as models/cnn.py, with our own kernels.
+"""Networks of 3x3 convolutions and full layers for many models at once on a GPU, with our own kernels: the same
+functions as those of models/cnn.py and models/paper.py.
 
 A model's weights are one packed row: convolutions as [9 taps, channels in, channels out], full layers as [in, out] with
 the channels of a position next to each other, every part padded to whole cache lines. Steps of SGD do not depend on the
@@ -12,12 +13,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from sifu.core.keys import Keys
 from sifu.hardware.kernels import convolution, dense
 from sifu.hardware.kernels.convolution import Input, Shape
-from sifu.models.cnn import Cnn
 from sifu.models.flat import FlatModel
+from sifu.models.many import keyed_mask
 
 _LINE = 32  # floats in a cache line
 
@@ -27,26 +29,39 @@ class Pass(NamedTuple):
 
     inputs: list[Input]  # of each convolution
     args: list[Tensor]
-    features: Tensor  # [G, B, F] the last convolution's activations
-    hidden: Tensor  # [G, B, 64]
+    given: list[Tensor]  # of each full layer: [G, B, in]; the first are the last convolution's activations
     logits: Tensor  # [G, B, classes]
+    dropped: float  # the share of the first full layer's results that were left out
 
 
 @dataclass(frozen=True)
 class StackedCnn:
+    """A module of convolutions, then full layers with a ReLU between two, in the order of its parts.
+
+    It says what follows each convolution: `pools` and `relus`. Dropout, if it has any, follows the first full layer.
+    """
+
     model: FlatModel
     channels: int
     side: int
 
+    knows_dropout = True
+
     @cached_property
     def layers(self) -> list[Shape]:
-        net = self.model.module
-        assert isinstance(net, Cnn)
-        layers, channels, side = [], self.channels, self.side
-        for conv, pool in ((net.conv1, 2), (net.conv2, 2), (net.conv3, net.pools[2])):
-            layers.append(Shape(channels, side, conv.out_channels, pool))
+        """The convolutions."""
+        net, layers, channels, side = self.model.module, [], self.channels, self.side
+        convolutions = [part for part in net.children() if isinstance(part, nn.Conv2d)]
+        for conv, pool, relu in zip(convolutions, net.pools, net.relus, strict=True):  # type: ignore[arg-type]
+            layers.append(Shape(channels, side, conv.out_channels, pool, relu, int(conv.padding[0])))
             channels, side = conv.out_channels, layers[-1].out_side
         return layers
+
+    @cached_property
+    def _dropped(self) -> float:
+        """The share of the first full layer's results that training leaves out."""
+        dropouts = [part.p for part in self.model.module.children() if isinstance(part, nn.Dropout)]
+        return dropouts[0] if dropouts else 0.0
 
     @cached_property
     def _parts(self) -> list[Tensor]:
@@ -97,19 +112,30 @@ class StackedCnn:
             for start, part in zip(self._starts, self._parts, strict=False)
         ]
 
-    def forward(self, packed: Tensor, images: Tensor, rows: Tensor, *, learns: bool = True) -> Pass:
-        """`packed` [G, P'], `rows` [G, B] of `images` [N, channels, side, side]; `learns`: a backward pass follows."""
-        *convolutions, first, second = self._views(packed)
-        given, inputs, args = Input(images, rows), [], []
-        for layer, weight in zip(self.layers, convolutions, strict=True):
-            inputs.append(given)
-            y, arg = convolution.forward(layer, given, weight, learns=learns)
+    def forward(
+        self, packed: Tensor, images: Tensor, rows: Tensor, *, learns: bool = True, masks: Keys | None = None
+    ) -> Pass:
+        """`packed` [G, P'], `rows` [G, B] of `images` [N, channels, side, side]; `learns`: a backward pass follows.
+
+        `masks` [G]: the keys of dropout.
+        """
+        views, shown, inputs, args = self._views(packed), Input(images, rows), [], []
+        for layer, weight in zip(self.layers, views, strict=False):
+            inputs.append(shown)
+            y, arg = convolution.forward(layer, shown, weight, learns=learns)
             args.append(arg)
-            given = Input(y, None)
-        features = given.images.flatten(2)
-        hidden = dense.forward(features, first, relu=True)
-        logits = dense.forward(hidden, second, relu=False)
-        return Pass(inputs, args, features, hidden, logits)
+            shown = Input(y, None)
+        given, full = [shown.images.flatten(2)], views[len(self.layers) :]
+        for weight in full[:-1]:
+            hidden = dense.forward(given[-1], weight, relu=True)
+            given.append(hidden if masks is None or len(given) > 1 else self._drop(hidden, masks))
+        logits = dense.forward(given[-1], full[-1], relu=False)
+        return Pass(inputs, args, given, logits, 0.0 if masks is None else self._dropped)
+
+    def _drop(self, hidden: Tensor, masks: Keys) -> Tensor:
+        """Dropout of `hidden` [G, B, n], with the draws of models/layer_calls.py."""
+        mask = keyed_mask(masks.state, 0, hidden[0].numel(), 1 - self._dropped).view_as(hidden)
+        return torch.where(mask, hidden / (1 - self._dropped), 0.0)
 
     def predict(self, weights: Tensor, images: Tensor, rows: Tensor) -> Tensor:
         """The classes of `rows` [R, n] of `images` [N, ...] under plain `weights` [R, P]: [R, n]."""
@@ -117,14 +143,19 @@ class StackedCnn:
 
     def backward(self, packed: Tensor, done: Pass, slope: Tensor, gradient: Tensor) -> None:
         """Write into `gradient` [G, P'] from `slope` [G, B, classes], d loss / d logits."""
-        weights, out = self._views(packed), self._views(gradient)
-        for number, given in ((4, done.hidden), (3, done.features)):
-            dense.weight_gradient(given, slope, out[number])
-            slope = dense.input_gradient(given, slope, weights[number])
-        last = self.layers[-1]
-        slope = slope.unflatten(2, (last.out_side, last.out_side, last.out_channels))
-        for number in (2, 1, 0):
-            layer, images, arg = self.layers[number], done.inputs[number], done.args[number]
-            convolution.weight_gradient(layer, images, slope, arg, out[number])
+        weights, out, layers = self._views(packed), self._views(gradient), self.layers
+        for number in reversed(range(len(done.given))):
+            given, place = done.given[number], len(layers) + number
+            dense.weight_gradient(given, slope, out[place])
+            # a result that was left out is zero, as one of the ReLU
+            slope = dense.input_gradient(given, slope, weights[place], relu=number > 0 or layers[-1].relu)
+            if number == 1 and done.dropped:
+                slope = slope / (1 - done.dropped)
+        side = layers[-1].out_side
+        slope = slope.unflatten(2, (side, side, layers[-1].out_channels))
+        for number in reversed(range(len(layers))):
+            layer, shown, arg = layers[number], done.inputs[number], done.args[number]
+            convolution.weight_gradient(layer, shown, slope, arg, out[number])
             if number:
-                slope = convolution.input_gradient(layer, images.images, slope, arg, weights[number])
+                relu = layers[number - 1].relu
+                slope = convolution.input_gradient(layer, shown.images, slope, arg, weights[number], relu=relu)

@@ -2,7 +2,7 @@
 
 `pooled`  one model at a time per thread: any module, on the CPU
 `vmapped` all models at once through torch.func.vmap: any module, on a GPU
-`stacked` all models at once with our own kernels: the networks of models/cnn.py, on a GPU
+`stacked` all models at once with our own kernels: the networks of models/cnn.py and models/paper.py, on a GPU
 `dual`    logistic regression in the space of a client's examples: the fastest on both
 """
 
@@ -19,7 +19,6 @@ from sifu.federation.local.dual import DualTrainer
 from sifu.federation.local.pooled import PooledTrainer
 from sifu.federation.local.stacked import StackedTrainer
 from sifu.federation.local.vmapped import VmappedTrainer
-from sifu.hardware.kernels import kernels_fit
 from sifu.hardware.workers import Workers
 from sifu.models.flat import FlatModel
 
@@ -36,8 +35,7 @@ def local_trainer(model: FlatModel, clients: Clients, federation: Federation, wo
     """The fastest trainer for this model; `workers` on the CPU, None on a GPU."""
     if DualTrainer.fits(model, clients):
         return DualTrainer(model, clients, federation, workers)
-    stacked = model.kernels is not None and kernels_fit(clients.images)
-    if stacked and not model.draws_masks(tuple(clients.images.shape[3:])):  # those kernels know no dropout
+    if StackedTrainer.fits(model, clients):
         return StackedTrainer(model, clients, federation)
     if workers is None:
         return VmappedTrainer(model, clients, federation)

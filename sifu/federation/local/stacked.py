@@ -12,9 +12,11 @@ from torch.nn.functional import one_hot
 
 from sifu.catalog.lookup import resolve
 from sifu.config.federation import Federation
+from sifu.core.keys import Keys
 from sifu.core.types import Clients
 from sifu.federation.local.batches import Batches
 from sifu.federation.local.sgd import clip_factor
+from sifu.hardware.kernels import kernels_fit
 from sifu.models.flat import FlatModel
 
 
@@ -25,8 +27,11 @@ class StackedNetwork(Protocol):
 
     def unpack(self, packed: Tensor) -> Tensor: ...
 
-    def forward(self, packed: Tensor, images: Tensor, rows: Tensor) -> Any:
-        """A pass over `rows` [G, B] of `images` [N, ...]: has `logits` [G, B, classes], is given to `backward`."""
+    def forward(self, packed: Tensor, images: Tensor, rows: Tensor, *, masks: Keys | None) -> Any:
+        """A pass over `rows` [G, B] of `images` [N, ...]: has `logits` [G, B, classes], is given to `backward`.
+
+        `masks` [G]: the keys of dropout, where the model has any.
+        """
         ...
 
     def backward(self, packed: Tensor, done: Any, slope: Tensor, gradient: Tensor) -> None:
@@ -50,6 +55,14 @@ class StackedTrainer:
     clients: Clients
     federation: Federation
 
+    @staticmethod
+    def fits(model: FlatModel, clients: Clients) -> bool:
+        """Whether the model has kernels, they run here, and they know its dropout if it has any."""
+        if model.kernels is None or not kernels_fit(clients.images):
+            return False
+        knows = getattr(resolve(model.kernels), "knows_dropout", False)
+        return knows or not model.draws_masks(tuple(clients.images.shape[3:]))
+
     @cached_property
     def _net(self) -> StackedNetwork:
         assert self.model.kernels is not None
@@ -64,7 +77,9 @@ class StackedTrainer:
         velocity, gradient = torch.zeros_like(local), torch.zeros_like(local)
         targets = one_hot(labels[index], self.model.shapes[-1][0])  # [R * m, K, B, classes]
         for step in range(index.shape[1]):
-            done = self._net.forward(local, images, index[:, step].contiguous())
+            keys = batches.mask_keys(step)  # [R, m]
+            masks = None if keys is None else Keys(keys.state.flatten())
+            done = self._net.forward(local, images, index[:, step].contiguous(), masks=masks)
             slope = (done.logits.softmax(-1) - targets[:, step]) * weight[:, step, :, None]
             self._net.backward(local, done, slope, gradient)
             sgd_step_on_gpu(local, velocity, gradient, self.federation)

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from sifu.hardware.kernels.convolution import precision
 
-_ROWS, _INNER = 32, 64  # examples and inputs that a program reads at a time
+_ROWS, _INNER, _OUTER = 32, 64, 64  # examples, inputs and outputs of a program at a time
 
 
 @triton.jit
@@ -32,7 +32,7 @@ def forward_kernel(
 ):  # fmt: skip
     """y [G, batch, outer] = x [G, batch, inner] w + bias, then a ReLU if RELU."""
     model = tl.program_id(1).to(tl.int64)
-    row, out = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.arange(0, OUTER)
+    row, out = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.program_id(2) * OUTER + tl.arange(0, OUTER)
     x += model * batch * inner
     w += model * w_model
     total = tl.zeros((ROWS, OUTER), tl.float32)
@@ -56,7 +56,7 @@ def weight_gradient_kernel(
 ):  # fmt: skip
     """dw [G, inner + 1, outer] from x [G, batch, inner] and slope [G, batch, outer]."""
     model = tl.program_id(1).to(tl.int64)
-    k, out = tl.program_id(0) * INNER + tl.arange(0, INNER), tl.arange(0, OUTER)
+    k, out = tl.program_id(0) * INNER + tl.arange(0, INNER), tl.program_id(2) * OUTER + tl.arange(0, OUTER)
     x += model * batch * inner
     slope += model * batch * outer
     dw += model * dw_model
@@ -79,21 +79,25 @@ def weight_gradient_kernel(
 @triton.jit
 def input_gradient_kernel(
     x, slope, w, dx, batch, inner, outer, w_model,
-    ROWS: tl.constexpr, INNER: tl.constexpr, OUTER: tl.constexpr, PRECISION: tl.constexpr,
+    RELU: tl.constexpr, ROWS: tl.constexpr, INNER: tl.constexpr, OUTER: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """dx [G, batch, inner] from slope [G, batch, outer]; zero where the ReLU that made x was off."""
+    """dx [G, batch, inner] from slope [G, batch, outer]; if RELU, zero where the ReLU that made x was off."""
     model = tl.program_id(1).to(tl.int64)
-    row, out = tl.program_id(2) * ROWS + tl.arange(0, ROWS), tl.arange(0, OUTER)
+    row = tl.program_id(2) * ROWS + tl.arange(0, ROWS)
     k = tl.program_id(0) * INNER + tl.arange(0, INNER)
-    offset, ok = _tile(row, row < batch, out, out < outer, outer)
-    own = tl.load(slope + model * batch * outer + offset, mask=ok, other=0.0)
-    weight_ok = (out < outer)[:, None] & (k < inner)[None, :]
-    weight = tl.load(w + model * w_model + k[None, :] * outer + out[:, None], mask=weight_ok, other=0.0)
-    total = tl.dot(own, weight, input_precision=PRECISION)  # [ROWS, INNER]
+    total = tl.zeros((ROWS, INNER), tl.float32)
+    for first in range(0, outer, OUTER):
+        out = first + tl.arange(0, OUTER)
+        offset, ok = _tile(row, row < batch, out, out < outer, outer)
+        own = tl.load(slope + model * batch * outer + offset, mask=ok, other=0.0)
+        weight_ok = (out < outer)[:, None] & (k < inner)[None, :]
+        weight = tl.load(w + model * w_model + k[None, :] * outer + out[:, None], mask=weight_ok, other=0.0)
+        total = tl.dot(own, weight, total, input_precision=PRECISION)  # [ROWS, INNER]
     to, ok = _tile(row, row < batch, k, k < inner, inner)
     to += model * batch * inner
-    alive = tl.load(x + to, mask=ok, other=0.0) > 0
-    tl.store(dx + to, tl.where(alive, total, 0.0), mask=ok)
+    if RELU:
+        total = tl.where(tl.load(x + to, mask=ok, other=0.0) > 0, total, 0.0)
+    tl.store(dx + to, total, mask=ok)
 
 
 def forward(given: Tensor, weight: Tensor, *, relu: bool) -> Tensor:
@@ -101,7 +105,7 @@ def forward(given: Tensor, weight: Tensor, *, relu: bool) -> Tensor:
     models, batch, inner = given.shape
     outer = weight.shape[2]
     y = given.new_empty(models, batch, outer)
-    forward_kernel[(triton.cdiv(batch, _ROWS), models)](
+    forward_kernel[(triton.cdiv(batch, _ROWS), models, triton.cdiv(outer, _OUTER))](
         given, weight, y, batch, inner, outer, weight.stride(0),
         relu, _ROWS, _INNER, _width(outer), precision(), num_warps=4, num_stages=3,
     )  # fmt: skip
@@ -112,23 +116,23 @@ def weight_gradient(given: Tensor, slope: Tensor, out: Tensor) -> None:
     """Write the gradient into `out` [G, in + 1, out], from `given` [G, B, in] and `slope` [G, B, out]."""
     models, batch, inner = given.shape
     outer, slope = slope.shape[2], slope.contiguous()
-    weight_gradient_kernel[(triton.cdiv(inner, _INNER), models)](
+    weight_gradient_kernel[(triton.cdiv(inner, _INNER), models, triton.cdiv(outer, _OUTER))](
         given, slope, out, batch, inner, outer, out.stride(0),
         _ROWS, _INNER, _width(outer), precision(), num_warps=4, num_stages=1,
     )  # fmt: skip
 
 
-def input_gradient(given: Tensor, slope: Tensor, weight: Tensor) -> Tensor:
-    """The gradient of the previous layer's output, through its ReLU. [G, B, in]"""
+def input_gradient(given: Tensor, slope: Tensor, weight: Tensor, *, relu: bool = True) -> Tensor:
+    """The gradient of the previous layer's output; `relu`: through its ReLU. [G, B, in]"""
     models, batch, inner = given.shape
     outer, slope, dx = slope.shape[2], slope.contiguous(), torch.empty_like(given)
     input_gradient_kernel[(triton.cdiv(inner, _INNER), models, triton.cdiv(batch, _ROWS))](
         given, slope, weight, dx, batch, inner, outer, weight.stride(0),
-        _ROWS, _INNER, _width(outer), precision(), num_warps=4, num_stages=1,
+        relu, _ROWS, _INNER, _width(outer), precision(), num_warps=4, num_stages=1,
     )  # fmt: skip
     return dx
 
 
 def _width(outer: int) -> int:
-    """Columns of a program: all outputs, padded to a power of two of at least 16, as matrix units need."""
-    return max(16, triton.next_power_of_2(outer))
+    """Columns of a program: all outputs, padded to a power of two of at least 16, as matrix units need; or a part."""
+    return min(_OUTER, max(16, triton.next_power_of_2(outer)))

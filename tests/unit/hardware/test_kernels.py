@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import platform
 import sys
+from importlib.util import find_spec
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.func import grad, vmap
 from torch.nn.functional import cross_entropy, one_hot
 
@@ -18,12 +20,14 @@ from sifu.federation.local.dual import DualTrainer
 from sifu.federation.local.sgd import sgd_step
 from sifu.models.cnn import NARROW, WIDE, Cnn
 from sifu.models.flat import FlatModel
+from sifu.models.layer_calls import LayerCalls
 from sifu.models.logistic import Logistic
+from sifu.models.paper import CnnCelebA, CnnCifar, CnnFashionMnist
 from tests.conftest import tiny_federation
 
 HAS_WHEELS = sys.platform == "linux" and platform.machine() == "x86_64"  # if Triton is missing there, tests must fail
 pytestmark = [
-    pytest.mark.skipif(not HAS_WHEELS, reason="Triton has wheels for Linux on x86-64 only"),
+    pytest.mark.skipif(not HAS_WHEELS and find_spec("triton") is None, reason="torch brings Triton on x86-64 only"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # the interpreter's own
     pytest.mark.gpu,
 ]
@@ -41,18 +45,29 @@ WIDTHS = (32, 64, 64, 64)
 
 
 def network(channels: int, side: int, last_pool: int, widths: Widths = WIDTHS) -> tuple[FlatModel, SimpleNamespace]:
-    """Two models, each with three of seven images, and their logits and gradients by autograd."""
+    """Two models of models/cnn.py."""
+    return twin(Cnn(channels, side, 5, last_pool=last_pool, widths=widths), channels, side)
+
+
+def twin(module: nn.Module, channels: int, side: int, masks: Keys | None = None) -> tuple[FlatModel, SimpleNamespace]:
+    """Two models, each with three of seven images, and their logits and gradients by autograd; `masks` of dropout."""
     from sifu.models.stacked import StackedCnn
 
-    model = FlatModel(Cnn(channels, side, 5, last_pool=last_pool, widths=widths).to(DEVICE))
+    model = FlatModel(module.to(DEVICE))
     generator = torch.Generator().manual_seed(0)
     weights = (torch.randn(2, model.num_weights, generator=generator) * 0.08).to(DEVICE)
     images = torch.randn(7, channels, side, side, generator=generator).to(DEVICE)
     rows, labels = torch.randint(7, (2, 3), generator=generator), torch.randint(5, (2, 3), generator=generator)
     rows, labels = rows.to(DEVICE), labels.to(DEVICE)
 
-    def loss(row: Tensor, x: Tensor, y: Tensor) -> Tensor:
-        return cross_entropy(model.logits(row, x), y)
+    def logits(row: Tensor, x: Tensor, key: Tensor | None) -> Tensor:
+        with LayerCalls(key):
+            return model.logits(row, x, training=key is not None)
+
+    def loss(row: Tensor, x: Tensor, y: Tensor, key: Tensor | None) -> Tensor:
+        return cross_entropy(logits(row, x, key), y)
+
+    state, axis = (None, None) if masks is None else (masks.state, 0)
 
     return model, SimpleNamespace(
         net=StackedCnn(model, channels, side),
@@ -60,8 +75,9 @@ def network(channels: int, side: int, last_pool: int, widths: Widths = WIDTHS) -
         images=images,
         rows=rows,
         labels=labels,
-        logits=vmap(model.logits)(weights, images[rows]),
-        gradient=vmap(grad(loss))(weights, images[rows], labels),
+        logits=vmap(logits, in_dims=(0, 0, axis))(weights, images[rows], state),
+        plain=vmap(model.logits)(weights, images[rows]),
+        gradient=vmap(grad(loss), in_dims=(0, 0, 0, axis))(weights, images[rows], labels, state),
     )
 
 
@@ -77,12 +93,43 @@ def network(channels: int, side: int, last_pool: int, widths: Widths = WIDTHS) -
     ids=["colour", "odd side", "pooled thrice", "narrow", "wide"],
 )
 def test_networks_agree_with_autograd(channels: int, side: int, last_pool: int, widths: Widths) -> None:
-    """float32's rounding of some thousand terms: 1e-6 of the largest number."""
     _, case = network(channels, side, last_pool, widths)
+    agrees_with_autograd(case)
+
+
+@pytest.mark.parametrize("hidden", [64, pytest.param(256, marks=pytest.mark.long)])
+def test_the_networks_of_cifar_agree_with_autograd(hidden: int) -> None:
+    """Their third convolution has no ReLU: values and slopes below zero pass."""
+    _, case = twin(CnnCifar(3, 5, hidden), 3, 32)
+    done = agrees_with_autograd(case)
+    assert (done.given[0] < 0).any()
+
+
+def test_the_network_of_celeba_agrees_with_autograd() -> None:
+    """Padding, no ReLU at all, and fewer channels than a matrix unit has columns."""
+    _, case = twin(CnnCelebA(3, 5), 3, 64)
+    done = agrees_with_autograd(case)
+    assert all((shown.images < 0).any() for shown in done.inputs)
+
+
+@pytest.mark.parametrize("drops", [False, True])
+def test_the_network_of_fashionmnist_agrees_with_autograd(*, drops: bool) -> None:
+    """Padding, and dropout with the masks that a pass layer by layer draws."""
+    masks = Keys.of([3, 4], DEVICE) if drops else None
+    _, case = twin(CnnFashionMnist(1, 5), 1, 28, masks)
+    done = agrees_with_autograd(case, masks)
+    alive = case.net.forward(case.net.pack(case.weights), case.images, case.rows).given[1] > 0
+    left_out = float((done.given[1][alive] == 0).float().mean())  # of some 750 results
+    assert 0.05 < left_out < 0.15 if drops else left_out == 0
+
+
+def agrees_with_autograd(case: SimpleNamespace, masks: Keys | None = None) -> Any:
+    """float32's rounding of some thousand terms: 1e-6 of the largest number. The pass forward."""
     packed = case.net.pack(case.weights)
     assert torch.equal(case.net.unpack(packed), case.weights)
-    done = case.net.forward(packed, case.images, case.rows)
-    torch.testing.assert_close(done.logits, case.logits, rtol=0, atol=2e-6 * float(case.logits.abs().max()))
+    done = case.net.forward(packed, case.images, case.rows, masks=masks)
+    ours, expected = (part.log_softmax(-1) for part in (done.logits, case.logits))  # one network does so itself
+    torch.testing.assert_close(ours, expected, rtol=0, atol=2e-6 * float(expected.abs().max()))
     slope = (done.logits.softmax(-1) - one_hot(case.labels, 5)) / 3
     gradient = torch.zeros_like(packed)
     case.net.backward(packed, done, slope, gradient)
@@ -92,7 +139,8 @@ def test_networks_agree_with_autograd(channels: int, side: int, last_pool: int, 
     padding[:, case.net._places] = False
     assert not gradient[padding].any()  # steps of SGD must not change it
     predicted = case.net.predict(case.weights, case.images, case.rows)
-    assert torch.equal(predicted, case.logits.argmax(-1))
+    assert torch.equal(predicted, case.plain.argmax(-1))
+    return done
 
 
 @pytest.mark.parametrize("changes", [{}, {"clip": 0.5}, {"clip": 90.0, "weight_decay": 0.2, "momentum": 0.0}], ids=str)
