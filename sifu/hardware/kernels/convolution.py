@@ -37,13 +37,14 @@ def _patch(
             y, to_x = line[:, None] + tap // 3, column[:, None] + tap % 3
             ok = ok & (y >= 0) & (y < height) & (to_x >= 0) & (to_x < width)
         offset = (tap // 3) * x_y + (tap % 3) * x_x + channel * x_c
-        return tl.load(x + (corner[:, None] + offset), mask=ok, other=0.0)
-    ok = row_ok
-    if PADDED:
-        y, to_x = line + tap // 3, column + tap % 3
-        ok = ok & (y >= 0) & (y < height) & (to_x >= 0) & (to_x < width)
-    offset = (tap // 3) * x_y + (tap % 3) * x_x + (channel_0 + k) * x_c
-    return tl.load(x + (corner[:, None] + offset[None, :]), mask=ok[:, None], other=0.0)
+    else:
+        row = row_ok
+        if PADDED:
+            y, to_x = line + tap // 3, column + tap % 3
+            row = row & (y >= 0) & (y < height) & (to_x >= 0) & (to_x < width)
+        ok = row[:, None]
+        offset = ((tap // 3) * x_y + (tap % 3) * x_x + (channel_0 + k) * x_c)[None, :]
+    return tl.load(x + (corner[:, None] + offset), mask=ok, other=0.0)
 
 
 @triton.jit
@@ -276,7 +277,7 @@ def weight_gradient(layer: Shape, given: Input, slope: Tensor, arg: Tensor, out:
     """Write the gradient into `out` [G, 9 * channels + 1, out channels], which may be part of longer rows."""
     models, batch, side = slope.shape[:3]
     positions = batch * side * side
-    rows, stages, max_rows = (64, 2, 512) if layer.channels < 16 else (32, 1, 1024)
+    rows, stages, max_rows = (64, 2, 512) if layer.block <= 32 else (32, 1, 1024)
     # positions that a program adds up: independent of the number of models, so that sums round alike in any batch
     split_rows = min(max_rows, triton.cdiv(positions, rows) * rows)
     splits = triton.cdiv(positions, split_rows)
