@@ -35,10 +35,10 @@ _OWN: dict[str, ModelSpec] = {
     **{f"cnn28_{kind}": ModelSpec(f"sifu.models.cnn:cnn28_{kind}", (1, 28, 28), _STACKED) for kind in _OTHERS_28},
     **{f"cnn64_{kind}": ModelSpec(f"sifu.models.cnn:cnn64_{kind}", (3, 64, 64), _STACKED) for kind in _OTHERS_64},
     # those of the paper's repository
-    "cnn_fashionmnist": ModelSpec("sifu.models.paper:cnn_fashionmnist", (1, 28, 28), _STACKED),
-    "cnn_cifar10": ModelSpec("sifu.models.paper:cnn_cifar10", (3, 32, 32), _STACKED),
-    "cnn_cifar100": ModelSpec("sifu.models.paper:cnn_cifar100", (3, 32, 32), _STACKED),
-    "cnn_celeba": ModelSpec("sifu.models.paper:cnn_celeba", (3, 64, 64), _STACKED),
+    "cnn_fashionmnist": ModelSpec("sifu.models.paper:cnn_fashionmnist", (1, 28, 28)),
+    "cnn_cifar10": ModelSpec("sifu.models.paper:cnn_cifar10", (3, 32, 32)),
+    "cnn_cifar100": ModelSpec("sifu.models.paper:cnn_cifar100", (3, 32, 32)),
+    "cnn_celeba": ModelSpec("sifu.models.paper:cnn_celeba", (3, 64, 64)),
     # with a loss of their own, for methods that need it
     "variational": ModelSpec("sifu.models.variational:Variational"),
     "particles": ModelSpec("sifu.models.particles:Particles"),
