@@ -27,6 +27,7 @@ The second column speaks of the datasets that could be judged, the third names t
 """
 _WHERE = f"""\
 - [claims.md](claims.md): every claim with its numbers and intervals
+- [certificates, before and now](claims.md#certificates-counted-before-and-now): how each verdict moved
 - [deviations.md](deviations.md): every difference from the paper and its code, and what it changes
 - [searches.md](searches.md): which settings were searched, and how
 - [run.md](run.md): commits, devices, times, and what has not been run

@@ -1,45 +1,37 @@
-"""What promises were worth by the earlier count, which left forgotten clients' seats empty, and what they are worth."""
+"""What certificates were worth by the earlier count, which left forgotten clients' seats empty, and are worth now."""
 
 from __future__ import annotations
 
-import pandas as pd
-
-from sifu.docs.measured_text import table_text
+from sifu.docs.moved_claims import moved_claims
+from sifu.docs.moved_promises import moved_promises
 from sifu.docs.replication_run import MeasuredRun
-from sifu.report.privacy_points import ROUNDING, claimed_ratio, psi_over_sigma
-from sifu.report.statistics import FINISHED
 
 _WORDS = """\
-Earlier rows compared with a run in which forgotten clients' seats stay empty. Nobody makes that run: now they are
-refilled ([certificates.md](../certificates.md)). A promise is kept where the ratio of sensitivity to noise, for all
-clients of the request together, is within the claimed (epsilon, delta); `by alpha`: with the measured distance, which
-assumes nothing. Numbers are answers, one a request and seed; a dash: to be counted again.
+Before rules 0.3 a certificate was compared with a run in which forgotten clients' seats stay empty. Nobody makes that
+run: now they are refilled ([certificates.md](../certificates.md)). Both counts are of the same stored answers. The
+earlier one is for all clients of a request together, as every promise was judged then, and adds up what each of them
+did, at most; today's knows what they did together. Strict SIFU goes back by the count that it is judged by, so that it
+keeps its promise by construction: by refilled seats now, by empty ones then. Its answers of then are not stored.
+
+**Claims.** `seats refilled` is the verdict above, by the whole rule of the claim; so SIFU's promise is now judged for
+each client alone. Both verdicts go by the same measured distances.
 """
-_COUNTS = {"empty_psi": "seats empty", "strict_psi": "seats refilled", "alpha": "by alpha"}
+_PROMISES = """\
+**Methods.** Both counts are for all clients of the request together. An answer keeps its promise where the ratio of
+sensitivity to noise is within the claimed (epsilon, delta). On a dataset a promise is kept where every answer of every
+seed keeps it, broken where that is so in fewer than half of the seeds, and else kept in part; the last column counts
+these seeds. Answers that diverged are left out. A dash: not stored.
+- `as promised`: with refilled seats, for whom the promise is made (each client alone, the request, or all who were
+  forgotten; DP-FedAvg's by its accountant).
+- `as measured`: for the request, by alpha, which assumes nothing on B.
+- `to be counted again`: answers of older rules, which have the earlier count alone.
+- `cannot be said`: noise in every round, and models that are solved for, have today's count alone.
+
+Epsilon and delta of each answer, with refilled seats, are `actual_epsilon` and `actual_delta` of the table `cells`
+([results.md](../results.md)).
+"""
 
 
 def two_counts(run: MeasuredRun) -> str:
-    """A row a scenario and variant whose promise rests on noise: in how many answers it is kept by each count."""
-    cells = run.tables.cells
-    noisy = cells[(cells["stop"] == "target") & cells["status"].isin(FINISHED) & cells["empty_psi"].notna()]
-    rows = [
-        [run.titles.get(str(scenario), str(scenario)), run.labels.get(str(variant), str(variant)), *_row(group)]
-        for (scenario, variant), group in noisy[noisy["sigma"] > 0].groupby(["scenario", "variant"])
-    ]
-    if not rows:
-        return f"{_WORDS}\nNot run.\n"
-    return f"{_WORDS}\n{table_text(rows, 'dataset', 'method', *_COUNTS.values(), 'refilled over empty, median')}"
-
-
-def _row(group: pd.DataFrame) -> list[str]:
-    pairs = zip(group["claimed_epsilon"], group["claimed_delta"], strict=True)
-    claim = pd.Series([claimed_ratio(float(epsilon), float(delta)) for epsilon, delta in pairs], group.index)
-    kept = [_kept(psi_over_sigma(group[name], group["sigma"]), claim) for name in _COUNTS]
-    moved = group[group["empty_psi"] > 0]
-    factor = (moved["strict_psi"] / moved["empty_psi"]).median()
-    return [*kept, "-" if pd.isna(factor) else f"{factor:.2f}"]
-
-
-def _kept(ratio: pd.Series, claim: pd.Series) -> str:
-    known = ratio.notna()
-    return f"{int((ratio <= claim * (1 + ROUNDING))[known].sum())} of {int(known.sum())}" if known.any() else "-"
+    """The claims on certificates, then every method on every dataset."""
+    return "\n".join([_WORDS, moved_claims(run), _PROMISES, moved_promises(run)])

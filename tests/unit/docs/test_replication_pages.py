@@ -242,6 +242,7 @@ def test_links_lead_to_sections(tmp_path: Path) -> None:
     heads = re.findall(r"^### (.*)$", pages["claims.md"], re.MULTILINE)
     heads.append("Two partitions of CIFAR-10")
     heads.append("How a verdict follows")
+    heads.append("Certificates, counted before and now")
     assert all(f"## {head}\n" in pages["claims.md"] for head in heads)
     names = {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
     assert set(re.findall(r"\]\(claims\.md#([^)]*)\)", pages["index.md"] + pages["deviations.md"])) == names
