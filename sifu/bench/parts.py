@@ -7,6 +7,7 @@ where several jobs share the GPU.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -75,6 +76,7 @@ def bench_parts(
         kernels, busiest = _kernels(work, count, device)
         ratio = ms / found[0].ms if found else 1.0
         found.append(PartRow(name, model, device_name(device), seeds, part, ms, ratio, kernels, busiest))
+        print(f"{name} {model}, {seeds} seeds: {part} {ms:.3g} ms", file=sys.stderr, flush=True)
     return found
 
 

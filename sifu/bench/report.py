@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -51,7 +52,9 @@ class Bench:
         device = choose_device(self.device, self.precision)
         ceilings = measure_ceilings(device, self.threads)
         rounds = [
-            bench_rounds(name, scenario, count, device, self.threads, self.rounds, ceilings, by_layer=self.by_layer)
+            _told(
+                bench_rounds(name, scenario, count, device, self.threads, self.rounds, ceilings, by_layer=self.by_layer)
+            )
             for name in self.scenarios
             for scenario in self._with_models(name)
             for count in self.seeds
@@ -102,6 +105,13 @@ class Bench:
 
     def _parity(self, name: str, kind: str) -> list[ParityRow]:
         return bench_parity(name, _scenario(name), kind, self.threads)
+
+
+def _told(row: Row) -> Row:
+    """The row, of which a line is printed: a measurement of many takes minutes."""
+    times = f"{row.engine_ms:.3g} ms a seed-round, plain loop {row.plain_ms:.3g}, evaluation {row.evaluation_ms:.3g}"
+    print(f"{row.scenario} {row.model}, {row.seeds} seeds: {times}", file=sys.stderr, flush=True)
+    return row
 
 
 def _scenario(name: str) -> Scenario:

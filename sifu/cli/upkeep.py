@@ -28,7 +28,9 @@ def _add_bench(commands: Commands) -> None:
     parser.add_argument("--models", nargs="*", default=[], help="in place of the scenario's own")
     parser.add_argument("--by-layer", action="store_true", help="without a network's own kernels, as one that has none")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 5], help="block sizes (default: 1 5)")
-    parser.add_argument("--rounds", type=int, help="rounds a measurement (default: about half a second of them)")
+    parser.add_argument(
+        "--rounds", type=int, help="rounds a measurement, of the plain loop, too (default: about half a second of them)"
+    )
     parser.add_argument("--train", nargs="*", default=[], help="scenarios to train to their target, on real data")
     parser.add_argument("--parity", action="store_true", help="compare weights with double precision on the CPU, too")
     words = "also time the parts of a run: evaluation, replay, what certificates need; on a GPU with their kernels"

@@ -50,10 +50,12 @@ def test_bench_prints_rows_and_a_table(capsys: pytest.CaptureFixture[str], monke
 
 @pytest.mark.long  # two dry runs of Snakemake
 def test_planning_is_measured() -> None:
-    """Eleven seeds one by one: five variants, and a partition, a training, a verification and an alpha of each."""
+    """Eleven seeds one by one: five variants, and five jobs more of each: partition, training, the same
+    training without the clients, verification, alpha.
+    """
     row = bench_planning(55)
     assert row.cells == 55
-    assert row.jobs == 11 * (5 + 4) + 4 + 8  # null space, report, page, all: once; 8 figures
+    assert row.jobs == 11 * (5 + 5) + 4 + 8  # null space, report, page, all: once; 8 figures
     assert row.seconds > 0
 
 
