@@ -169,12 +169,22 @@ def _certificate(tables: StoredTables, strict: pd.DataFrame) -> str:
         parts.append(
             f"Where clients leave one by one (MNIST, single clients), it is measured too small in {single.mean():.0%}."
         )
+    parts += _strict(tables, strict, kept)
+    parts.append("[What is counted and assumed](docs/certificates.md).")
+    return f"**SIFU's certificate {worth}.** {' '.join(parts)}"
+
+
+def _strict(tables: StoredTables, strict: pd.DataFrame, kept: float) -> list[str]:
+    """What strict SIFU costs, where it goes back to, and whether what was measured refutes its noise somewhere."""
+    parts = []
     if len(strict):
         enough = f"which by construction has enough noise for a request in {1 - kept:.0%}"
         parts.append(f"Strict SIFU, {enough}, takes {_costs(strict, _OF_SCRATCH)}.")
         parts += _went_back(tables, list(strict["scenario"]))
-    parts.append("[What is counted and assumed](docs/certificates.md).")
-    return f"**SIFU's certificate {worth}.** {' '.join(parts)}"
+    far = pd.concat([tables.too_far(name, "sifu_strict") for name in DATASETS])
+    if far.any():
+        parts.append(f"Measured, its noise is too small in {far.mean():.0%}, as B = 1 is an assumption.")
+    return parts
 
 
 def _went_back(tables: StoredTables, names: list[str]) -> list[str]:

@@ -111,6 +111,16 @@ def test_what_was_measured_refutes_a_promise(tmp_path: Path) -> None:
     assert "one by one" not in line
 
 
+def test_what_was_measured_refutes_strict_noise_too(tmp_path: Path) -> None:
+    """Of distances 2.8, 2.7 and 9 one is beyond 2.86; of 2.8, 2.7 and 2.6 none."""
+    tables = read_tables(World(("mnist",), {}, marks=PLAIN).write(tmp_path))
+    rows = tables.cells["variant"] == "sifu_strict"
+    for last, words in ((9.0, "Measured, its noise is too small in 33%, as B = 1 is an assumption."), (2.6, "")):
+        alpha = tables.cells["seed"].map({0: 2.8, 1: 2.7, 2: last}).where(rows)
+        found = findings._strict(replace(tables, cells=tables.cells.assign(alpha=alpha)), pd.DataFrame(), 0.0)
+        assert found == ([words] if words else [])
+
+
 def test_what_is_left_of_marks_is_said(tmp_path: Path) -> None:
     """Accuracy on forgotten clients beyond scratch's where they carry marks: 0.3 and 0.5."""
     found = {("mnist_watermark", "sifu"): Outcome(40, 0.3), ("cifar10_backdoor", "sifu"): Outcome(40, 0.5)}
