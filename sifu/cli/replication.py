@@ -14,6 +14,7 @@ from sifu.config.scenario import Scenario
 from sifu.config.shipped import config_file
 from sifu.errors import ConfigError
 from sifu.plan.load import default_data_root, load_suite, read_named, read_yaml
+from sifu.plan.part import is_chosen
 from sifu.store.paths import manifest_file, stage_folder
 
 _PAPER = config_file("paper.yaml")
@@ -32,6 +33,9 @@ def add_replication(commands: Commands) -> None:
     text = "Print the tables that a config plans and that are not there, of the datasets that are."
     parser = commands.add(REPLICATION, "missing", text, _missing)
     parser.add_argument("--config", type=Path, default=_PAPER, help="what is planned (default: %(default)s)")
+    parser.add_argument("--scenario", nargs="+", help="only of these scenarios (default: all)")
+    words = "only blocks of the first so many seeds; searches have seeds of their own, and are named always"
+    parser.add_argument("--seeds", type=int, help=words)
     text = "Write the margins of a run's oracles as a dataset folder: tables, README, data card (Croissant), checksums."
     parser = commands.add(REPLICATION, "dataset", text, _dataset)
     parser.add_argument("--config", type=Path, default=_PAPER, help="what was run (default: %(default)s)")
@@ -91,8 +95,14 @@ def _missing(parsed: argparse.Namespace) -> None:
     if manifest_file(results).exists():
         for change in changes(read_manifest(results), parsed.config):
             print(f"stored results are of other settings, and not named below: {change}", file=sys.stderr)
+    if parsed.seeds is not None and parsed.seeds < 1:
+        raise ConfigError("--seeds", parsed.seeds, "1 or more")
+    if unknown := [name for name in parsed.scenario or () if name not in suite.run.scenarios]:
+        raise ConfigError("--scenario", unknown[0], f"one of {', '.join(suite.run.scenarios)}")
+    reported = range(suite.run.first_seed, suite.run.first_seed + suite.run.num_seeds)
     for path in Results(suite.report_plan()).all_missing():
-        print(path)
+        if is_chosen(path, results, reported, parsed.scenario, parsed.seeds):
+            print(path)
 
 
 def _dataset(parsed: argparse.Namespace) -> None:

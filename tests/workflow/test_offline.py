@@ -158,3 +158,18 @@ def test_missing_tables_are_listed_a_line_each(
         (tmp_path / line).touch()
     assert main(["missing", "--config", str(REPO / "config" / "smoke.yaml")]) == 0
     assert capsys.readouterr().out == ""
+
+
+def test_missing_tables_of_a_part_are_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SIFU_DATA_ROOT", str(tmp_path))
+    asked = ["missing", "--config", str(REPO / "config" / "smoke.yaml")]
+    assert main([*asked, "--scenario", "smoke", "--seeds", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines
+    assert all("/smoke/" in line for line in lines)
+    for refused in (["--scenario", "smok"], ["--seeds", "0"]):
+        assert main([*asked, *refused]) == 2
+        assert refused[1] in capsys.readouterr().err
