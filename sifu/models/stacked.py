@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from sifu.core.keys import Keys
 from sifu.hardware.kernels import convolution, dense
-from sifu.hardware.kernels.convolution import Input, Shape
+from sifu.hardware.kernels.layer import Input, Shape
 from sifu.models.flat import FlatModel
 from sifu.models.many import keyed_mask
 

@@ -10,12 +10,12 @@ under a window are computed side by side, and the largest, with its number `arg`
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+
+from sifu.hardware.kernels.layer import Input, Shape, columns
 
 # Sizes of blocks, warps and stages below are the best of a search on an H200 (docs/performance.md).
 
@@ -208,52 +208,6 @@ def input_gradient_kernel(
     tl.store(dx + to, total, mask=ok)
 
 
-class Shape(NamedTuple):
-    """The input and output sizes of a layer, the same for every model."""
-
-    channels: int
-    side: int
-    out_channels: int
-    pool: int
-    relu: bool = True
-    padding: int = 0
-
-    @property
-    def out_side(self) -> int:
-        return (self.side + 2 * self.padding - 2) // self.pool
-
-    @property
-    def constants(self) -> tuple[int, int, int, int, int]:
-        """What the kernels are compiled for."""
-        return self.channels, self.out_channels, _columns(self.out_channels), self.pool, self.padding
-
-    @property
-    def block(self) -> int:
-        """Size of a product's inner axis: the channels of a tap, or all nine taps of a first layer."""
-        return min(self.channels, 64) if self.channels >= 16 else triton.next_power_of_2(9 * self.channels)
-
-
-def _columns(channels: int) -> int:
-    """Columns of a product: a power of two; matrix units need at least 16."""
-    return max(16, triton.next_power_of_2(channels))
-
-
-class Input(NamedTuple):
-    """A layer's images: activations [G, B, H, W, channels], or `rows` [G, B] of a dataset [N, channels, H, W]."""
-
-    images: Tensor
-    rows: Tensor | None
-
-    @property
-    def strides(self) -> tuple[int, int, int, int]:
-        """Strides of an example, a line, a column, a channel."""
-        if self.rows is not None:
-            example, channel, line, column = self.images.stride()
-        else:
-            _, example, line, column, channel = self.images.stride()
-        return example, line, column, channel
-
-
 def forward(layer: Shape, given: Input, weight: Tensor, *, learns: bool = True) -> tuple[Tensor, Tensor]:
     """Activations [G, B, side, side, channels] and, with pooling, the position of each maximum (if `learns`).
 
@@ -301,7 +255,7 @@ def input_gradient(
     rows, tuning = 64, {"num_warps": 4, "num_stages": 1}
     input_gradient_kernel[(triton.cdiv(batch * layer.side**2, rows), models)](
         images, slope, arg, weight, dx, batch, layer.side, layer.side, side, side, weight.stride(0),
-        *layer.constants, relu, _columns(layer.channels), rows, precision(), **tuning,
+        *layer.constants, relu, columns(layer.channels), rows, precision(), **tuning,
     )  # fmt: skip
     return dx
 
