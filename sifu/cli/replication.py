@@ -1,4 +1,4 @@
-"""The commands of the replication: what is missing, its manifest, and cells of it run again."""
+"""The commands of the replication: what is missing, parts of it, its manifest, and cells of it run again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sifu.config.scenario import Scenario
 from sifu.config.shipped import config_file
 from sifu.errors import ConfigError
 from sifu.plan.load import default_data_root, load_suite, read_named, read_yaml
-from sifu.plan.part import is_chosen
+from sifu.plan.part import is_chosen, scratch_of
 from sifu.store.paths import manifest_file, stage_folder
 
 _PAPER = config_file("paper.yaml")
@@ -36,6 +36,12 @@ def add_replication(commands: Commands) -> None:
     parser.add_argument("--scenario", nargs="+", help="only of these scenarios (default: all)")
     words = "only blocks of the first so many seeds; searches have seeds of their own, and are named always"
     parser.add_argument("--seeds", type=int, help=words)
+    words = "also name scratch, where methods of a verified block are missing: they are compared with it"
+    parser.add_argument("--with-scratch", action="store_true", help=words)
+    text = "Add what a part of a run has made: tables that are not there, and methods of verified blocks."
+    parser = commands.add(REPLICATION, "add-part", text, _add_part)
+    parser.add_argument("folder", type=Path, help="of the part: the checkout or the results folder in it")
+    parser.add_argument("--config", type=Path, default=_PAPER, help="what was run (default: %(default)s)")
     text = "Write the margins of a run's oracles as a dataset folder: tables, README, data card (Croissant), checksums."
     parser = commands.add(REPLICATION, "dataset", text, _dataset)
     parser.add_argument("--config", type=Path, default=_PAPER, help="what was run (default: %(default)s)")
@@ -100,9 +106,21 @@ def _missing(parsed: argparse.Namespace) -> None:
     if unknown := [name for name in parsed.scenario or () if name not in suite.run.scenarios]:
         raise ConfigError("--scenario", unknown[0], f"one of {', '.join(suite.run.scenarios)}")
     reported = range(suite.run.first_seed, suite.run.first_seed + suite.run.num_seeds)
-    for path in Results(suite.report_plan()).all_missing():
-        if is_chosen(path, results, reported, parsed.scenario, parsed.seeds):
-            print(path)
+    every = Results(suite.report_plan()).all_missing()
+    missing = [path for path in every if is_chosen(path, results, reported, parsed.scenario, parsed.seeds)]
+    for path in missing + (scratch_of(missing, results) if parsed.with_scratch else []):
+        print(path)
+
+
+def _add_part(parsed: argparse.Namespace) -> None:
+    from sifu.replication.add_part import add_part
+
+    results = Path(build(Run, read_yaml(parsed.config), "").results)
+    inside = parsed.folder / results
+    added = add_part(inside if inside.is_dir() else parsed.folder, results)
+    print(f"{results} has {added.files} new files")
+    for block, variants in added.methods.items():
+        print(f"{block}: verified, too: {', '.join(variants)}")
 
 
 def _dataset(parsed: argparse.Namespace) -> None:

@@ -21,3 +21,16 @@ def is_chosen(file: str, results: Path, reported: range, scenarios: Collection[s
         return False
     blocks = [block_seeds(part) for part in parts if _BLOCK.fullmatch(part)]
     return seeds is None or not any(block.start in reported[seeds:] for block in blocks)
+
+
+def scratch_of(missing: Collection[str], results: Path) -> list[str]:
+    """Scratch's cells of the verified blocks of which other methods are missing: these are compared with it.
+
+    A block that is not verified is itself missing, and needs no word: all its methods are run for it.
+    """
+    found = set()
+    for file in missing:
+        stage, scenario, *rest = Path(file).relative_to(results).parts
+        if stage == "unlearn" and (results / "verify" / scenario / rest[1] / "metrics.parquet").exists():
+            found.add(str(results / stage / scenario / "scratch" / rest[1] / "cells.parquet"))
+    return sorted(found - set(missing))

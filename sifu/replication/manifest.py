@@ -133,7 +133,10 @@ def block_entry(path: Path, folder: Path) -> dict[str, Any]:
     made: dict[str, Any] = {key: stamp.get(key, "unknown") for key in (*_JOINED, "code_hash")}
     if CARRIED in stamp:
         made[CARRIED] = stamp[CARRIED]
-    models = _mapping(path, stamp.get("notes") or "{}").get("models")
+    notes = _mapping(path, stamp.get("notes") or "{}")
+    if "added" in notes:  # methods that were run later: sifu/replication/add_part.py
+        made["added"] = notes["added"]
+    models = notes.get("models")
     if models is not None and type(models) is not int:
         raise StoreError(f"{path} does not say how many models it holds")
     made |= {} if models is None else {"models": models}

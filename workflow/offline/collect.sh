@@ -2,7 +2,7 @@
 # Packs the tables that a run of run.sh has finished, without histories, weights and the margins of oracles, the times of all
 # jobs, and what an unfinished audit has counted, in parts of 15 MB at most.
 #   collect.sh FOLDER OUT         OUT/NAME.tgz.aa, .ab, ...; NAME is the last part of FOLDER
-#   cat OUT/NAME.tgz.* | tar xz --skip-old-files   puts what is new into a checkout
+#   mkdir part; cat OUT/NAME.tgz.* | tar xz -C part; python -m sifu add-part part   adds what is new to a checkout's results
 set -euo pipefail
 test $# = 2 || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
 test -e "$1/.began" || { echo "error: $1 is no folder of run.sh" >&2; exit 2; }

@@ -49,7 +49,7 @@ if test -n "$mps"; then
 fi
 if test $# = 0; then
   # asked in the checkout, whose results are what has been run before
-  missing=$(cd "$checkout" && PYTHONDONTWRITEBYTECODE=1 $python -m sifu missing --config "$config")
+  missing=$(cd "$checkout" && PYTHONDONTWRITEBYTECODE=1 $python -m sifu missing --with-scratch --config "$config")
   mapfile -t wanted <<< "$missing"
   set -- "${wanted[@]}"
   test -n "$missing" || { echo "nothing is missing of $config, of the datasets in $data"; exit 0; }

@@ -97,26 +97,39 @@ def test_networks_agree_with_autograd(channels: int, side: int, last_pool: int, 
     agrees_with_autograd(case)
 
 
-@pytest.mark.parametrize("hidden", [64, pytest.param(256, marks=pytest.mark.long)])
-def test_the_networks_of_cifar_agree_with_autograd(hidden: int) -> None:
+LONG = pytest.mark.long  # whole images: minutes in the interpreter
+
+
+@pytest.mark.parametrize(
+    ("side", "hidden"), [(18, 64), pytest.param(32, 64, marks=LONG), pytest.param(32, 256, marks=LONG)]
+)
+def test_the_networks_of_cifar_agree_with_autograd(side: int, hidden: int) -> None:
     """Their third convolution has no ReLU: values and slopes below zero pass."""
-    _, case = twin(CnnCifar(3, 5, hidden), 3, 32)
+    net = CnnCifar(3, 5, hidden)
+    net.fc1 = nn.Linear(64 * (((side - 2) // 2 - 2) // 2 - 2) ** 2, hidden)
+    _, case = twin(net, 3, side)
     done = agrees_with_autograd(case)
     assert (done.given[0] < 0).any()
 
 
-def test_the_network_of_celeba_agrees_with_autograd() -> None:
+@pytest.mark.parametrize("side", [16, pytest.param(64, marks=LONG)])
+def test_the_network_of_celeba_agrees_with_autograd(side: int) -> None:
     """Padding, no ReLU at all, and fewer channels than a matrix unit has columns."""
-    _, case = twin(CnnCelebA(3, 5), 3, 64)
+    net = CnnCelebA(3, 5)
+    net.fc = nn.Linear(32 * (side // 8) ** 2, 5)
+    _, case = twin(net, 3, side)
     done = agrees_with_autograd(case)
     assert all((shown.images < 0).any() for shown in done.inputs)
 
 
 @pytest.mark.parametrize("drops", [False, True])
-def test_the_network_of_fashionmnist_agrees_with_autograd(*, drops: bool) -> None:
+@pytest.mark.parametrize("side", [8, pytest.param(28, marks=LONG)])
+def test_the_network_of_fashionmnist_agrees_with_autograd(side: int, *, drops: bool) -> None:
     """Padding, and dropout with the masks that a pass layer by layer draws."""
     masks = Keys.of([3, 4], DEVICE) if drops else None
-    _, case = twin(CnnFashionMnist(1, 5), 1, 28, masks)
+    net = CnnFashionMnist(1, 5)
+    net.fc1 = nn.Linear(64 * (side // 4) ** 2, 256)
+    _, case = twin(net, 1, side, masks)
     done = agrees_with_autograd(case, masks)
     alive = case.net.forward(case.net.pack(case.weights), case.images, case.rows).given[1] > 0
     left_out = float((done.given[1][alive] == 0).float().mean())  # of some 750 results
