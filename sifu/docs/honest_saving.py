@@ -34,9 +34,17 @@ def honest_saving(root: Path, run: Published) -> str:
     words += [f"nothing on {' and '.join(nothing)}"] if nothing else []
     unknown = [title for title, rows in found.items() if _unknown(rows)]
     words += [f"{' and '.join(unknown)}: {UNKNOWN}"] if unknown else []
-    means = "".join(f" On {title}: {_of(row, labels)}." for title, row in saved.items() if row is not None)
+    means = _means({title: _of(row, labels) for title, row in saved.items() if row is not None})
     chosen = f" {_CHOSEN}" if means else ""
     return f"{_HEAD}: {'; '.join(words)}.{means}{chosen}"
+
+
+def _means(by_title: dict[str, str]) -> str:
+    """Which method saves it on which datasets; those with the same answer together."""
+    titles: dict[str, list[str]] = {}
+    for title, what in by_title.items():
+        titles.setdefault(what, []).append(title)
+    return "".join(f" On {' and '.join(names)}: {what}." for what, names in titles.items())
 
 
 def honest_savings(root: Path, run: Published) -> str:

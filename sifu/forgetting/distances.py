@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
+from scipy.special import entr, expit
 
 from sifu.forgetting.sample import Floats, samples
 
@@ -39,7 +39,4 @@ def margin_drop(unlearned: ArrayLike, oracles: ArrayLike) -> Floats:
 
 def _entropy(p: Floats) -> Floats:
     """Bits of a coin that falls on one side with probability p."""
-    rest = 1 - p
-    with np.errstate(divide="ignore", invalid="ignore"):
-        parts = [np.where(share > 0, share * np.log2(share), 0.0) for share in (p, rest)]
-    return -(parts[0] + parts[1])
+    return (entr(p) + entr(1 - p)) / np.log(2)

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from sifu.certificate.gaussian import epsilon_at, largest_ratio
-from sifu.docs.honest_saving import honest_saving, honest_savings
+from sifu.docs.honest_saving import _means, honest_saving, honest_savings
 from sifu.plan.report_plan import ReportPlan
 from sifu.replication.published import Published
 from sifu.report.figures import frontier as figure
@@ -210,6 +210,11 @@ def test_the_readme_says_what_an_honest_certificate_saves(tmp_path: Path, monkey
     blurred = cells("blurred_scratch", (60, 120), **psi(2.0, 1.0))
     text = saving(tmp_path, monkeypatch, SCRATCH, blurred)
     assert "Blurred scratch (a retraining from a noised start, which keeps nothing of the training), eps" in text
+
+
+def test_datasets_with_the_same_answer_share_a_sentence() -> None:
+    assert _means({"A": "x", "B": "y", "C": "x"}) == " On A and C: x. On B: y."
+    assert _means({}) == ""
 
 
 def test_the_readme_says_where_what_survives_does_not_recover(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
