@@ -11,11 +11,13 @@ import pandas as pd
 
 from sifu.docs.by_twins import TwinTest, in_sentences, twin_tests
 from sifu.docs.deviations_of_rules import has_epochs
+from sifu.docs.finding_of_certificates import finding_of_certificates
 from sifu.docs.named import scenarios, variants
 from sifu.docs.replication_run import trained_on
 from sifu.docs.run_so_far import so_far
+from sifu.docs.totals_in_words import OF_SCRATCH, cost_range, datasets, listed, unanswered, with_cost
 from sifu.replication.claims.forgetting import BEYOND
-from sifu.replication.claims.stored_tables import DATASETS, SHOWN_ONLY, StoredTables, read_tables
+from sifu.replication.claims.stored_tables import DATASETS, SHOWN_ONLY, read_tables
 from sifu.replication.published import CONFIG, Published, described
 from sifu.report.grades import BY_ACCURACY, FORGOTTEN, GRADES, UNKNOWN, Grade, grade
 from sifu.report.standings import expected_gaps
@@ -26,11 +28,8 @@ _ROWS = (
     *("scratch", "fine_tuning", "sifu", "sifu_released", "sifu_strict", "fed_eraser_released"),
     *("fed_eraser_searched", "dp_released"),
 )
-_KEPT = 1.05  # times the claimed delta: more is a broken promise, less is rounding
-_OF_SCRATCH = " of scratch's client steps"
 _ALL_MISSING = "[All that is missing](docs/replication/run.md)."
 _NO_GAP = "Whether it forgets was not measured."
-_SINGLE = "mnist_single"  # a request is a client
 _MARKED = ("_watermark", "_backdoor")  # how names of scenarios end whose clients carry marks
 
 
@@ -43,7 +42,7 @@ def overview(root: Path, run: Published) -> str:
 def data(root: Path, run: Published) -> str:
     """What was run so far, which datasets are parts, and where all deviations are listed."""
     parts = [one.label for one in trained_on(run.folder).values() if one.is_part]
-    only = f" Of {_and(sorted(parts))} only a part was used." if parts else ""
+    only = f" Of {listed(sorted(parts))} only a part was used." if parts else ""
     table = "[every deviation from the paper](docs/replication/deviations.md)"
     return f"{_so_far(root, run)}{only} One table has {table}.".strip()
 
@@ -58,13 +57,8 @@ def _so_far(root: Path, run: Published) -> str:
     done = ", ".join(f"{label} {count}" for label, count in found.seeds.items())
     places = planned["scenarios"]
     old = [titles[name] for name in DATASETS if titles[name] in found.seeds and has_epochs(places[name])]
-    words = f" {_and(old)} still {'have' if len(old) > 1 else 'has'} the batches of an older run." if old else ""
+    words = f" {listed(old)} still {'have' if len(old) > 1 else 'has'} the batches of an older run." if old else ""
     return f"Seeds so far, of {wanted}: {done}.{words}{found.missing_words()} {_ALL_MISSING}"
-
-
-def _and(names: list[str]) -> str:
-    """`A, B and C`."""
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
 
 
 def findings(root: Path, run: Published) -> str:
@@ -75,33 +69,41 @@ def findings(root: Path, run: Published) -> str:
     marked = everything[everything["scenario"].str.endswith(_MARKED)]
     names = ("sifu", "fine_tuning", "fed_eraser_searched")
     sifu, tuned, eraser = (twin_tests(root, tables, name) for name in names)
+    titles = {name: place.label for name, place in scenarios(root).items()}
     lines = [
-        _sifu(_of(totals, "sifu"), _of(totals, "sifu_released"), _of(marked, "sifu"), sifu),
+        _sifu(_all_of(totals, "sifu"), _of(totals, "sifu_released"), _of(marked, "sifu"), sifu, titles),
         _fine_tuning(_of(totals, "fine_tuning"), tuned),
         _fed_eraser(_of(totals, "fed_eraser_searched"), eraser),
-        _certificate(tables, _of(totals, "sifu_strict")),
+        finding_of_certificates(tables, _all_of(totals, "sifu_strict"), titles),
     ]
     return "\n".join(f"{number}. {text}" for number, text in enumerate(lines, start=1))
 
 
+def _all_of(totals: pd.DataFrame, variant: str) -> pd.DataFrame:
+    return totals[totals["variant"] == variant]
+
+
 def _of(totals: pd.DataFrame, variant: str) -> pd.DataFrame:
-    """A variant's totals on the datasets where it has a cost in the table; its gap may not be measured there."""
-    return totals[(totals["variant"] == variant) & (2 * totals["compared"] >= totals["seeds"]) & totals["cost"].notna()]
+    """A variant's totals where it has a cost."""
+    return with_cost(_all_of(totals, variant))
 
 
-def _sifu(sifu: pd.DataFrame, released: pd.DataFrame, marked: pd.DataFrame, tests: list[TwinTest]) -> str:
+def _sifu(
+    rows: pd.DataFrame, released: pd.DataFrame, marked: pd.DataFrame, tests: list[TwinTest], titles: dict[str, str]
+) -> str:
+    sifu = with_cost(rows)
     if not len(sifu):
         return "**SIFU was not run.**"
     cheaper = "SIFU is cheaper" if (sifu["cost"] < 1).all() else "SIFU is not always cheaper"
     marks = marked["gap"].dropna()
     remembers = any(test.forgotten == "no" for test in tests) or bool((marks > BEYOND).any())
     traces = ", but traces of the clients remain" if remembers else ""
-    code = f" As the paper's code has it, it takes {_costs(released)}." if len(released) else ""
+    code = f" As the paper's code has it, it takes {cost_range(released)}." if len(released) else ""
     with_marks = ""
     if len(marks):
         scenarios = "1 scenario" if len(marks) == 1 else f"{len(marks)} scenarios"
         with_marks = f" Where clients carry watermarks or backdoors, it is {_above(marks)} scratch's ({scenarios})."
-    text = f"It takes {_costs(sifu, _OF_SCRATCH)}.{code} {_off_scratch(sifu)}{with_marks}"
+    text = f"It takes {cost_range(sifu, OF_SCRATCH)}.{code}{unanswered(rows, titles)} {_off_scratch(sifu)}{with_marks}"
     return f"**{cheaper} than training again{traces}.** {text}{in_sentences(tests, explained=True)}"
 
 
@@ -114,14 +116,14 @@ def _above(gaps: pd.Series) -> str:
 def _fine_tuning(tuned: pd.DataFrame, tests: list[TwinTest]) -> str:
     if not len(tuned):
         return "**Fine-tuning was not run.**"
-    gaps, costs = tuned["gap"].dropna(), _costs(tuned, _OF_SCRATCH)
+    gaps, costs = tuned["gap"].dropna(), cost_range(tuned, OF_SCRATCH)
     if gaps.empty:
         return f"**Fine-tuning is cheap.** It takes {costs}. {_NO_GAP}{in_sentences(tests)}"
     known = gaps > BEYOND
     words = "does not forget" if known.all() else "does not always forget" if known.any() else "forgets"
     return (
         f"**Fine-tuning {words}.** It takes {costs}. Its accuracy on forgotten clients is {_above(gaps)} scratch's "
-        f"({_datasets(gaps)}).{in_sentences(tests)}"
+        f"({datasets(gaps)}).{in_sentences(tests)}"
     )
 
 
@@ -133,7 +135,9 @@ def _fed_eraser(eraser: pd.DataFrame, tests: list[TwinTest]) -> str:
     head = "FedEraser forgets, and promises nothing." if forgets else "FedEraser does not always forget."
     if eraser["gap"].isna().all() and not tests:
         head = "FedEraser promises nothing."
-    text = f"With searched settings it takes {_costs(eraser, _OF_SCRATCH)}. {_off_scratch(eraser)}{in_sentences(tests)}"
+    text = (
+        f"With searched settings it takes {cost_range(eraser, OF_SCRATCH)}. {_off_scratch(eraser)}{in_sentences(tests)}"
+    )
     return f"**{head}** {text}"
 
 
@@ -143,64 +147,13 @@ def _off_scratch(totals: pd.DataFrame) -> str:
     if gaps.empty:
         return _NO_GAP
     within = math.ceil(gaps.abs().max() * 100 - 1e-9) / 100
-    return f"Its accuracy on forgotten clients is within {max(within, 0.01):.2f} of scratch's ({_datasets(gaps)})."
-
-
-def _certificate(tables: StoredTables, strict: pd.DataFrame) -> str:
-    """In how many answers a promise cannot be shown, to each client alone or to all of a request together; in how many
-    these, or a client that leaves alone, were measured to be further away than the noise hides; what strict SIFU costs.
-    """
-    (alone, together), (_, kept) = (_broken(tables, name) for name in ("sifu", "sifu_strict"))
-    if alone is None or together is None or kept is None:
-        return "**Certificates were not run.**"
-    far = pd.concat([tables.too_far(name, "sifu") for name in DATASETS])
-    single = tables.too_far(_SINGLE, "sifu")
-    shown = "cannot be shown to hold" if alone else "cannot be shown to cover a request"
-    worth = "does not cover a request" if far.any() else shown if alone or together else "covers a request"
-    if len(single) and single.mean() > 1 / 2:
-        worth = "promises more than its noise gives, even to a single client"
-    parts = [
-        f"By a strict count the noise is too small in {alone:.0%} of the answers for each client alone, and in "
-        f"{together:.0%} for all clients of a request."
-    ]
-    if len(far):
-        parts.append(f"Measured, it is too small for a request in {far.mean():.0%}.")
-    if len(single):
-        parts.append(
-            f"Where clients leave one by one (MNIST, single clients), it is measured too small in {single.mean():.0%}."
-        )
-    parts += _strict(tables, strict, kept)
-    parts.append("[What is counted and assumed](docs/certificates.md).")
-    return f"**SIFU's certificate {worth}.** {' '.join(parts)}"
-
-
-def _strict(tables: StoredTables, strict: pd.DataFrame, kept: float) -> list[str]:
-    """What strict SIFU costs, where it goes back to, and whether what was measured refutes its noise somewhere."""
-    parts = []
-    if len(strict):
-        enough = f"which by construction has enough noise for a request in {1 - kept:.0%}"
-        parts.append(f"Strict SIFU, {enough}, takes {_costs(strict, _OF_SCRATCH)}.")
-        parts += _went_back(tables, list(strict["scenario"]))
-    far = pd.concat([tables.too_far(name, "sifu_strict") for name in DATASETS])
-    if far.any():
-        parts.append(f"Measured, its noise is too small in {far.mean():.0%}, as B = 1 is an assumption.")
-    return parts
-
-
-def _went_back(tables: StoredTables, names: list[str]) -> list[str]:
-    """How near to its start strict SIFU goes back: the latest round of any seed; nothing where that is the last."""
-    back, last = (
-        pd.concat([tables.went_back_to(name, variant) for name in names], ignore_index=True)
-        for variant in ("sifu_strict", "fine_tuning")
-    )
-    latest, rounds = back.max(), last.min()  # fine-tuning starts from the last round
-    return [f"It restarts from round {latest:.0f} or earlier, of at least {rounds:,.0f}."] if latest < rounds else []
+    return f"Its accuracy on forgotten clients is within {max(within, 0.01):.2f} of scratch's ({datasets(gaps)})."
 
 
 def costs(root: Path, run: Published) -> str:
     """A row a method, a column a dataset: client steps relative to scratch's, and how well the clients were forgotten.
 
-    The cheapest method whose clients were forgotten is bold.
+    The cheapest method whose clients were forgotten, and that reached the target in all seeds, is bold.
     """
     tables = read_tables(run.folder)
     places, methods = scenarios(root), variants(root)
@@ -224,7 +177,7 @@ def _column(scenario: str, found: dict[tuple[Hashable, Hashable], dict[Hashable,
     good = {
         index: row["cost"]
         for index, (row, sign) in enumerate(zip(rows, signs, strict=True))
-        if row and sign is FORGOTTEN and _has_cost(row) and _ROWS[index] != "scratch"
+        if row and sign is FORGOTTEN and row["compared"] == row["seeds"] and _ROWS[index] != "scratch"
     }
     best = min(good, key=lambda index: good[index]) if good else -1
     cells = [_cell(row, sign) for row, sign in zip(rows, signs, strict=True)]
@@ -237,10 +190,15 @@ def _has_cost(row: dict[Hashable, Any]) -> bool:
 
 
 def _cell(row: dict[Hashable, Any] | None, sign: Grade) -> str:
-    """`70% ~`, or in how many seeds the target was reached where these are fewer than half."""
+    """`70% ~`, with the number of seeds in which the target was reached where it was not in all, `70% ~ (3 of 5)`;
+    without a cost where these are fewer than half.
+    """
     if row is None:
         return "not run"
-    return f"{row['cost']:.0%} {sign.sign}" if _has_cost(row) else f"{row['compared']} of {row['seeds']} seeds"
+    seeds = f"{row['compared']} of {row['seeds']}"
+    if not _has_cost(row):
+        return f"{seeds} seeds"
+    return f"{row['cost']:.0%} {sign.sign}" + (f" ({seeds})" if row["compared"] < row["seeds"] else "")
 
 
 def _seeds(count: int) -> str:
@@ -250,25 +208,3 @@ def _seeds(count: int) -> str:
 def signs(root: Path, run: Published) -> str:
     """What the signs of the table mean; it is by accuracy alone throughout."""
     return ", ".join(f"{one.sign} {one.words}" for one in GRADES if one is not BY_ACCURACY)
-
-
-def _costs(totals: pd.DataFrame, of: str = "") -> str:
-    """The range of a cost, and on how many datasets."""
-    low, high = f"{totals['cost'].min():.0%}", f"{totals['cost'].max():.0%}"
-    return f"{low if low == high else f'{low} to {high}'}{of} ({_datasets(totals)})"
-
-
-def _datasets(rows: pd.DataFrame | pd.Series) -> str:
-    return "1 dataset" if len(rows) == 1 else f"{len(rows)} datasets"
-
-
-def _broken(tables: StoredTables, variant: str) -> tuple[float | None, float | None]:
-    """The share of a variant's answers that break their promise: to whom it is made, and to all clients of the request
-    together. None without an answer.
-    """
-    return _share_broken(tables, variant, together=False), _share_broken(tables, variant, together=True)
-
-
-def _share_broken(tables: StoredTables, variant: str, *, together: bool) -> float | None:
-    over = pd.concat([tables.promises(name, variant, "delta", together=together) for name in DATASETS])
-    return float((over > _KEPT).mean()) if len(over) else None

@@ -121,7 +121,8 @@ def _beyond_scratch(run: MeasuredRun) -> str:
         return "an unknown number of client steps"
     share = number_text(abs(line.value.mean), line.unit)
     more = "more" if line.value.mean < 0 else "fewer"
-    return f"{share} {more} client steps than scratch, those of spare clients in its training included"
+    on = _measured_on(run, "client steps saved by strict SIFU")
+    return f"{share} {more} client steps than scratch (mean of {on}), those of spare clients in its training included"
 
 
 def _held(run: MeasuredRun, claim: Claim) -> str:

@@ -1,7 +1,7 @@
 """Adds what a part of a run has made to the results that are there.
 
-A file that is not there is copied. Of one that is there, the old stays. But where methods of a scenario were run later than
-others, their rows are added to its tables of verification: they were measured against the same scratch models.
+A file that is not there is copied. Of one that is there, the old stays. But where methods of a scenario were run later
+than others, their rows are added to its tables of verification: they were measured against the same scratch models.
 """
 
 from __future__ import annotations

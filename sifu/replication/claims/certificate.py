@@ -24,23 +24,22 @@ from sifu.report.privacy_points import POINTS, ROUNDING, Point
 
 MOST = 0.5  # of the seeds
 RULE = (
-    "A promise, one a request, is kept where the actual delta at the claimed epsilon is at most the claimed one. It is "
-    "judged for whom it is made: for the worst client of the request where it covers each client alone (SIFU as "
+    "A promise, one a request, is kept where the actual delta at the claimed epsilon is at most the claimed one. It "
+    "is judged for whom it is made: for the worst client of the request where it covers each client alone (SIFU as "
     "published), for all clients forgotten so far where it covers everyone, else for all clients of the request "
-    "together (strict SIFU). Requests of a seed depend on each other, so seeds are counted, those in which all "
-    "promises are kept. A dataset holds where these are all seeds, and does not where they are fewer than "
-    f"{MOST:.0%}. The strict count still assumes that B = 1 bounds the contraction. Not judged: in how many seeds the "
-    "promise would be kept for all clients of each request together; and, without an assumption on B, a few clients a "
-    "seed, each taken as the only one to forget. A client is hidden where, at the round that SIFU would go back to, "
-    "the model is no further from that of a training without the client (alpha) than the noise hides. Clients that "
-    "had not taken part by then are left out. Ratios, epsilons and deltas of the worst request are medians over seeds, "
-    "with the least and the largest in brackets."
+    "together (strict SIFU). An answer that diverged has no promise to judge, and is left out. Requests of a seed "
+    "depend on each other, so seeds are counted, those in which all promises are kept. A dataset holds where these "
+    f"are all seeds, and does not where they are fewer than {MOST:.0%}. The strict count still assumes that B = 1 "
+    "bounds the contraction. Not judged: in how many seeds the promise would be kept for all clients of each request "
+    "together; and, without an assumption on B, a few clients a seed, each taken as the only one to forget. A client "
+    "is hidden where, at the round that SIFU would go back to, the model is no further from that of a training "
+    "without the client (alpha) than the noise hides. Clients that had not taken part by then are left out. Ratios, "
+    "epsilons and deltas of the worst request are medians over seeds, with the least and the largest in brackets."
 )
 STRICT_RULE = (
     "As for SIFU's certificate. Strict SIFU is built by the count that it is judged by, so it always keeps this "
-    "promise. Therefore the "
-    "measurement counts, too: a dataset is in part at best where strict Psi is below alpha at a point or was not "
-    f"measured, and does not hold where fewer than {MOST:.0%} of the clients are hidden."
+    "promise. Therefore the measurement counts, too: a dataset is in part at best where strict Psi is below alpha at a "
+    f"point or was not measured, and does not hold where fewer than {MOST:.0%} of the clients are hidden."
 )
 
 

@@ -11,18 +11,24 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from sifu.docs import finding_of_certificates as certificates
 from sifu.docs import findings
+from sifu.docs.finding_of_certificates import finding_of_certificates
 from sifu.replication.claims.forgetting import beyond_scratch
 from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.rounds import share_of_scratch
 from sifu.replication.claims.stored_tables import read_tables
 from sifu.replication.published import Published
 from sifu.report.totals import request_totals
+from sifu.store.parquet import read_stamp, read_table, write_table
+from sifu.store.provenance import Provenance
+from sifu.store.schemas import CELLS
 from tests.claimed import PLAIN, World
 from tests.conftest import REPO
 from tests.outcomes import Outcome
 
 README = (REPO / "README.md").read_text()
+TITLES = {"mnist": "MNIST"}
 
 
 def findings_of(
@@ -105,20 +111,40 @@ def test_what_was_measured_refutes_a_promise(tmp_path: Path) -> None:
     measured = replace(tables, cells=cells)
     assert measured.too_far("mnist", "sifu").groupby(level=0).all().tolist() == [False, True, True]
     assert not len(tables.too_far("mnist", "fine_tuning"))
-    line = findings._certificate(measured, pd.DataFrame())
+    line = finding_of_certificates(measured, pd.DataFrame(), TITLES)
     assert line.startswith("**SIFU's certificate does not cover a request.**")
     assert "Measured, it is too small for a request in 67%." in line
     assert "one by one" not in line
 
 
 def test_what_was_measured_refutes_strict_noise_too(tmp_path: Path) -> None:
-    """Of distances 2.8, 2.7 and 9 one is beyond 2.86; of 2.8, 2.7 and 2.6 none."""
+    """Of three seeds' distances 2.8, 2.7 and 9, the same after each of two requests, one is beyond 2.86; of 2.8, 2.7
+    and 2.6 none.
+    """
     tables = read_tables(World(("mnist",), {}, marks=PLAIN).write(tmp_path))
     rows = tables.cells["variant"] == "sifu_strict"
-    for last, words in ((9.0, "Measured, its noise is too small in 33%, as B = 1 is an assumption."), (2.6, "")):
+    for last, words in (
+        (9.0, "Measured, its noise is too small in 2 of 6 answers (MNIST): B = 1 is assumed."),
+        (2.6, ""),
+    ):
         alpha = tables.cells["seed"].map({0: 2.8, 1: 2.7, 2: last}).where(rows)
-        found = findings._strict(replace(tables, cells=tables.cells.assign(alpha=alpha)), pd.DataFrame(), 0.0)
-        assert found == ([words] if words else [])
+        far = replace(tables, cells=tables.cells.assign(alpha=alpha))
+        assert certificates._strict(far, pd.DataFrame(), 0.0, TITLES) == ([words] if words else [])
+
+
+def test_where_some_seeds_diverge_a_cost_says_of_how_many_it_is(tmp_path: Path) -> None:
+    """SIFU diverges at the last request in one seed of three: its cost is that of two, and no winner's."""
+    folder = World(("mnist",), marks=PLAIN).write(tmp_path)
+    (cells,) = folder.glob("unlearn/mnist/sifu/*/cells.parquet")
+    rows = read_table(cells, CELLS)
+    last = (rows["seed"] == 1) & (rows["request"] == rows["request"].max())
+    rows["status"] = rows["status"].mask(last, "diverged")
+    write_table(cells, CELLS, rows, Provenance(**read_stamp(cells)))
+    run = Published(folder, folder, folder)
+    lines = findings.costs(tmp_path, run).splitlines()
+    assert "| SIFU | 40% ✓ (2 of 3) |" in lines
+    assert "| SIFU, as released | **40% ✓** |" in lines
+    assert " It answers every request in only 2 of 3 seeds of MNIST. " in findings.findings(tmp_path, run)
 
 
 def test_what_is_left_of_marks_is_said(tmp_path: Path) -> None:
@@ -144,8 +170,10 @@ def test_the_round_that_strict_sifu_goes_back_to_is_the_latest_of_any_seed(tmp_p
     for variant, by_seed in rounds.items():
         rows = cells["variant"] == variant
         cells = cells.assign(cut_round=cells["cut_round"].mask(rows, cells["seed"].map(by_seed)))
-    found = findings._went_back(replace(tables, cells=cells), ["mnist"])
-    assert found == ["It restarts from round 4 or earlier, of at least 500."]
+    found = certificates._went_back(replace(tables, cells=cells), ["mnist"])
+    assert found == [
+        "It restarts from round 4 or earlier, of the training or of a recovery; the training has at least 500."
+    ]
 
 
 @pytest.mark.parametrize(
@@ -162,7 +190,7 @@ def test_where_clients_leave_alone_the_promise_itself_is_measured(
     tables = read_tables(World(("mnist",), {}, marks=PLAIN).write(tmp_path))
     own = tables.cells[tables.cells["variant"] == "sifu"].assign(scenario="mnist_single")
     alone = own.assign(alpha=own["seed"].map(distances))
-    line = findings._certificate(replace(tables, cells=pd.concat([tables.cells, alone])), pd.DataFrame())
+    line = finding_of_certificates(replace(tables, cells=pd.concat([tables.cells, alone])), pd.DataFrame(), TITLES)
     assert line.startswith(f"**SIFU's certificate {head}.**")
     assert f"clients leave one by one (MNIST, single clients), it is measured too small in {share}." in line
 

@@ -1,0 +1,81 @@
+"""What the README says of certificates: to whom SIFU's promise is kept, and what a strict one costs."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from sifu.docs.totals_in_words import OF_SCRATCH, cost_range, listed, unanswered, with_cost
+from sifu.replication.claims.stored_tables import DATASETS, StoredTables
+
+_KEPT = 1.05  # times the claimed delta: more is a broken promise, less is rounding
+_SINGLE = "mnist_single"  # a request is a client
+
+
+def finding_of_certificates(tables: StoredTables, strict: pd.DataFrame, titles: dict[str, str]) -> str:
+    """In how many answers a promise cannot be shown, to each client alone or to all of a request together; in how many
+    these, or a client that leaves alone, were measured to be further away than the noise hides; what strict SIFU costs.
+    """
+    (alone, together), (_, kept) = (_broken(tables, name) for name in ("sifu", "sifu_strict"))
+    if alone is None or together is None or kept is None:
+        return "**Certificates were not run.**"
+    far = pd.concat([tables.too_far(name, "sifu") for name in DATASETS])
+    single = tables.too_far(_SINGLE, "sifu")
+    shown = "cannot be shown to hold" if alone else "cannot be shown to cover a request"
+    worth = "does not cover a request" if far.any() else shown if alone or together else "covers a request"
+    if len(single) and single.mean() > 1 / 2:
+        worth = "promises more than its noise gives, even to a single client"
+    parts = [
+        f"By a strict count the noise is too small in {alone:.0%} of the answers for each client alone, and in "
+        f"{together:.0%} for all clients of a request."
+    ]
+    if len(far):
+        parts.append(f"Measured, it is too small for a request in {far.mean():.0%}.")
+    if len(single):
+        parts.append(
+            f"Where clients leave one by one (MNIST, single clients), it is measured too small in {single.mean():.0%}."
+        )
+    parts += _strict(tables, strict, kept, titles)
+    parts.append("[What is counted and assumed](docs/certificates.md).")
+    return f"**SIFU's certificate {worth}.** {' '.join(parts)}"
+
+
+def _strict(tables: StoredTables, rows: pd.DataFrame, kept: float, titles: dict[str, str]) -> list[str]:
+    """What strict SIFU costs, where it goes back to, and whether what was measured refutes its noise somewhere."""
+    strict, parts = with_cost(rows), []
+    if len(strict):
+        enough = f"which by construction has enough noise for a request in {1 - kept:.0%}"
+        parts.append(f"Strict SIFU, {enough}, takes {cost_range(strict, OF_SCRATCH)}.{unanswered(rows, titles)}")
+        parts += _went_back(tables, list(strict["scenario"]))
+    far = {titles[name]: tables.too_far(name, "sifu_strict") for name in DATASETS if name in titles}
+    broken, answers = sum(int(one.sum()) for one in far.values()), sum(len(one) for one in far.values())
+    if broken:
+        where = listed([label for label, one in far.items() if one.any()])
+        parts.append(f"Measured, its noise is too small in {broken} of {answers} answers ({where}): B = 1 is assumed.")
+    return parts
+
+
+def _went_back(tables: StoredTables, names: list[str]) -> list[str]:
+    """How near to its start strict SIFU goes back: the latest round of any seed; nothing where that is the last."""
+    back, last = (
+        pd.concat([tables.went_back_to(name, variant) for name in names], ignore_index=True)
+        for variant in ("sifu_strict", "fine_tuning")
+    )
+    latest, rounds = back.max(), last.min()  # fine-tuning starts from the last round
+    if not latest < rounds:  # also where one is not known
+        return []
+    return [
+        f"It restarts from round {latest:.0f} or earlier, of the training or of a recovery; the training has at least "
+        f"{rounds:,.0f}."
+    ]
+
+
+def _broken(tables: StoredTables, variant: str) -> tuple[float | None, float | None]:
+    """The share of a variant's answers that break their promise: to whom it is made, and to all clients of the request
+    together. None without an answer.
+    """
+    return _share_broken(tables, variant, together=False), _share_broken(tables, variant, together=True)
+
+
+def _share_broken(tables: StoredTables, variant: str, *, together: bool) -> float | None:
+    over = pd.concat([tables.promises(name, variant, "delta", together=together) for name in DATASETS])
+    return float((over > _KEPT).mean()) if len(over) else None
