@@ -27,18 +27,18 @@ CAPTION = (
     "table `forgetting` has it. Other panels are judged by accuracy on the forgotten clients' data: within 0.03 of "
     "scratch's (forgotten), up to 0.1 above it (in part), further above it (not forgotten), or more than 0.03 below "
     "it; it cannot tell where it was not measured, or is within 0.1 of scratch's even for the model before any "
-    "request. Accuracy is no proof: a model with scratch's accuracy may still carry traces of the clients. So a green "
-    "bar is full only where the method passes the twin test of the same kind of training, trains again, or was counted "
-    "as exact; it is pale where accuracy alone speaks for it, and not green where the method fails that twin test "
-    "(`✗ twin test`). Right of a panel: what is left of the "
-    "certificate; no word where nothing is promised, or the panel's settings do not count it. `kept`: for all clients "
-    "of a request together, in every seed and request; `exact`: the same with epsilon 0; `one client`: for each client "
-    "alone; `broken`: not even that; `not counted`: this run did not. Means over the seeds in which the method and "
-    "scratch reached the target after every request; a method without a bar did so, within the maximum rounds, in "
-    "fewer than half of the seeds (`recovers in 0 of 3 seeds`), or reached it after no request at all (`never "
-    "recovers`). The training that DP-FedAvg needs for itself is not counted. One panel a dataset, and one for each "
-    "federation with a twin test; where there are many, those in which no bar can be told stand last and smaller. A "
-    "method without a word is not part of that panel's plan; at most 14 methods: the report has the others."
+    "request. Accuracy is no proof: a model with scratch's accuracy may still carry traces of the clients. So a green"
+    " bar is full only where the method passes the twin test of the same kind of training, trains again, or was "
+    "counted as exact; it is pale where accuracy alone speaks for it, and not green where the method fails that twin "
+    "test (`✗ twin test`). Right of a panel: what is left of the certificate; no word where nothing is promised, or "
+    "the panel's settings do not count it. `kept`: for all clients of a request together, in every seed and request; "
+    "`exact`: the same with epsilon 0; `one client`: for each client alone; `broken`: not even that; `not counted`: "
+    "this run did not. Means over the seeds in which the method and scratch reached the target after every request, "
+    "with their number where some did not (`3/5`); a method without a bar did so, within the maximum rounds, in fewer"
+    " than half of the seeds (`recovers in 0 of 3 seeds`), or reached it after no request at all (`never recovers`). "
+    "The training that DP-FedAvg needs for itself is not counted. One panel a dataset, and one for each federation "
+    "with a twin test; where there are many, those in which no bar can be told stand last and smaller. A method "
+    "without a word is not part of that panel's plan; at most 14 methods: the report has the others."
 )
 HOW_TO_READ = "Short bar: cheap.  Green: forgotten.  Right column: did the promised certificate survive?"
 _BARS = "bars: client steps of all requests, relative to training again from scratch (100%)"
@@ -163,14 +163,15 @@ def _axes(axis: Axes, right: float, certificates: bool, rows: int) -> None:
 
 
 def _bar(axis: Axes, at: int, row: Standing, verdict: tuple[Grade, str], behind: str, right: float) -> None:
-    """A bar with its length and its sign; two strokes where it is cut off."""
+    """A bar with its length, its sign and, where these are not all, its seeds; two strokes where it is cut off."""
     length, (given, sign) = min(row.cost, CUT), verdict
     edge = {"edgecolor": FORGOTTEN.colour, "linewidth": 1.2} if given is BY_ACCURACY else _pattern(given)
     axis.barh(at, length, height=0.66, color=given.colour, zorder=2, **edge)
     if row.cost > CUT:
         for x in (CUT - 0.2, CUT - 0.1):
             axis.plot([x, x + 0.06], [at + 0.4, at - 0.4], color="white", linewidth=2, zorder=3)
-    _words(axis, length + 0.02 * right, at, f"{row.cost:.0%} {sign}", behind)
+    of = f" {row.compared}/{row.seeds}" if row.compared < row.seeds else ""
+    _words(axis, length + 0.02 * right, at, f"{row.cost:.0%} {sign}{of}", behind)
 
 
 def _pattern(given: Grade) -> dict[str, Any]:

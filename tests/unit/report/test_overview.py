@@ -186,6 +186,12 @@ def test_one_seed_that_recovered_says_nothing_about_the_others() -> None:
     assert (scratch.grade.words, last.grade.words) == ("forgotten", "cannot tell")
 
 
+def test_a_bar_says_of_how_many_seeds_it_is_where_some_did_not_recover() -> None:
+    """The second of two seeds fell short: 50% is the first one's."""
+    rows = [(50.0, 0.2, "done"), (1.0, 0.2, "not_reached")]
+    assert overview_of({"scratch": "Scratch", "sifu": "SIFU"}, scratch=SCRATCH, sifu=rows) == ["100% ✓", "50% (✓) 1/2"]
+
+
 def test_a_method_that_is_not_planned_has_no_words() -> None:
     """All three were run on t. On s `last` is planned and was not run, and `puf` is not planned."""
     labels = {name: name for name in ("scratch", "last", "puf")}
