@@ -34,7 +34,7 @@ def add_replication(commands: Commands) -> None:
     parser = commands.add(REPLICATION, "missing", text, _missing)
     parser.add_argument("--config", type=Path, default=_PAPER, help="what is planned (default: %(default)s)")
     parser.add_argument("--scenario", nargs="+", help="only of these scenarios (default: all)")
-    words = "only blocks of the first so many seeds; searches have seeds of their own, and are named always"
+    words = "only blocks that begin with one of the first so many seeds; searches have seeds of their own: all of them"
     parser.add_argument("--seeds", type=int, help=words)
     words = "also name scratch, where methods of a verified block are missing: they are compared with it"
     parser.add_argument("--with-scratch", action="store_true", help=words)
