@@ -49,8 +49,8 @@ def _patch(
 
 @triton.jit
 def _larger(value, number, best, which):
-    """The larger of two values of a window, and the number of its position."""
-    larger = value > best
+    """The larger of two values of a window, and the number of its position. A NaN is not hidden."""
+    larger = (value > best) | (value != value)
     return tl.where(larger, value, best), tl.where(larger, number, which)
 
 

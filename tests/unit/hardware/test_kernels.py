@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import platform
-import sys
-from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.func import grad, vmap
-from torch.nn.functional import cross_entropy, one_hot
+from torch.nn.functional import conv2d, cross_entropy, max_pool2d, one_hot
 
 from sifu.core.keys import _GOLDEN, _MIX_1, CONSTANTS, Keys, _hash_word, _mix, _normal_quantile
 from sifu.core.types import Clients
@@ -24,15 +21,10 @@ from sifu.models.layer_calls import LayerCalls
 from sifu.models.logistic import Logistic
 from sifu.models.paper import CnnCelebA, CnnCifar, CnnFashionMnist
 from tests.conftest import tiny_federation
+from tests.kernels import DEVICE, KERNELS, SmallCnn
 
-HAS_WHEELS = sys.platform == "linux" and platform.machine() == "x86_64"  # if Triton is missing there, tests must fail
-pytestmark = [
-    pytest.mark.skipif(not HAS_WHEELS and find_spec("triton") is None, reason="torch brings Triton on x86-64 only"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # the interpreter's own
-    pytest.mark.gpu,
-]
+pytestmark = KERNELS
 Widths = tuple[int, int, int, int]
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 @pytest.fixture(autouse=True)
@@ -136,6 +128,12 @@ def test_the_network_of_fashionmnist_agrees_with_autograd(side: int, *, drops: b
     assert 0.05 < left_out < 0.15 if drops else left_out == 0
 
 
+def test_parts_of_blocks_and_lines_that_no_window_covers() -> None:
+    """Padding with an odd side, pooled; full layers of 20 and 100 results, in blocks of 32 and of twice 64."""
+    _, case = twin(SmallCnn(7, 100, hidden=20), 1, 7)
+    agrees_with_autograd(case)
+
+
 def agrees_with_autograd(case: SimpleNamespace, masks: Keys | None = None) -> Any:
     """float32's rounding of some thousand terms: 1e-6 of the largest number. The pass forward."""
     packed = case.net.pack(case.weights)
@@ -143,7 +141,7 @@ def agrees_with_autograd(case: SimpleNamespace, masks: Keys | None = None) -> An
     done = case.net.forward(packed, case.images, case.rows, masks=masks)
     ours, expected = (part.log_softmax(-1) for part in (done.logits, case.logits))  # one network does so itself
     torch.testing.assert_close(ours, expected, rtol=0, atol=2e-6 * float(expected.abs().max()))
-    slope = (done.logits.softmax(-1) - one_hot(case.labels, 5)) / 3
+    slope = (done.logits.softmax(-1) - one_hot(case.labels, done.logits.shape[-1])) / 3
     gradient = torch.zeros_like(packed)
     case.net.backward(packed, done, slope, gradient)
     scale = float(case.gradient.abs().max())
@@ -165,19 +163,43 @@ def test_a_step_of_sgd_is_that_of_plain_torch(changes: dict[str, float]) -> None
     federation = tiny_federation(**changes)
     fast = [torch.randn(3, 1500, generator=generator).to(DEVICE) for _ in range(3)]
     plain = [part.clone() for part in fast]
-    sgd_step_on_gpu(*fast, federation)
-    sgd_step(*plain, federation)
+    sgd_step_on_gpu(fast[0], fast[1], fast[2], federation)
+    sgd_step(plain[0], plain[1], plain[2], federation)
     for ours, expected in zip(fast, plain, strict=True):
         torch.testing.assert_close(ours, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_a_nan_is_not_hidden_by_the_relu() -> None:
-    """So that a run that diverges is noticed."""
+def test_a_nan_is_not_hidden() -> None:
+    """So that a run that diverges is noticed. The last pixel is in the last place of its window, layer after layer."""
     _, case = network(1, 18, 1)
     images = case.images.clone()
-    images[case.rows[0, 0]] = torch.nan
+    images[case.rows[0, 0], :, -1, -1] = torch.nan
     logits = case.net.forward(case.net.pack(case.weights), images, case.rows).logits
     assert logits[0, 0].isnan().all()
+
+
+def test_a_nan_in_any_place_of_a_window_is_its_maximum() -> None:
+    """Image i has a NaN in the corner that place i of its only window sees, and no other place."""
+    from sifu.hardware.kernels import convolution
+    from sifu.hardware.kernels.layer import Input, Shape
+
+    generator = torch.Generator().manual_seed(4)
+    images, weight = torch.randn(4, 1, 4, 4, generator=generator), torch.randn(10, 16, generator=generator)
+    images[torch.arange(4), 0, torch.tensor([0, 0, 3, 3]), torch.tensor([0, 3, 0, 3])] = torch.nan
+    slope = torch.randn(4, 16, 1, 1, generator=generator)
+    images.requires_grad_(), weight.requires_grad_()
+    pooled = max_pool2d(conv2d(images, weight[:9].t().view(16, 1, 3, 3), weight[9]), 2)
+    by_images, by_weight = torch.autograd.grad(pooled, (images, weight), slope)
+
+    shown, own = images.detach().to(DEVICE).view(1, 4, 4, 4, 1), weight.detach().to(DEVICE)[None]
+    layer, slopes = Shape(1, 4, 16, pool=2), slope.to(DEVICE).view(1, 4, 1, 1, 16)
+    y, arg = convolution.forward(layer, Input(shown, None), own)
+    assert y.isnan().all()
+    assert [set(row.tolist()) for row in arg.view(4, 16)] == [{0}, {1}, {2}, {3}]
+    dx, dw = convolution.input_gradient(layer, shown, slopes, arg, own, relu=False), torch.empty_like(own)
+    convolution.weight_gradient(layer, Input(shown, None), slopes, arg, dw)
+    torch.testing.assert_close(dx.cpu().view_as(by_images), by_images, rtol=0, atol=1e-5)
+    torch.testing.assert_close(dw[0].cpu(), by_weight, rtol=0, atol=1e-5, equal_nan=True)
 
 
 @pytest.mark.parametrize("changes", [{}, {"clip": 0.5}, {"weight_decay": 0.2, "clip": 0.7}], ids=str)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import platform
-import sys
 from collections.abc import Callable
 
 import pytest
@@ -17,15 +15,8 @@ from sifu.core.keys import Keys
 from sifu.errors import SifuError
 from sifu.models.flat import FlatModel
 from sifu.models.layer_calls import LayerCalls
+from tests.kernels import DEVICE, KERNELS
 from tests.networks import Various
-
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-HAS_WHEELS = sys.platform == "linux" and platform.machine() == "x86_64"  # if Triton is missing there, tests must fail
-KERNELS = [
-    pytest.mark.skipif(not HAS_WHEELS, reason="Triton has wheels for Linux on x86-64 only"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # the interpreter's own
-    pytest.mark.gpu,
-]
 
 
 def key(seed: int = 0) -> Tensor:
