@@ -27,10 +27,10 @@ class StackedNetwork(Protocol):
 
     def unpack(self, packed: Tensor) -> Tensor: ...
 
-    def forward(self, packed: Tensor, images: Tensor, rows: Tensor, *, masks: Keys | None) -> Any:
+    def forward(self, packed: Tensor, images: Tensor, rows: Tensor, *, masks: Keys | None = None) -> Any:
         """A pass over `rows` [G, B] of `images` [N, ...]: has `logits` [G, B, classes], is given to `backward`.
 
-        `masks` [G]: the keys of dropout, where the model has any.
+        `masks` [G]: the keys of dropout, passed only where the model has any, to a class that says `knows_dropout`.
         """
         ...
 
@@ -78,8 +78,8 @@ class StackedTrainer:
         targets = one_hot(labels[index], self.model.shapes[-1][0])  # [R * m, K, B, classes]
         for step in range(index.shape[1]):
             keys = batches.mask_keys(step)  # [R, m]
-            masks = None if keys is None else Keys(keys.state.flatten())
-            done = self._net.forward(local, images, index[:, step].contiguous(), masks=masks)
+            masks = {} if keys is None else {"masks": Keys(keys.state.flatten())}  # [R * m]
+            done = self._net.forward(local, images, index[:, step].contiguous(), **masks)
             slope = (done.logits.softmax(-1) - targets[:, step]) * weight[:, step, :, None]
             self._net.backward(local, done, slope, gradient)
             sgd_step_on_gpu(local, velocity, gradient, self.federation)
