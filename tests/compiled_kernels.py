@@ -12,12 +12,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
+from torch import nn
 from torch.func import grad, vmap
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 from triton.runtime.jit import JITFunction
 
 from sifu.core.keys import CONSTANTS, Keys
+from sifu.hardware.kernels import convolution, dense
+from sifu.hardware.kernels.layer import Input, Shape
+from sifu.models.cnn import Cnn
 from sifu.models.flat import FlatModel
 from sifu.models.layer_calls import LayerCalls
 from sifu.models.paper import CnnCelebA, CnnCifar, CnnFashionMnist
@@ -26,7 +30,7 @@ from sifu.models.stacked import StackedCnn
 
 _MOST = 227 * 1024  # bytes of shared memory that a program may take on a Hopper chip
 _NETWORKS = {"FashionMNIST": (CnnFashionMnist(1, 10), 1, 28), "CIFAR": (CnnCifar(3, 100, 256), 3, 32)}
-_NETWORKS |= {"CelebA": (CnnCelebA(3, 2), 3, 64)}
+_NETWORKS |= {"CelebA": (CnnCelebA(3, 2), 3, 64), "cnn28": (Cnn(1, 28, 10), 1, 28)}
 
 
 class _Hopper:
@@ -73,15 +77,29 @@ def whole_network(name: str) -> None:
     net.predict(weights, images, rows)
 
 
-def by_layer() -> None:
+def by_layer(module: nn.Module, channels: int) -> None:
     """A gradient of a network without kernels of its own."""
-    model = FlatModel(resnet8((3, 32, 32), 10))
+    model = FlatModel(module)
 
     def loss(weights: torch.Tensor, images: torch.Tensor) -> torch.Tensor:
         with LayerCalls(stacked=True):
             return model.logits(weights, images).square().sum()
 
-    vmap(grad(loss))(torch.zeros(2, model.num_weights), torch.zeros(2, 4, 3, 32, 32))
+    vmap(grad(loss))(torch.zeros(2, model.num_weights), torch.zeros(2, 4, channels, 32, 32))
+
+
+def full_precision() -> None:
+    """Products as three of TF32, in a layer of each kind."""
+    torch.backends.cudnn.allow_tf32 = False
+    layer, given, weight = Shape(16, 8, 16, pool=1), torch.zeros(2, 4, 8, 8, 16), torch.zeros(2, 145, 16)
+    y, arg = convolution.forward(layer, Input(given, None), weight)
+    convolution.weight_gradient(layer, Input(given, None), y, arg, weight)
+    convolution.input_gradient(layer, given, y, arg, weight)
+    given, weight = torch.zeros(2, 4, 64), torch.zeros(2, 65, 32)
+    y = dense.forward(given, weight, relu=True)
+    dense.weight_gradient(given, y, weight)
+    dense.input_gradient(given, y, weight)
+    by_layer(nn.Sequential(nn.Conv2d(16, 16, 3), nn.Conv2d(16, 16, 3)), 16)
 
 
 def others() -> None:
@@ -113,8 +131,9 @@ def main() -> None:
     torch.backends.cudnn.allow_tf32 = True
     for name in _NETWORKS:
         whole_network(name)
-    by_layer()
+    by_layer(resnet8((3, 32, 32), 10), 3)
     others()
+    full_precision()
     for (module, kernel), versions in sorted(found.items()):
         print(module.rpartition(".")[2], kernel, len(versions), max(shared for _, shared in versions))
 

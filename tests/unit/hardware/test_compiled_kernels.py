@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-import platform
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from tests.kernels import NEEDS_TRITON
 
 ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.second  # a minute of compiling; test_kernels.py says whether they are right
-@pytest.mark.skipif(platform.machine() != "x86_64" or find_spec("triton") is None, reason="needs Triton's compiler")
+@NEEDS_TRITON
 def test_all_kernels_compile_for_a_hopper_chip() -> None:
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     command = [sys.executable, "-m", "tests.compiled_kernels"]
