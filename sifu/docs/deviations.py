@@ -6,6 +6,7 @@ from sifu.docs.deviations_of_data import DATA
 from sifu.docs.deviations_of_methods import METHODS
 from sifu.docs.deviations_of_rules import RULES
 from sifu.docs.measured_text import table_text
+from sifu.docs.released_code import released_code
 from sifu.docs.replication_run import MeasuredRun
 from sifu.docs.settings import NOTE
 from sifu.replication.published import REPLICATION
@@ -23,7 +24,7 @@ What is ours has a name of its own: scenarios such as `cifar10_disjoint`, correc
 def deviations_page(run: MeasuredRun) -> str:
     """docs/replication/deviations.md: the whole page."""
     note = NOTE.format(source=f"the tables of {REPLICATION} (sifu/docs/deviations.py)")
-    return "\n".join([note, "# Deviations from the paper\n", _INTRODUCTION, deviations_table(run)])
+    return "\n".join([note, "# Deviations from the paper\n", _INTRODUCTION, deviations_table(run), released_code(run)])
 
 
 def deviations_table(run: MeasuredRun) -> str:

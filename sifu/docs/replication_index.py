@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sifu.docs.deviations import in_short
 from sifu.docs.measured_text import number_text, table_text
+from sifu.docs.released_code import released_in_short
 from sifu.docs.replication_run import MeasuredRun, anchor
 from sifu.docs.run_so_far import so_far
 from sifu.docs.settings import NOTE
@@ -81,6 +82,7 @@ def _box(run: MeasuredRun) -> str:
         "row on alpha and Psi).",
         "Counted strictly, for each client alone, SIFU's certificate holds on "
         f"{_held(run, certificate.SIFU_KEEPS_ITS_PROMISE)}. Strict SIFU takes {_beyond_scratch(run)}.",
+        *filter(None, [released_in_short(run)]),
     ]
     return "\n".join(f"> - {line}" for line in lines) + "\n"
 
