@@ -64,7 +64,8 @@ def released_code(run: MeasuredRun) -> str:
     if not found:
         return ""
     rows = [
-        [run.titles[scenario], quantity.words, *_cells(*pair, quantity.digits)] for scenario, quantity, *pair in found
+        [run.titles[scenario], quantity.words, *_cells(theirs, ours, quantity.digits)]
+        for scenario, quantity, theirs, ours in found
     ]
     table = table_text(rows, "dataset", "number", "released code", "here")
     return "\n".join([f"## {TITLE}\n", _INTRODUCTION, table, _PARTITION])
@@ -80,7 +81,7 @@ def released_in_short(run: MeasuredRun) -> str:
     titles = ", ".join(dict.fromkeys(run.titles[scenario] for scenario, *_ in found))
     return (
         f"The paper's released code, [run on the same images](deviations.md#{TITLE.lower().replace(' ', '-')}) "
-        f"({titles}): {inside} of its {every} numbers lie within the range of our seeds."
+        f"({titles}): {'all' if inside == every else f'{inside} of its'} {every} numbers lie within the range of our seeds."
     )
 
 
