@@ -81,7 +81,8 @@ def released_in_short(run: MeasuredRun) -> str:
     titles = ", ".join(dict.fromkeys(run.titles[scenario] for scenario, *_ in found))
     return (
         f"The paper's released code, [run on the same images](deviations.md#{TITLE.lower().replace(' ', '-')}) "
-        f"({titles}): {'all' if inside == every else f'{inside} of its'} {every} numbers lie within the range of our seeds."
+        f"({titles}): {'all' if inside == every else f'{inside} of its'} {every} numbers lie within the range of our "
+        "seeds."
     )
 
 
