@@ -115,7 +115,13 @@ RULES = (
         "Shares of all clients (1/M); the paper's scenarios sample clients",
         _with_everyone,
     ),
-    Deviation("Seeds", "10", _seeds, "Fewer seeds, wider intervals; a seed draws other numbers than in the code."),
+    Deviation(
+        "Seeds",
+        "10. Code: a seed is that of the initial model alone; batches and the noise of the first request begin alike in "
+        "all of them, and the sampling of clients has none.",
+        _seeds,
+        "Fewer seeds, wider intervals. Here a seed decides all draws, and none repeats between seeds.",
+    ),
     Deviation(
         "Precision",
         "Not said",

@@ -15,15 +15,17 @@ TITLE = "The released code on the same images"
 RUNS = "docs/replication/released_code.csv"  # scenario, seed, quantity, value: one row a number that its log printed
 _INTRODUCTION = """\
 The repository of the paper (Accenture/Labs-Federated-Learning, branch SIFU) was run on a CPU with the flags of its
-`SIFU_example.sh` and the paper's Table 2 for the other datasets. Changed were only its paths, what newer versions of
-torch and torchvision ask for, and the speed of reading and copying. Its draws are its own: another partition, another
-initial model. Numbers are those of the training and of the first request (clients 0, 10, ..., 90); here the mean over
-all seeds, with the least and the largest. SIFU's recovery is counted to the first evaluation that meets the target:
-with the script's `--compute_diff True` the code goes on to the next multiple of 100 rounds that meets it.
+`SIFU_example.sh`, and the paper's Table 2 for the other datasets. Each run has its own initial model, cohorts, batches
+and noise; who holds which images is the same, draw for draw. Changed were only its paths, what newer versions of torch
+and torchvision ask for, that the sampling of clients has a seed, and the speed of reading and copying. Numbers are
+those of the training and of the first request (clients 0, 10, ..., 90), accuracies those on the training data; here the
+mean over all seeds, with the least and the largest. SIFU's recovery is counted to the first evaluation that meets the
+target: with the script's `--compute_diff True` the code goes on to the next multiple of 100 rounds that meets it.
 """
-_PARTITION = """\
-One partition is one draw, on both sides. So numbers of the released code may lie outside of the seeds' range here, as
-all seeds share a partition.
+_ONE_RUN = """\
+A run is one draw. SIFU goes back to before the first of ten clients crosses Psi*, and who that is depends on the
+cohorts: the earliest and the latest such round of the ten groups of a training say by how much. An early one leaves
+SIFU more rounds to make up for. Near the target the accuracy on single classes swings from one round to the next.
 """
 
 
@@ -31,7 +33,7 @@ class Quantity(NamedTuple):
     """A number of the released code, and the same by seed here, of the first request."""
 
     words: str
-    here: Callable[[StoredTables, str], pd.Series]
+    here: Callable[[StoredTables, str], pd.Series] | None  # None: is not kept here
     digits: int = 0
 
 
@@ -51,6 +53,8 @@ QUANTITIES = {
     "scratch": _rounds("scratch"),
     "fine_tuning": _rounds("fine_tuning"),
     "cut": Quantity("round that SIFU goes back to", lambda tables, name: tables.went_back_to(name, "sifu_released")),
+    "cut_earliest": Quantity("the same for another group, earliest", None),
+    "cut_latest": Quantity("the same for another group, latest", None),
     "sifu_released": _rounds("sifu_released"),
     "scratch_forgotten": _accuracy("scratch", "scratch"),
     "fine_tuning_forgotten": _accuracy("fine_tuning", "fine-tuning"),
@@ -68,12 +72,12 @@ def released_code(run: MeasuredRun) -> str:
         for scenario, quantity, theirs, ours in found
     ]
     table = table_text(rows, "dataset", "number", "released code", "here")
-    return "\n".join([f"## {TITLE}\n", _INTRODUCTION, table, _PARTITION])
+    return "\n".join([f"## {TITLE}\n", _INTRODUCTION, table, _ONE_RUN])
 
 
 def released_in_short(run: MeasuredRun) -> str:
     """How many of its numbers lie between the least and the largest of our seeds; nothing where it was not run."""
-    found = [(scenario, theirs, ours) for scenario, _, theirs, ours in _compared(run) if len(ours)]
+    found = [(scenario, theirs, ours) for scenario, _, theirs, ours in _compared(run) if ours is not None and len(ours)]
     if not found:
         return ""
     inside = sum(int(theirs.between(ours.min(), ours.max()).sum()) for _, theirs, ours in found)
@@ -86,27 +90,27 @@ def released_in_short(run: MeasuredRun) -> str:
     )
 
 
-def _compared(run: MeasuredRun) -> list[tuple[str, Quantity, pd.Series, pd.Series]]:
+def _compared(run: MeasuredRun) -> list[tuple[str, Quantity, pd.Series, pd.Series | None]]:
     """Each scenario's quantities with the numbers of the released code and ours, in the order of the page."""
     path = run.root / RUNS
     if not path.exists():
         return []
     stored, tables = pd.read_csv(path), run.tables.first_request
     return [
-        (scenario, quantity, theirs, quantity.here(tables, scenario))
+        (scenario, quantity, theirs, quantity.here(tables, scenario) if quantity.here else None)
         for scenario in DATASETS
         for name, quantity in QUANTITIES.items()
         if len(theirs := stored[(stored["scenario"] == scenario) & (stored["quantity"] == name)]["value"])
     ]
 
 
-def _cells(theirs: pd.Series, ours: pd.Series, digits: int) -> tuple[str, str]:
+def _cells(theirs: pd.Series, ours: pd.Series | None, digits: int) -> tuple[str, str]:
     """The released code's runs, a number each; here the mean, and between which values."""
 
     def text(value: float) -> str:
         return f"{value:,.{digits}f}"
 
     runs = ", ".join(map(text, theirs))
-    if not len(ours):
-        return runs, "not run"
+    if ours is None or not len(ours):
+        return runs, "-" if ours is None else "not run"
     return runs, f"{text(ours.mean())} ({text(ours.min())} to {text(ours.max())}, {len(ours)} seeds)"
