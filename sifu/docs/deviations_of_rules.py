@@ -117,10 +117,10 @@ RULES = (
     ),
     Deviation(
         "Seeds",
-        "10. Code: a seed is that of the initial model alone; batches and the noise of the first request begin alike in "
-        "all of them, and the sampling of clients has none.",
+        "10. Code: a seed is that of the initial model alone; batches and the noise of the first request begin alike "
+        "in all of them, and the sampling of clients has none.",
         _seeds,
-        "Fewer seeds, wider intervals. Here a seed decides all draws, and none repeats between seeds.",
+        "Fewer seeds, wider intervals. Here a seed decides all draws but who holds what, each anew.",
     ),
     Deviation(
         "Precision",
