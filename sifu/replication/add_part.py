@@ -49,7 +49,7 @@ def add_part(part: Path, results: Path) -> Added:
     for block in sorted({place.parent for place in places if place.parts[0] == STAGE}):
         if (results / block / "metrics.parquet").exists() and (part / block / "metrics.parquet").exists():
             methods["/".join(block.parts[1:])] = _add_rows(part / block, results / block)
-    new = [place for place in places if not (results / place).exists()]
+    new = [place for place in places if not (results / place).exists() and _is_told_apart(place, results)]
     for place in new:
         _copy(part / place, results / place)
     return Added(len(new), {block: names for block, names in methods.items() if names})
@@ -61,6 +61,14 @@ def _files(part: Path) -> Iterator[Path]:
         for folder, _, names in os.walk(part / stage):
             found = (Path(folder, name) for name in names if not name.endswith(".tmp"))
             yield from (path for path in found if path.is_file() and not path.is_symlink())
+
+
+def _is_told_apart(place: Path, results: Path) -> bool:
+    """Not the time of a job without tables next to a training that is there: the manifest would give it that training's
+    device and commit.
+    """
+    stage, *rest = place.parts[:-1]
+    return bool(STAGES[stage].tables) or not Path(results, "train", *rest, "cells.parquet").exists()
 
 
 def _copy(source: Path, target: Path) -> None:

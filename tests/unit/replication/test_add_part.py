@@ -84,6 +84,18 @@ def test_where_they_come_from_is_told(stored: Path, part: Path) -> None:
     assert job["added"] == [source]
 
 
+def test_the_time_of_a_job_without_tables_goes_with_its_training(stored: Path, part: Path) -> None:
+    """What a certificate is compared with was trained once more, on another machine than the stored training."""
+    time = Path("counterfactual", "smoke", BLOCK, "time.json")
+    (part / time).parent.mkdir(parents=True)
+    (part / time).write_text('{"began": 5.0, "seconds": 2.0}\n')
+    add_part(part, stored)
+    assert not (stored / time).exists()
+    shutil.rmtree(stored / "train")
+    add_part(part, stored)
+    assert (stored / time).exists()
+
+
 def test_a_second_time_nothing_changes(stored: Path, part: Path) -> None:
     add_part(part, stored)
     before = {path: path.read_bytes() for path in stored.rglob("*") if path.is_file()}
