@@ -43,6 +43,8 @@ def pack(results: Path, datasets: dict[str, str]) -> list[Path]:
     for target, paths in found.items():
         _write_packed(target, results, paths)
     times = [_write_times(folder, results, datasets) for folder in sorted({target.parent for target in found})]
+    for stale in {*(results / FOLDER).glob("*/*")} - {*found, *times}:  # its last block was deleted
+        stale.unlink()
     made = [path.relative_to(results).as_posix() for paths in found.values() for path in paths]
     _remember(results, made)
     return [*found, *times]

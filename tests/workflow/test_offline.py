@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -24,11 +25,14 @@ ALPHA_FILE = "results/smoke/alpha/smoke/s000-001/alpha.parquet"
 
 
 def script(
-    name: str, *arguments: str, python: str = sys.executable, checkout: Path = REPO
+    name: str, *arguments: str, python: str = sys.executable, checkout: Path = REPO, deaf: bool = False
 ) -> subprocess.CompletedProcess[str]:
     command = ["bash", str(checkout / "workflow" / "offline" / name), *arguments]
     environment = os.environ | {"PYTHON": python, "SIFU_COMMIT": "abc"}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    ignore = (lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)) if deaf else None
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=300, preexec_fn=ignore
+    )
 
 
 def run(folder: Path, *arguments: str, **where: Any) -> subprocess.CompletedProcess[str]:
@@ -39,10 +43,8 @@ def run(folder: Path, *arguments: str, **where: Any) -> subprocess.CompletedProc
 @pytest.mark.long
 def test_a_file_that_is_asked_for_comes_back(tmp_path: Path) -> None:
     """With its training's cells and the times of both, but without history and partition."""
-    done = run(tmp_path, ALPHA_FILE)
+    done = run(tmp_path, "-o", str(tmp_path / "out"), ALPHA_FILE)
     assert done.returncode == 0, done.stdout + done.stderr
-    packed = script("collect.sh", str(tmp_path / "copy"), str(tmp_path / "out"))
-    assert packed.returncode == 0, packed.stderr
     (part,) = (tmp_path / "out").iterdir()
     with tarfile.open(part) as archive:
         archive.extractall(tmp_path / "back", filter="data")
@@ -53,6 +55,18 @@ def test_a_file_that_is_asked_for_comes_back(tmp_path: Path) -> None:
     assert found == {f"{alpha}/alpha.parquet", f"{train}/cells.parquet"} | times
     assert len(read_table(back / ALPHA_FILE, ALPHA)) > 0
     assert read_stamp(back / ALPHA_FILE)["commit"] == "abc"
+
+
+@pytest.mark.long
+def test_a_run_that_is_out_of_time_packs_what_it_has(tmp_path: Path) -> None:
+    """Also under a shell that ignores interrupts, as one in the background does. The whole grid takes a minute or two."""
+    usual = ["-w", str(tmp_path / "copy"), "-d", str(tmp_path), "-c", "config/smoke.yaml", "-j", "1"]
+    arguments = [*usual, "-t", "25", "-o", str(tmp_path / "out")]
+    done = script("run.sh", *arguments, deaf=True)
+    assert done.returncode == 124, done.stdout + done.stderr  # `timeout` stopped it; 137: it had to be killed
+    (part,) = (tmp_path / "out").iterdir()
+    with tarfile.open(part) as archive:
+        assert any(Path(name).name == "cells.parquet" for name in archive.getnames())
 
 
 @pytest.mark.long

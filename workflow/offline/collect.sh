@@ -8,11 +8,13 @@ test $# = 2 || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
 test -e "$1/.began" || { echo "error: $1 is no folder of run.sh" >&2; exit 2; }
 mkdir -p "$2"
 out=$(realpath "$2")/$(basename "$1").tgz
-rm -f "$out".*
+rm -f "$out".new.*
 cd "$1"
 find results -type f -newer .began \
   \( -name '*.parquet' -o -name time.json -o -path '*/audit/*/.unfinished/*.json' \) -not -name '.*' \
   -not -name curves.parquet -not -name sensitivity.parquet -not -name examples.parquet -not -path '*/partition/*' \
   -not -path '*/oracles/*.parquet' -print0 |
-  tar --null -T - -cz | split -b 15m - "$out."
+  tar --null -T - -cz | split -b 15m - "$out.new."
+rm -f "$out".[a-z][a-z]
+for part in "$out".new.*; do mv "$part" "$out.${part##*.}"; done # whole at any time
 ls -l "$out".*

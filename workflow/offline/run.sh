@@ -1,23 +1,25 @@
 #!/usr/bin/env bash
 # Runs what is missing of a grid on one GPU, on a machine that can reach no package index, in a copy of this checkout.
-#   run.sh -w FOLDER -d DATA [-p PACK.tar.xz] [-c CONFIG] [-j JOBS] [-t SECONDS] [-m] [-a ARGUMENTS] [FILE ...]
+#   run.sh -w FOLDER -d DATA [-p PACK.tar.xz] [-c CONFIG] [-j JOBS] [-t SECONDS] [-o OUT] [-m] [-a ARGUMENTS] [FILE ...]
 # -w  the copy: made where it is not there. Started again with the same one, a run goes on where it was.
 # -d  the folder of the datasets: scenarios of others are left out
 # -p  what pack.sh made; without it, Snakemake must be there
 # -c  the grid (config/paper.yaml)
 # -j  jobs that share the GPU (4)
 # -t  stop after so many seconds; what is finished stays (no limit)
+# -o  where to pack what is finished (collect.sh), every two minutes and at the end; models of a run that was cut off are
+#     measured first (verify.sh)
 # -m  share the GPU by NVIDIA's MPS: kernels of several jobs then run at once
 # -a  more arguments of snakemake, such as -a "--prioritize FILE" or -a -n
-# FILEs are what to make: without any, all that `python -m sifu missing` names. collect.sh packs what came out. Two runs
-# at once, of other datasets, need two folders, and share the GPU's memory: an audit takes 20 GB, ten seeds of a network up to 28.
+# FILEs are what to make: without any, all that `python -m sifu missing` names. Two runs at once, of other
+# datasets, need two folders, and share the GPU's memory: an audit takes 20 GB, ten seeds of a network up to 28.
 set -euo pipefail
-config=config/paper.yaml jobs=4 seconds=0 folder='' data='' pack='' mps='' more=()
+config=config/paper.yaml jobs=4 seconds=0 folder='' data='' pack='' out='' mps='' more=()
 usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
-while getopts w:d:p:c:j:t:ma: flag; do
+while getopts w:d:p:c:j:t:o:ma: flag; do
   case $flag in
     w) folder=$OPTARG ;; d) data=$OPTARG ;; p) pack=$OPTARG ;; c) config=$OPTARG ;;
-    j) jobs=$OPTARG ;; t) seconds=$OPTARG ;; m) mps=yes ;; a) read -ra more <<< "$OPTARG" ;; *) usage ;;
+    j) jobs=$OPTARG ;; t) seconds=$OPTARG ;; o) out=$OPTARG ;; m) mps=yes ;; a) read -ra more <<< "$OPTARG" ;; *) usage ;;
   esac
 done
 shift $((OPTIND - 1))
@@ -54,6 +56,17 @@ if test $# = 0; then
   set -- "${wanted[@]}"
   test -n "$missing" || { echo "nothing is missing of $config, of the datasets in $data"; exit 0; }
 fi
+if test -n "$out"; then # packed while it runs: the machine may be taken away at any time
+  collect() { bash "$checkout/workflow/offline/collect.sh" "$folder" "$out" > "$folder/.collect.log" 2>&1 || true; }
+  while sleep 120; do collect; done > /dev/null 2>&1 &
+  trap 'kill '$! EXIT
+fi
 cd "$folder"
-exec timeout -s INT -k 30 "$seconds" $python -m snakemake --scheduler greedy --workflow-profile profiles/gpu \
-  --configfile "$config" --cores $((2 * jobs)) --resources gpu="$jobs" "${more[@]}" -- "$@"
+code=0 # a shell that was started in the background ignores SIGINT, and so would its children
+env --default-signal=INT timeout -s INT -k 30 "$seconds" $python -m snakemake --scheduler greedy --workflow-profile profiles/gpu \
+  --configfile "$config" --cores $((2 * jobs)) --resources gpu="$jobs" "${more[@]}" -- "$@" || code=$?
+if test -n "$out"; then
+  if test $code != 0; then PYTHON=$python bash "$checkout/workflow/offline/verify.sh" "$folder" "$SIFU_DATA_ROOT" || true; fi
+  collect
+fi
+exit $code

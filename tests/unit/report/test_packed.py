@@ -88,6 +88,19 @@ def test_packing_again_changes_no_byte(run: Path) -> None:
     assert {file: file.read_bytes() for file in pack(only_packed(run), DATASETS)} == before
 
 
+def test_a_table_whose_blocks_were_deleted_is_packed_no_longer(run: Path) -> None:
+    """Of MNIST all verifications are deleted, of FashionMNIST everything."""
+    pack(run, DATASETS)
+    shutil.rmtree(run / "verify" / "mnist")
+    for folder in run.glob("*/fashionmnist"):
+        if folder.parent.name != FOLDER:
+            shutil.rmtree(folder)
+    pack(run, DATASETS)
+    left = {path.name for path in (run / FOLDER / "mnist").iterdir()}
+    assert "unlearn.cells.parquet" in left and not [name for name in left if name.startswith("verify")]
+    assert not list((run / FOLDER).glob("fashionmnist/*"))
+
+
 @pytest.mark.parametrize(
     "place",
     [
