@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from sifu.docs.named import scenarios, variants
+from sifu.docs.totals_in_words import listed
 from sifu.replication.claims.stored_tables import DATASETS, read_tables
 from sifu.replication.published import Published
 from sifu.report.frontier import DELTA, UNKNOWN, frontier
@@ -16,7 +17,7 @@ _IS = {  # what a reader who meets the name here first should know
     "blurred_scratch": " (a retraining from a noised start, which keeps nothing of the training)",
     "exact_rollback": " (back to the round before a forgotten client first took part)",
 }
-_HEAD = "What an honest certificate saves today"
+_HEAD = "What an honest certificate saves today, of a retraining"
 _CHOSEN = (
     f"Epsilon is at delta = {DELTA:g}, for all clients of a request; the cheapest of all methods and sigmas that were "
     "tried, on the same seeds."
@@ -29,11 +30,11 @@ def honest_saving(root: Path, run: Published) -> str:
     if not found or all(_unknown(rows) for rows in found.values()):
         return f"{_HEAD}: {UNKNOWN}."
     saved = {title: _saving(rows) for title, rows in found.items()}
-    words = [f"{1 - row['cost']:.0%} of a retraining on {title}" for title, row in saved.items() if row is not None]
+    words = [f"{1 - row['cost']:.0%} on {title}" for title, row in saved.items() if row is not None]
     nothing = [title for title, row in saved.items() if row is None and not _unknown(found[title])]
-    words += [f"nothing on {' and '.join(nothing)}"] if nothing else []
+    words += [f"nothing on {listed(nothing)}"] if nothing else []
     unknown = [title for title, rows in found.items() if _unknown(rows)]
-    words += [f"{' and '.join(unknown)}: {UNKNOWN}"] if unknown else []
+    words += [f"{listed(unknown)}: {UNKNOWN}"] if unknown else []
     means = _means({title: _of(row, labels) for title, row in saved.items() if row is not None})
     chosen = f" {_CHOSEN}" if means else ""
     return f"{_HEAD}: {'; '.join(words)}.{means}{chosen}"
@@ -44,7 +45,7 @@ def _means(by_title: dict[str, str]) -> str:
     titles: dict[str, list[str]] = {}
     for title, what in by_title.items():
         titles.setdefault(what, []).append(title)
-    return "".join(f" On {' and '.join(names)}: {what}." for what, names in titles.items())
+    return "".join(f" On {listed(names)}: {what}." for what, names in titles.items())
 
 
 def honest_savings(root: Path, run: Published) -> str:

@@ -19,9 +19,12 @@ def with_cost(rows: pd.DataFrame) -> pd.DataFrame:
 
 def unanswered(rows: pd.DataFrame, titles: dict[str, str]) -> str:
     """Where a variant misses the target after some request in some seeds, as when its noise was too much."""
-    found = {row["scenario"]: row for row in rows.to_dict("records") if row["compared"] < row["seeds"]}
-    words = [f"{row['compared']} of {row['seeds']} seeds of {titles[name]}" for name, row in found.items()]
-    return f" It answers every request in only {listed(words)}." if words else ""
+    found = [(titles[row["scenario"]], row["compared"], row["seeds"]) for row in rows.to_dict("records")]
+    never = [title for title, compared, _ in found if compared == 0]
+    seldom = [f"{compared} of {seeds} seeds of {title}" for title, compared, seeds in found if 0 < compared < seeds]
+    words = [f"in no seed of {listed(never)}"] if never else []
+    words += [f"in only {listed(seldom)}"] if seldom else []
+    return f" It answers every request {', and '.join(words)}." if words else ""
 
 
 def cost_range(totals: pd.DataFrame, of: str = "") -> str:

@@ -74,8 +74,8 @@ def _table(plan: ReportPlan, rows: list[Standing], told: Verdicts, good: list[St
 
 
 def _best(rows: list[Standing], good: list[Standing]) -> tuple[Standing | None, Standing | None]:
-    """The cheapest row and the most accurate one of those that forgot; none where the race has no winner."""
-    racing = [row for row in rows if row.has_cost and row in good]
+    """The cheapest row and the most accurate one of those that forgot in all seeds; none where nobody wins."""
+    racing = [row for row in rows if row.in_all_seeds and row in good]
     accurate = [row for row in racing if row.utility == row.utility]  # not nan
     tie = len({row.cost for row in rows if row.has_cost}) == 1 < len(rows)
     return (

@@ -58,6 +58,11 @@ class Standing(NamedTuple):
         return not self.words
 
     @property
+    def in_all_seeds(self) -> bool:
+        """Whether its cost is that of all seeds: what diverges in some is no winner."""
+        return self.has_cost and self.compared == self.seeds
+
+    @property
     def short_words(self) -> str:
         """The same words where there is little room."""
         return self.words.replace(_FROM_ALL, "")

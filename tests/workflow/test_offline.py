@@ -30,9 +30,7 @@ def script(
     command = ["bash", str(checkout / "workflow" / "offline" / name), *arguments]
     environment = os.environ | {"PYTHON": python, "SIFU_COMMIT": "abc"}
     ignore = (lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)) if deaf else None
-    return subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=300, preexec_fn=ignore
-    )
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, preexec_fn=ignore)
 
 
 def run(folder: Path, *arguments: str, **where: Any) -> subprocess.CompletedProcess[str]:
@@ -59,7 +57,7 @@ def test_a_file_that_is_asked_for_comes_back(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_a_run_that_is_out_of_time_packs_what_it_has(tmp_path: Path) -> None:
-    """Also under a shell that ignores interrupts, as one in the background does. The whole grid takes a minute or two."""
+    """Also under a shell that ignores interrupts, as one in the background does. The whole grid takes a minute."""
     usual = ["-w", str(tmp_path / "copy"), "-d", str(tmp_path), "-c", "config/smoke.yaml", "-j", "1"]
     arguments = [*usual, "-t", "25", "-o", str(tmp_path / "out")]
     done = script("run.sh", *arguments, deaf=True)

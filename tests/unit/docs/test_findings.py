@@ -14,6 +14,7 @@ import pytest
 from sifu.docs import finding_of_certificates as certificates
 from sifu.docs import findings
 from sifu.docs.finding_of_certificates import finding_of_certificates
+from sifu.docs.totals_in_words import unanswered
 from sifu.replication.claims.forgetting import beyond_scratch
 from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.rounds import share_of_scratch
@@ -145,6 +146,16 @@ def test_where_some_seeds_diverge_a_cost_says_of_how_many_it_is(tmp_path: Path) 
     assert "| SIFU | 40% ✓ (2 of 3) |" in lines
     assert "| SIFU, as released | **40% ✓** |" in lines
     assert " It answers every request in only 2 of 3 seeds of MNIST. " in findings.findings(tmp_path, run)
+
+
+def test_where_requests_are_not_answered_is_said() -> None:
+    found = [("mnist", 3, 3), ("cifar10", 0, 5), ("cifar100", 2, 5), ("celeba", 0, 5)]
+    rows = pd.DataFrame(found, columns=["scenario", "compared", "seeds"])
+    titles = {"mnist": "A", "cifar10": "B", "cifar100": "C", "celeba": "D"}
+    words = "in no seed of B and D, and in only 2 of 5 seeds of C"
+    assert unanswered(rows, titles) == f" It answers every request {words}."
+    assert unanswered(rows[:2], titles) == " It answers every request in no seed of B."
+    assert unanswered(rows[:1], titles) == ""
 
 
 def test_what_is_left_of_marks_is_said(tmp_path: Path) -> None:

@@ -79,6 +79,16 @@ def test_a_tie_has_no_winner() -> None:
     assert "<b>100%</b>" not in leaderboard(PLAN, rows, lambda *_: "")
 
 
+def test_what_diverges_in_some_seeds_does_not_win() -> None:
+    """SIFU is cheaper and more accurate, in those seeds in which it recovers."""
+    half = standing("sifu", 0.5, FORGOTTEN, 0.9)
+    rows = [half._replace(compared=half.seeds - 1), standing("sifu_strict", 1.5, FORGOTTEN, 0.8)]
+    page = leaderboard(PLAN, rows, lambda *_: "")
+    assert "<b>150%</b>" in page
+    assert "<b>0.800</b>" in page
+    assert "<b>50%</b>" not in page
+
+
 def test_where_there_is_a_twin_test_accuracy_wins_nothing() -> None:
     """On b, which is trained as a is, SIFU passes the twin test. On a its strict variant is cheaper, but untested."""
     plan = replace(PLAN, trainings={"a": "logistic", "b": "logistic"})

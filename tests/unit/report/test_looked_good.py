@@ -54,6 +54,16 @@ def test_who_fails_the_twin_test_on_a_dataset_has_forgotten_nowhere_on_it() -> N
     assert "Methods that fail the twin test of the same kind of training are left out." in first
 
 
+def test_what_diverges_in_some_seeds_is_no_winner() -> None:
+    """SIFU is cheaper, in one seed of two; fine-tuning recovers in both."""
+    half = standing("a", "sifu", None, FORGOTTEN)._replace(compared=1, cost=0.4)
+    rows = [half, standing("a", "tuned", None, FORGOTTEN), standing("b", "sifu", None, FORGOTTEN)]
+    cheapest, costs, *_ = key_findings(PLAN, rows)
+    assert "Digits: Fine-tuning, 50% (by accuracy); Images: SIFU, 50% (by accuracy)." in cheapest.text
+    assert costs.text.endswith("in 2 of 2 scenarios, by accuracy). Not all seeds recover: SIFU (Digits).")
+    assert "Not all seeds" not in key_findings(PLAN, rows[1:])[1].text
+
+
 def test_a_variant_that_did_the_same_shares_the_verdict() -> None:
     """The search of `tuned` found its defaults: the same numbers on b. On a only the default was tested, and fails."""
     labels, methods = LABELS | {"searched": "Searched"}, METHODS | {"searched": "fine_tuning"}
