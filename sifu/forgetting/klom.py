@@ -10,6 +10,7 @@ sample at the upper end of the range belongs to the last bin (np.digitize would 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -22,6 +23,7 @@ BINS, CLIP, FLOOR = 20, 100.0, 1e-5
 _PERCENTILE = 95
 _TINY = 1e-300  # a variance: all models agree
 PerPoint = Callable[[ArrayLike, ArrayLike], Floats]
+_NULLS: dict[tuple[object, ...], Floats] = {}  # all variants are compared with the same oracles
 
 
 @dataclass(frozen=True)
@@ -84,8 +86,16 @@ def against_null(
     both = np.concatenate([one, two])
     permuted = np.array([_summary(metric(both[chosen], both[~chosen])) for chosen in worlds])  # [draws, 2]
     pool = np.concatenate([two, *samples("klom", others)])
-    null = oracle_null(pool, min(len(one), len(two), len(pool) // 2), len(worlds), metric)
+    null = _null_once(pool, min(len(one), len(two), len(pool) // 2), len(worlds), metric)
     return _judged(metric(one, two), permuted, null, (len(one), len(two)))
+
+
+def _null_once(pool: Floats, models: int, draws: int, metric: PerPoint) -> Floats:
+    """`oracle_null`, remembered."""
+    key = hashlib.sha256(pool.tobytes()).digest(), pool.shape, models, draws, metric
+    if key not in _NULLS:
+        _NULLS[key] = oracle_null(pool, models, draws, metric)
+    return _NULLS[key]
 
 
 def oracle_null(oracles: ArrayLike, models: int, draws: int, metric: PerPoint = klom, key: int = 0) -> Floats:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike
 
 from sifu.forgetting.klom import against_null, gaussian_kl, klom, oracle_null
 from sifu.forgetting.sample import TooFewModels
@@ -127,3 +128,22 @@ def test_the_order_of_seeds_changes_nothing(shuffle: int) -> None:
 def test_two_models_are_refused() -> None:
     with pytest.raises(TooFewModels, match="KLOM needs at least 5 models a world, and there are 2"):
         klom(np.zeros((2, 3)), np.zeros((9, 3)))
+
+
+def test_a_null_is_drawn_once_for_all_that_are_compared_with_the_same_oracles() -> None:
+    """A first comparison takes 5 draws of the null, 5 of permuted worlds, and itself; the next one no null."""
+    calls = []
+
+    def counted(one: ArrayLike, two: ArrayLike) -> np.ndarray:
+        calls.append(1)
+        return gaussian_kl(one, two)
+
+    unlearned, oracles = draws(20, 3)
+    others, _ = draws(20, 3, key=1)
+    worlds = permuted_worlds(np.arange(20), np.arange(20, 40), 5, paired=False)
+    first = against_null(unlearned, oracles, others, worlds, counted)
+    assert len(calls) == 5 + 5 + 1
+    second = against_null(unlearned + 1, oracles, others, worlds, counted)
+    assert len(calls) == 11 + 5 + 1
+    assert (first.null_mean, first.null_deviation) == (second.null_mean, second.null_deviation)
+    assert against_null(unlearned, oracles + 1, others, worlds, counted).null_mean != first.null_mean
