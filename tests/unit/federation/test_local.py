@@ -93,6 +93,21 @@ def test_dropout_and_normalisation_as_in_the_plain_loop() -> None:
         torch.testing.assert_close(pooled[row, place], reference.flat(local), rtol=0, atol=1e-12)
 
 
+def test_a_model_that_explodes_stays_finite_where_it_is_clipped() -> None:
+    """As in the released code's example: a norm that no training comes near. Without it the weights overflow."""
+    start = 20 * tiny_engine("cnn_celeba").model.init(Keys.of(range(2)))  # 4 layers: an output 160,000 times as large
+
+    def trained(clip: float | None) -> torch.Tensor:
+        engine = tiny_engine("cnn_celeba", tiny_clients("cnn_celeba"), local_steps=10, client_lr=0.02, clip=clip)
+        batches = engine.batcher.draw(Keys.of(range(2)), ROUNDS, COHORT, cohort_sizes(COHORT, engine.clients.size))
+        return engine.trainer(start, torch.arange(2), COHORT, batches)
+
+    assert not trained(None)[COHORT >= 0].isfinite().any(dim=-1).all()
+    clipped = trained(1e4)
+    assert clipped.isfinite().all()
+    assert (clipped - start.unsqueeze(1))[COHORT >= 0].norm(dim=-1).min() > 100  # a step moves by 0.02 of 10,000
+
+
 def test_dropout_is_off_where_it_is_counted_who_is_right() -> None:
     engine = Engine(FlatModel(Various((1, 28, 28), 10)), tiny_clients("cnn28"), tiny_federation(), Workers(2))
     weights = engine.model.init(Keys.of(range(2)))

@@ -1,0 +1,35 @@
+"""Which rows were made without the clipping that their scenario has today is said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sifu.docs.old_clipping import not_clipped, old_clipping
+
+
+def manifest(**clips: float | None) -> dict[str, Any]:
+    """One block of training a scenario, with this clipping."""
+    blocks = [{"stage": "train", "scenario": name, "settings": name} for name in clips]
+    settings = {name: {"federation": {"clip": clip}} for name, clip in clips.items()}
+    return {"blocks": blocks, "block_settings": settings}
+
+
+def plan(**clips: float | None) -> dict[str, Any]:
+    return {"scenarios": {name: {"federation": {"clip": clip}} for name, clip in clips.items()}}
+
+
+def test_rows_without_the_clipping_of_today_are_named() -> None:
+    """CIFAR-10's has it already, MNIST's needs none, and CelebA's dataset is not run."""
+    today = plan(mnist=None, fashionmnist=1e4, cifar10=1e4, celeba=1e4)
+    found = manifest(mnist=None, cifar10=1e4, fashionmnist=None)
+    assert not_clipped(today, found) == ["fashionmnist"]
+    assert not_clipped(today, None) == []
+    searched = {"stage": "scenario_search", "scenario": "celeba", "settings": "celeba"}
+    found["blocks"].append(searched)
+    found["block_settings"]["celeba"] = {"federation": {"clip": None}}
+    assert not_clipped(today, found) == ["fashionmnist"], "a search tries other clippings"
+
+
+def test_what_it_means_is_one_sentence() -> None:
+    assert old_clipping([]) == ""
+    assert old_clipping(["A", "B"]).startswith("Rows of A and B were made without the clipping of the code's example")
