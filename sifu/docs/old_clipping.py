@@ -32,6 +32,6 @@ def old_clipping(titles: Iterable[str]) -> str:
     if not names:
         return ""
     return (
-        f"Rows of {names} were made without the clipping of the code's example (norms above 10,000): a model that "
-        "explodes under its noise is lost there and counts as diverged; the released code may recover it."
+        f"Rows of {names} were made without the clipping of the code's example (norms above 10,000). There a model "
+        "that explodes under its noise is lost, and counts as diverged. The released code may recover it."
     )

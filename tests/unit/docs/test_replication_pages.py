@@ -171,8 +171,9 @@ def test_deviations_say_what_is_in_the_config(everything: Made) -> None:
     page, plan = everything.pages["deviations.md"], described(REPO / CONFIG)
     clips = {name: plan["scenarios"][name]["federation"]["clip"] for name in DATASETS_OF_CLAIMS}
     row = next(line for line in page.splitlines() if "| Clipping |" in line)
-    assert all((f"{clip:g}" in row) for clip in clips.values() if clip is not None)
-    assert any(clips.values()) or "| None | Not measured. |" in row
+    titles = {name: plan["scenarios"][name]["label"] for name in clips}
+    assert all(f"{titles[name]}: {clip:,.0f}" in row for name, clip in clips.items() if clip is not None)
+    assert ("none on MNIST" in row) == (clips["mnist"] is None)
     assert f"alpha under other settings {plan['side_experiments']['alpha_sweep']['rounds']:,}" in page
 
 
