@@ -79,8 +79,7 @@ DATA = (
     ),
     Deviation(
         "Clipping",
-        "Text: none. Code: 10,000 in its example, which only a model that explodes exceeds; 0.5 is the option's "
-        "default, which its list of experiments leaves.",
+        "Text: none. Code: 10,000 in its example; 0.5 is the option's default, which its list of experiments leaves.",
         _clipping,
         _other_clips,
     ),

@@ -56,15 +56,15 @@ def test_a_file_that_is_asked_for_comes_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_run_that_is_out_of_time_packs_what_it_has(tmp_path: Path) -> None:
+def test_a_run_that_is_out_of_time_is_stopped_and_packed(tmp_path: Path) -> None:
     """Also under a shell that ignores interrupts, as one in the background does. The whole grid takes a minute."""
     usual = ["-w", str(tmp_path / "copy"), "-d", str(tmp_path), "-c", "config/smoke.yaml", "-j", "1"]
-    arguments = [*usual, "-t", "25", "-o", str(tmp_path / "out")]
-    done = script("run.sh", *arguments, deaf=True)
+    out = os.path.relpath(tmp_path / "out")  # of the folder that it is called in
+    done = script("run.sh", *usual, "-t", "15", "-o", out, deaf=True)
     assert done.returncode == 124, done.stdout + done.stderr  # `timeout` stopped it; 137: it had to be killed
     (part,) = (tmp_path / "out").iterdir()
-    with tarfile.open(part) as archive:
-        assert any(Path(name).name == "cells.parquet" for name in archive.getnames())
+    with tarfile.open(part) as archive:  # of what was finished: on a slow machine nothing
+        assert all(name.startswith("results/smoke/") for name in archive.getnames())
 
 
 @pytest.mark.long

@@ -7,6 +7,8 @@ set -euo pipefail
 test $# = 2 || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
 test -e "$1/.began" || { echo "error: $1 is no folder of run.sh" >&2; exit 2; }
 mkdir -p "$2"
+exec 9> "$1/.collecting" # run.sh may be packing the same folder
+flock 9
 out=$(realpath "$2")/$(basename "$1").tgz
 rm -f "$out".new.*
 cd "$1"

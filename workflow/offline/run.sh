@@ -57,6 +57,7 @@ if test $# = 0; then
   test -n "$missing" || { echo "nothing is missing of $config, of the datasets in $data"; exit 0; }
 fi
 if test -n "$out"; then # packed while it runs: the machine may be taken away at any time
+  out=$(realpath -m "$out")
   collect() { bash "$checkout/workflow/offline/collect.sh" "$folder" "$out" > "$folder/.collect.log" 2>&1 || true; }
   while sleep 120; do collect; done > /dev/null 2>&1 &
   trap 'kill '$! EXIT
