@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sifu.docs.deviation import NO_ROWS, NOT_MEASURED, Deviation
-from sifu.docs.old_clipping import not_clipped, old_clipping
 from sifu.docs.replication_run import MeasuredRun
+from sifu.docs.totals_in_words import listed
 from sifu.replication.claims.stored_tables import DATASETS
+from sifu.report.old_clipping import not_clipped, old_clipping
 
 
 def _images(*names: str) -> Callable[[MeasuredRun], str]:
@@ -22,12 +23,18 @@ def _images(*names: str) -> Callable[[MeasuredRun], str]:
     return words
 
 
+def clipped_before(run: MeasuredRun) -> str:
+    """Which of the paper's datasets have rows that were made without the clipping of today's config."""
+    scenarios = {name: run.plan["scenarios"][name] for name in DATASETS}
+    return old_clipping(listed([run.titles[name] for name in not_clipped(scenarios, run.manifest)]))
+
+
 def _clipping(run: MeasuredRun) -> str:
     """The norms that gradients are clipped to, by the config, and what was run without it."""
     clips = {name: run.plan["scenarios"][name]["federation"]["clip"] for name in DATASETS}
     named = [f"{run.titles[name]}: {clip:,.0f}" for name, clip in clips.items() if clip is not None]
     words = "; ".join(named) + "; none on MNIST, whose gradients cannot be so long" if named else "None"
-    old = old_clipping(run.titles[name] for name in not_clipped(run.plan, run.manifest))
+    old = clipped_before(run)
     return f"{words}. {old.removesuffix('.')}" if old else words
 
 

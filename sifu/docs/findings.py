@@ -13,7 +13,6 @@ from sifu.docs.by_twins import TwinTest, in_sentences, twin_tests
 from sifu.docs.deviations_of_rules import has_epochs
 from sifu.docs.finding_of_certificates import finding_of_certificates
 from sifu.docs.named import scenarios, variants
-from sifu.docs.old_clipping import not_clipped, old_clipping
 from sifu.docs.replication_run import trained_on
 from sifu.docs.run_so_far import so_far
 from sifu.docs.totals_in_words import OF_SCRATCH, cost_range, datasets, listed, unanswered, with_cost
@@ -21,6 +20,7 @@ from sifu.replication.claims.forgetting import BEYOND
 from sifu.replication.claims.stored_tables import DATASETS, SHOWN_ONLY, read_tables
 from sifu.replication.published import CONFIG, Published, described, read_manifest
 from sifu.report.grades import BY_ACCURACY, FORGOTTEN, GRADES, UNKNOWN, Grade, grade
+from sifu.report.old_clipping import not_clipped, old_clipping
 from sifu.report.standings import expected_gaps
 from sifu.report.tables import markdown
 from sifu.report.totals import request_totals
@@ -53,7 +53,9 @@ def _not_clipped(root: Path, run: Published) -> str:
     """Which rows lack the clipping of the released code; it decides what becomes of models that explode."""
     manifest = read_manifest(run.folder) if manifest_file(run.folder).exists() else None
     titles = {name: one.label for name, one in scenarios(root).items()}
-    words = old_clipping(titles[name] for name in not_clipped(described(root / CONFIG), manifest))
+    planned = described(root / CONFIG)["scenarios"]
+    names = not_clipped({name: planned[name] for name in DATASETS if name in planned}, manifest)
+    words = old_clipping(listed([titles[name] for name in names]))
     return f" {words}" if words else ""
 
 

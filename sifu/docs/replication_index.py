@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sifu.docs.deviations import in_short
+from sifu.docs.deviations_of_data import clipped_before
 from sifu.docs.measured_text import number_text, table_text
-from sifu.docs.old_clipping import not_clipped, old_clipping
 from sifu.docs.released_code import released_in_short
 from sifu.docs.replication_run import MeasuredRun, anchor
 from sifu.docs.run_so_far import so_far
@@ -83,14 +83,9 @@ def _box(run: MeasuredRun) -> str:
         "row on alpha and Psi).",
         "Counted strictly, for each client alone, SIFU's certificate holds on "
         f"{_held(run, certificate.SIFU_KEEPS_ITS_PROMISE)}. Strict SIFU takes {_beyond_scratch(run)}.",
-        *filter(None, [f"{released_in_short(run)} {_old(run)}".strip()]),
+        *filter(None, [f"{released_in_short(run)} {clipped_before(run)}".strip()]),
     ]
     return "\n".join(f"> - {line}" for line in lines) + "\n"
-
-
-def _old(run: MeasuredRun) -> str:
-    """What was made with other clipping than the released code's."""
-    return old_clipping(run.titles[name] for name in not_clipped(run.plan, run.manifest))
 
 
 def _tally(run: MeasuredRun) -> str:

@@ -23,12 +23,14 @@ from sifu.report.leaderboard import RowCommand, leaderboard, row_command, with_t
 from sifu.report.looked_good import looked_good
 from sifu.report.marked import marked
 from sifu.report.missing import missing_names, missing_words, to_run
+from sifu.report.old_clipping import not_clipped, old_clipping
 from sifu.report.page_tables import titled
 from sifu.report.plain_text import for_figures
 from sifu.report.results import Results
 from sifu.report.standings import Standing, main_scenarios, standings
 from sifu.report.verdict_strip import ClaimRow, verdict_strip
-from sifu.store.paths import figure_file
+from sifu.store.json_file import read_json
+from sifu.store.paths import figure_file, manifest_file
 
 FigureCommand = Callable[[str], str]  # of a figure's name: what draws it again
 _TEMPLATE = Path(__file__).with_name("page.html")
@@ -101,7 +103,16 @@ def _data(source: Results, folder: Path) -> str:
         return ""
     page = os.path.relpath(_DEVIATIONS, folder) if not folder.is_absolute() else ""
     name = f'<a href="{escape(page)}#{_TABLE}">{_DEVIATIONS}</a>' if page else f"<code>{_DEVIATIONS}</code>"
-    return f" {escape(parts)} What else differs from the SIFU paper: {name}."
+    old = f" {escape(_not_clipped(source))}".rstrip()
+    return f" {escape(parts)}{old} What else differs from the SIFU paper: {name}."
+
+
+def _not_clipped(source: Results) -> str:
+    """Which main scenarios have rows without the clipping of today's config; a user's own run has no manifest."""
+    path, plan = manifest_file(source.root), source.plan
+    manifest = read_json(path) if path.exists() else None
+    main = {name: plan.settings[name] for name in main_scenarios(plan) if name in plan.settings}
+    return old_clipping("; ".join(plan.titles[name] for name in not_clipped(main, manifest)))
 
 
 def _picture(source: Results, folder: Path, draw: FigureCommand, rows: list[Standing]) -> str:

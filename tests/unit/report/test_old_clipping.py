@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sifu.docs.old_clipping import not_clipped, old_clipping
+from sifu.report.old_clipping import not_clipped, old_clipping
 
 
 def manifest(**clips: float | None) -> dict[str, Any]:
@@ -15,7 +15,7 @@ def manifest(**clips: float | None) -> dict[str, Any]:
 
 
 def plan(**clips: float | None) -> dict[str, Any]:
-    return {"scenarios": {name: {"federation": {"clip": clip}} for name, clip in clips.items()}}
+    return {name: {"federation": {"clip": clip}} for name, clip in clips.items()}
 
 
 def test_rows_without_the_clipping_of_today_are_named() -> None:
@@ -31,5 +31,5 @@ def test_rows_without_the_clipping_of_today_are_named() -> None:
 
 
 def test_what_it_means_is_one_sentence() -> None:
-    assert old_clipping([]) == ""
-    assert old_clipping(["A", "B"]).startswith("Rows of A and B were made without the clipping of the code's example")
+    assert old_clipping("") == ""
+    assert old_clipping("A and B").startswith("Rows of A and B were made without the clipping of the code's example")
