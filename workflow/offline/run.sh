@@ -67,7 +67,10 @@ code=0 # a shell that was started in the background ignores SIGINT, and so would
 env --default-signal=INT timeout -s INT -k 30 "$seconds" $python -m snakemake --scheduler greedy --workflow-profile profiles/gpu \
   --configfile "$config" --cores $((2 * jobs)) --resources gpu="$jobs" "${more[@]}" -- "$@" || code=$?
 if test -n "$out"; then
-  if test $code != 0; then PYTHON=$python bash "$checkout/workflow/offline/verify.sh" "$folder" "$SIFU_DATA_ROOT" || true; fi
+  if test $code != 0; then
+    unset CUDA_MPS_PIPE_DIRECTORY # its server may have gone with the jobs that were cut off
+    PYTHON=$python bash "$checkout/workflow/offline/verify.sh" "$folder" "$SIFU_DATA_ROOT" || true
+  fi
   collect
 fi
 exit $code
