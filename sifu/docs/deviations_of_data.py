@@ -8,7 +8,7 @@ from sifu.docs.deviation import NO_ROWS, NOT_MEASURED, Deviation
 from sifu.docs.replication_run import MeasuredRun
 from sifu.docs.totals_in_words import listed
 from sifu.replication.claims.stored_tables import DATASETS
-from sifu.report.old_clipping import not_clipped, old_clipping
+from sifu.report.old_clipping import old_clipping
 
 
 def _images(*names: str) -> Callable[[MeasuredRun], str]:
@@ -26,7 +26,7 @@ def _images(*names: str) -> Callable[[MeasuredRun], str]:
 def clipped_before(run: MeasuredRun) -> str:
     """Which of the paper's datasets have rows that were made without the clipping of today's config."""
     scenarios = {name: run.plan["scenarios"][name] for name in DATASETS}
-    return old_clipping(listed([run.titles[name] for name in not_clipped(scenarios, run.manifest)]))
+    return old_clipping(scenarios, run.manifest, lambda names: listed([run.titles[name] for name in names]))
 
 
 def _clipping(run: MeasuredRun) -> str:

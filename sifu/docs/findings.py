@@ -20,7 +20,7 @@ from sifu.replication.claims.forgetting import BEYOND
 from sifu.replication.claims.stored_tables import DATASETS, SHOWN_ONLY, read_tables
 from sifu.replication.published import CONFIG, Published, described, read_manifest
 from sifu.report.grades import BY_ACCURACY, FORGOTTEN, GRADES, UNKNOWN, Grade, grade
-from sifu.report.old_clipping import not_clipped, old_clipping
+from sifu.report.old_clipping import old_clipping
 from sifu.report.standings import expected_gaps
 from sifu.report.tables import markdown
 from sifu.report.totals import request_totals
@@ -54,8 +54,8 @@ def _not_clipped(root: Path, run: Published) -> str:
     manifest = read_manifest(run.folder) if manifest_file(run.folder).exists() else None
     titles = {name: one.label for name, one in scenarios(root).items()}
     planned = described(root / CONFIG)["scenarios"]
-    names = not_clipped({name: planned[name] for name in DATASETS if name in planned}, manifest)
-    words = old_clipping(listed([titles[name] for name in names]))
+    main = {name: planned[name] for name in DATASETS if name in planned}
+    words = old_clipping(main, manifest, lambda names: listed([titles[name] for name in names]))
     return f" {words}" if words else ""
 
 

@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 _ROWS = ("train", "unlearn")
+_SIDE_EXPERIMENTS = {"sweep": "sweeps of sigma", "request_sets": "sets of requests"}
+
+
+def old_clipping(
+    scenarios: Mapping[str, Any], manifest: Mapping[str, Any] | None, in_words: Callable[[list[str]], str]
+) -> str:
+    """Which rows those are and what it means: of scenarios by their names, with today's settings."""
+    names = not_clipped(scenarios, manifest)
+    if not names or manifest is None:
+        return ""
+    since = "".join(
+        f" The {experiment} of {in_words(clipped)} were made with it."
+        for stage, experiment in _SIDE_EXPERIMENTS.items()
+        if (clipped := [name for name in names if _clips(manifest, name, [stage]) - {None}])
+    )
+    return (
+        f"Rows of {in_words(names)} were made without the clipping of the code's example (norms above 10,000). There a "
+        f"model that explodes under its noise is lost, and counts as diverged. The released code may recover it.{since}"
+    )
 
 
 def not_clipped(scenarios: Mapping[str, Any], manifest: Mapping[str, Any] | None) -> list[str]:
-    """Of scenarios by their names, with today's settings: those that are clipped and have rows that were not."""
+    """Those that are clipped today and have rows that were not."""
     if manifest is None:
         return []
+    clipped = [name for name, plain in scenarios.items() if plain["federation"]["clip"] is not None]
+    return [name for name in clipped if None in _clips(manifest, name, _ROWS)]
+
+
+def _clips(manifest: Mapping[str, Any], scenario: str, stages: Sequence[str]) -> set[float | None]:
+    """The norms that gradients were clipped to in the scenario's blocks of these stages; None: not at all."""
     stored = manifest.get("block_settings", {})
-    found = {
-        block["scenario"]
-        for block in manifest["blocks"]
-        if block["stage"] in _ROWS
-        if stored.get(block["settings"], {}).get("federation", {}).get("clip", 0) is None
-    }
-    return [name for name, plain in scenarios.items() if plain["federation"]["clip"] is not None and name in found]
+    found = [stored.get(block["settings"], {}) for block in manifest["blocks"] if _is_of(block, scenario, stages)]
+    return {settings["federation"]["clip"] for settings in found if "clip" in settings.get("federation", {})}
 
 
-def old_clipping(names: str) -> str:
-    """What that means for the rows of some datasets, listed in words; nothing without any."""
-    if not names:
-        return ""
-    return (
-        f"Rows of {names} were made without the clipping of the code's example (norms above 10,000). There a model "
-        "that explodes under its noise is lost, and counts as diverged. The released code may recover it."
-    )
+def _is_of(block: Mapping[str, Any], scenario: str, stages: Sequence[str]) -> bool:
+    return block["scenario"] == scenario and block["stage"] in stages

@@ -23,7 +23,7 @@ from sifu.report.leaderboard import RowCommand, leaderboard, row_command, with_t
 from sifu.report.looked_good import looked_good
 from sifu.report.marked import marked
 from sifu.report.missing import missing_names, missing_words, to_run
-from sifu.report.old_clipping import not_clipped, old_clipping
+from sifu.report.old_clipping import old_clipping
 from sifu.report.page_tables import titled
 from sifu.report.plain_text import for_figures
 from sifu.report.results import Results
@@ -112,7 +112,7 @@ def _not_clipped(source: Results) -> str:
     path, plan = manifest_file(source.root), source.plan
     manifest = read_json(path) if path.exists() else None
     main = {name: plan.settings[name] for name in main_scenarios(plan) if name in plan.settings}
-    return old_clipping("; ".join(plan.titles[name] for name in not_clipped(main, manifest)))
+    return old_clipping(main, manifest, lambda names: "; ".join(plan.titles[name] for name in names))
 
 
 def _picture(source: Results, folder: Path, draw: FigureCommand, rows: list[Standing]) -> str:

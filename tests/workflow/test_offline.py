@@ -76,6 +76,9 @@ def test_without_files_it_makes_what_is_missing(tmp_path: Path) -> None:
     assert counts["unlearn"] == 4  # scratch, sifu, last, dp_smoke
     assert counts["search"] == counts["sweep"] == counts["request_sets"] == counts["null_space"] == 1
     assert "report" not in counts
+    jobs = (planned.stdout + planned.stderr).split("\n[")
+    (scratch,) = [job for job in jobs if "rule unlearn:" in job and "part=scratch" in job]
+    assert "priority: highest" in scratch  # the others are measured against it
 
 
 @pytest.mark.long

@@ -62,6 +62,9 @@ if test -n "$out"; then # packed while it runs: the machine may be taken away at
   while sleep 120; do collect; done > /dev/null 2>&1 &
   trap 'kill '$! EXIT
 fi
+# scratch first: all others are measured against it, and what a cut-off run has without it is lost
+mapfile -t scratch < <(printf '%s\n' "$@" | grep /unlearn/.*/scratch/ || true)
+if test ${#scratch[@]} != 0; then more=(--prioritize "${scratch[@]}" "${more[@]}"); fi
 cd "$folder"
 code=0 # a shell that was started in the background ignores SIGINT, and so would its children
 env --default-signal=INT timeout -s INT -k 30 "$seconds" $python -m snakemake --scheduler greedy --workflow-profile profiles/gpu \

@@ -6,7 +6,7 @@ rule counterfactual:
         TARGETS.outputs("counterfactual"),
     log:
         TARGETS.log("counterfactual"),
-    priority: 10  # some variants wait for it
+    priority: 16  # some variants wait for it
     threads: RUN.threads
     resources:
         gpu=GPU,

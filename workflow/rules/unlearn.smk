@@ -5,6 +5,7 @@ rule unlearn:
         TARGETS.outputs("unlearn"),
     log:
         TARGETS.log("unlearn"),
+    priority: 12  # before the side experiments, so that a run that is cut off has the main one
     threads: RUN.threads
     resources:
         gpu=GPU,

@@ -5,6 +5,7 @@ rule verify:
         TARGETS.outputs("verify"),
     log:
         TARGETS.log("verify"),
+    priority: 14  # weights stay on the machine: a scenario is worth nothing before this
     threads: RUN.threads
     resources:
         gpu=GPU,

@@ -30,6 +30,14 @@ def test_rows_without_the_clipping_of_today_are_named() -> None:
     assert not_clipped(today, found) == ["fashionmnist"], "a search tries other clippings"
 
 
-def test_what_it_means_is_one_sentence() -> None:
-    assert old_clipping("") == ""
-    assert old_clipping("A and B").startswith("Rows of A and B were made without the clipping of the code's example")
+def test_what_it_means_is_said_in_words() -> None:
+    """Sweeps and sets of requests may have been run again before the main rows: the page says so."""
+    today, found = plan(celeba=1e4, cifar10=1e4), manifest(celeba=None, cifar10=None)
+    said = old_clipping(today, found, " and ".join)
+    assert said.startswith("Rows of celeba and cifar10 were made without the clipping of the code's example")
+    assert said.endswith("The released code may recover it.")
+    for stage, scenario, clip in (("sweep", "celeba", 1e4), ("request_sets", "celeba", None)):
+        found["blocks"].append({"stage": stage, "scenario": scenario, "settings": f"{stage} of {scenario}"})
+        found["block_settings"][f"{stage} of {scenario}"] = {"federation": {"clip": clip}}
+    assert old_clipping(today, found, " and ".join) == f"{said} The sweeps of sigma of celeba were made with it."
+    assert old_clipping(plan(mnist=None), found, " and ".join) == ""
