@@ -36,6 +36,10 @@ MORE = (
     "right more often. Certificate kept: for all clients of a request together; exact: the same with epsilon 0; one "
     "client: for each of them alone; broken: not even that; not counted: this run did not check it here."
 )
+TIE = (
+    "All methods take as many client steps here: each stops at the minimum of rounds, where it meets the target "
+    "already. So the cost says nothing of a method. What each reaches with a budget of steps: table `budgets`."
+)
 _SUBSETS = {"test": "accuracy, test data", "retain": "accuracy, remaining clients"}
 _PLAINLY = {
     "a scalar a client": "one number per client",
@@ -57,7 +61,8 @@ def leaderboard(plan: ReportPlan, rows: list[Standing], again: RowCommand) -> st
         hidden = " hidden" if place else ""
         panel = f'<div role="tabpanel" id="board-{place}" aria-labelledby="tab-{place}"{hidden}>'
         good = surely_forgot(plan, rows) if is_tested(plan, rows, name) else forgot(plan, rows)
-        parts.append(f"{panel}{_table(plan, own, told, good, again)}</div>")
+        tie = f'<p class="note">{marked(TIE)}</p>' if _is_tie(own) else ""
+        parts.append(f"{panel}{tie}{_table(plan, own, told, good, again)}</div>")
     return "".join(parts)
 
 
@@ -77,11 +82,15 @@ def _best(rows: list[Standing], good: list[Standing]) -> tuple[Standing | None, 
     """The cheapest row and the most accurate one of those that forgot in all seeds; none where nobody wins."""
     racing = [row for row in rows if row.in_all_seeds and row in good]
     accurate = [row for row in racing if row.utility == row.utility]  # not nan
-    tie = len({row.cost for row in rows if row.has_cost}) == 1 < len(rows)
     return (
-        None if tie else min(racing, key=lambda row: row.cost, default=None),
+        None if _is_tie(rows) else min(racing, key=lambda row: row.cost, default=None),
         max(accurate, key=lambda row: row.utility, default=None),
     )
+
+
+def _is_tie(rows: list[Standing]) -> bool:
+    """Whether all methods cost the same, as where the minimum of rounds is all that they take."""
+    return len({row.cost for row in rows if row.has_cost}) == 1 < len(rows)
 
 
 def _row(plan: ReportPlan, row: Standing, told: Verdicts, again: RowCommand, *, cheapest: bool, best: bool) -> str:

@@ -76,7 +76,10 @@ def test_trainings_again_are_not_in_the_race() -> None:
 def test_a_tie_has_no_winner() -> None:
     """Two methods, both as long as a training: the minimum of rounds decides."""
     rows = [standing("sifu", 1.0, FORGOTTEN, 0.9), standing("sifu_strict", 1.0, FORGOTTEN, 0.8)]
-    assert "<b>100%</b>" not in leaderboard(PLAN, rows, lambda *_: "")
+    page = leaderboard(PLAN, rows, lambda *_: "")
+    assert "<b>100%</b>" not in page
+    assert "the cost says nothing of a method" in page
+    assert "the cost says nothing of a method" not in leaderboard(PLAN, ROWS, lambda *_: "")
 
 
 def test_what_diverges_in_some_seeds_does_not_win() -> None:
