@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from sifu.core.types import Status
 from sifu.docs.by_twins import TwinTest, in_sentences, twin_tests
 from sifu.docs.deviations_of_rules import has_epochs
 from sifu.docs.finding_of_certificates import finding_of_certificates
@@ -17,10 +18,11 @@ from sifu.docs.replication_run import trained_on
 from sifu.docs.run_so_far import so_far
 from sifu.docs.totals_in_words import OF_SCRATCH, cost_range, datasets, listed, unanswered, with_cost
 from sifu.replication.claims.forgetting import BEYOND
-from sifu.replication.claims.stored_tables import DATASETS, SHOWN_ONLY, read_tables
+from sifu.replication.claims.sigma import SWEPT
+from sifu.replication.claims.stored_tables import DATASETS, SHOWN_ONLY, StoredTables, read_tables
 from sifu.replication.published import CONFIG, Published, described, read_manifest
 from sifu.report.grades import BY_ACCURACY, FORGOTTEN, GRADES, UNKNOWN, Grade, grade
-from sifu.report.old_clipping import old_clipping
+from sifu.report.old_clipping import old_clipping, since_clipped
 from sifu.report.standings import expected_gaps
 from sifu.report.tables import markdown
 from sifu.report.totals import request_totals
@@ -56,7 +58,20 @@ def _not_clipped(root: Path, run: Published) -> str:
     planned = described(root / CONFIG)["scenarios"]
     main = {name: planned[name] for name in DATASETS if name in planned}
     words = old_clipping(main, manifest, lambda names: listed([titles[name] for name in names]))
-    return f" {words}" if words else ""
+    return f" {words}{_swept(read_tables(run.folder), main, manifest, titles)}" if words else ""
+
+
+def _swept(
+    tables: StoredTables, main: Mapping[str, Any], manifest: Mapping[str, Any] | None, titles: Mapping[str, str]
+) -> str:
+    """How often SIFU as released recovers in sweeps that were clipped, where its main rows were not."""
+    words = ""
+    for name in since_clipped("sweep", main, manifest):
+        rows = tables.sweep[(tables.sweep["scenario"] == name) & (tables.sweep["variant"] == SWEPT)]
+        if len(rows):
+            done = int((rows["status"] == Status.DONE.value).sum())
+            words += f" There SIFU as released recovers on {titles[name]} in {done} of {len(rows)} first requests."
+    return words
 
 
 def _so_far(root: Path, run: Published) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 _ROWS = ("train", "unlearn")
-_SIDE_EXPERIMENTS = {"sweep": "sweeps of sigma", "request_sets": "sets of requests"}
+_SINCE = {"sweep": "the sweeps of sigma", "request_sets": "the sets of requests"}  # may be run again before them
 
 
 def old_clipping(
@@ -16,15 +16,12 @@ def old_clipping(
     names = not_clipped(scenarios, manifest)
     if not names or manifest is None:
         return ""
-    since = "".join(
-        f" The {experiment} of {in_words(clipped)} were made with it."
-        for stage, experiment in _SIDE_EXPERIMENTS.items()
-        if (clipped := [name for name in names if _clips(manifest, name, [stage]) - {None}])
-    )
+    clipped = {stage: since_clipped(stage, scenarios, manifest) for stage in _SINCE}
+    since = " and ".join(f"{_SINCE[stage]} of {in_words(found)}" for stage, found in clipped.items() if found)
     return (
         f"Rows of {in_words(names)} were made without the clipping of the code's example (norms above 10,000). There a "
-        f"model that explodes under its noise is lost, and counts as diverged. The released code may recover it.{since}"
-    )
+        "model that explodes under its noise is lost, and counts as diverged. The released code may recover it."
+    ) + (f" With it were made: {since}." if since else "")
 
 
 def not_clipped(scenarios: Mapping[str, Any], manifest: Mapping[str, Any] | None) -> list[str]:
@@ -33,6 +30,12 @@ def not_clipped(scenarios: Mapping[str, Any], manifest: Mapping[str, Any] | None
         return []
     clipped = [name for name, plain in scenarios.items() if plain["federation"]["clip"] is not None]
     return [name for name in clipped if None in _clips(manifest, name, _ROWS)]
+
+
+def since_clipped(stage: str, scenarios: Mapping[str, Any], manifest: Mapping[str, Any] | None) -> list[str]:
+    """Those of them whose blocks of this stage were clipped."""
+    names = not_clipped(scenarios, manifest)
+    return [name for name in names if manifest and _clips(manifest, name, [stage]) - {None}]
 
 
 def _clips(manifest: Mapping[str, Any], scenario: str, stages: Sequence[str]) -> set[float | None]:

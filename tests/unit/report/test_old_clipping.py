@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sifu.report.old_clipping import not_clipped, old_clipping
+from sifu.report.old_clipping import not_clipped, old_clipping, since_clipped
 
 
 def manifest(**clips: float | None) -> dict[str, Any]:
@@ -39,5 +39,6 @@ def test_what_it_means_is_said_in_words() -> None:
     for stage, scenario, clip in (("sweep", "celeba", 1e4), ("request_sets", "celeba", None)):
         found["blocks"].append({"stage": stage, "scenario": scenario, "settings": f"{stage} of {scenario}"})
         found["block_settings"][f"{stage} of {scenario}"] = {"federation": {"clip": clip}}
-    assert old_clipping(today, found, " and ".join) == f"{said} The sweeps of sigma of celeba were made with it."
+    assert old_clipping(today, found, " and ".join) == f"{said} With it were made: the sweeps of sigma of celeba."
+    assert since_clipped("sweep", today, found) == ["celeba"]
     assert old_clipping(plan(mnist=None), found, " and ".join) == ""
