@@ -201,6 +201,7 @@ def _column(scenario: str, found: dict[tuple[Hashable, Hashable], dict[Hashable,
     original = found.get((scenario, "original"), {}).get("gap_of_all", expected)
     rows = [found.get((scenario, variant)) for variant in _ROWS]
     signs = [grade(row["gap"], original) if row else UNKNOWN for row in rows]
+    signs[_ROWS.index("scratch")] = FORGOTTEN  # also where accuracy could not tell
     good = {
         index: row["cost"]
         for index, (row, sign) in enumerate(zip(rows, signs, strict=True))

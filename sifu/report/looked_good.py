@@ -24,9 +24,14 @@ def looked_good(plan: ReportPlan, rows: list[Standing]) -> str | None:
 
 def forgot(plan: ReportPlan, rows: list[Standing]) -> list[Standing]:
     """The rows whose clients were forgotten, less those of methods that fail the twin test of the same training."""
+    failed = {row[:2] for row in who_fails(plan, rows)}
+    return [row for row in rows if row.has_cost and row.grade is FORGOTTEN and row[:2] not in failed]
+
+
+def who_fails(plan: ReportPlan, rows: list[Standing]) -> list[Standing]:
+    """The rows of methods that fail the twin test of the same training, whatever accuracy says of them."""
     failed = {place for row in rows if _fails(row) for place in _places(plan, row, rows)}
-    good = [row for row in rows if row.has_cost and row.grade is FORGOTTEN]
-    return [row for row in good if failed.isdisjoint(_places(plan, row, rows))]
+    return [row for row in rows if not failed.isdisjoint(_places(plan, row, rows))]
 
 
 def surely_forgot(plan: ReportPlan, rows: list[Standing]) -> list[Standing]:
@@ -35,7 +40,7 @@ def surely_forgot(plan: ReportPlan, rows: list[Standing]) -> list[Standing]:
     """
     tested = [row for row in rows if row.by == TWINS and row.grade is FORGOTTEN]
     passed = {place for row in tested for place in _places(plan, row, rows)}
-    return [row for row in forgot(plan, rows) if not passed.isdisjoint(_places(plan, row, rows)) or _is_exact(row)]
+    return [row for row in forgot(plan, rows) if not passed.isdisjoint(_places(plan, row, rows)) or is_exact(row)]
 
 
 def is_tested(plan: ReportPlan, rows: list[Standing], scenario: str) -> bool:
@@ -66,7 +71,8 @@ def _same(plan: ReportPlan, row: Standing, other: Standing) -> bool:
     return plan.methods[row.variant] == plan.methods[other.variant] and numbers[0] == numbers[1]
 
 
-def _is_exact(row: Standing) -> bool:
+def is_exact(row: Standing) -> bool:
+    """Whether its answers were counted as exact: they are those of training again."""
     return row.certificate is not None and row.certificate.worth == EXACT
 
 
