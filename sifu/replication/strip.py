@@ -6,11 +6,12 @@ from collections.abc import Collection
 from pathlib import Path
 
 from sifu.replication.claims.catalog import CLAIMS, PAPER
-from sifu.replication.claims.claim import Line
+from sifu.replication.claims.claim import Claim, Line
 from sifu.replication.claims.correction import judgements
+from sifu.replication.claims.counted import counted
 from sifu.replication.claims.stored_tables import DATASETS, read_tables
 from sifu.replication.claims.verdict import Verdict
-from sifu.report.verdict_strip import ClaimRow
+from sifu.report.verdict_strip import NOT_PART, NOT_RUN, ClaimRow
 
 _GROUPS = {True: "The paper's claims", False: "What the paper leaves open"}
 _ORDER = (Verdict.FAILS, Verdict.UNDECIDED, Verdict.IN_PART, Verdict.HOLDS, Verdict.NOT_TESTABLE, Verdict.NOT_RUN)
@@ -23,23 +24,32 @@ def claim_rows(results: Path, titles: dict[str, str], planned: Collection[Path] 
         return []
     lines = {claim.name: claim.measure(tables) for claim in CLAIMS}
     judged = judgements(CLAIMS, lines)
-    return [
-        ClaimRow(
-            claim.name,
-            _GROUPS[claim in PAPER],
-            judged[claim.name].verdict.value,
-            _cells(lines[claim.name], titles),
-            claim.rule,
-        )
-        for claim in CLAIMS
-    ]
+    return [_row(claim, lines[claim.name], judged[claim.name].verdict, titles) for claim in CLAIMS]
+
+
+def _row(claim: Claim, lines: list[Line], verdict: Verdict, titles: dict[str, str]) -> ClaimRow:
+    """`verdict`: by the whole rule, corrected for all claims."""
+    corrected_away = verdict is Verdict.UNDECIDED and claim.judge(lines) is not verdict
+    found = counted(lines)
+    words = found.in_short(verdict, titles, corrected_away=corrected_away).replace("**", "")
+    return ClaimRow(
+        claim.name,
+        _GROUPS[claim in PAPER],
+        verdict.value,
+        _cells(lines, titles),
+        claim.rule,
+        quote=f"{claim.quote} ({claim.place})",
+        in_short=f"Verdict: {words}. Missing: {found.not_judged(titles)}.",
+        corrected_away=corrected_away,
+    )
 
 
 def _cells(lines: list[Line], titles: dict[str, str]) -> dict[str, str]:
-    """The verdict on each dataset: of several numbers the least favourable."""
+    """The verdict on each dataset: of several numbers the least favourable. Not every claim speaks of every dataset."""
     found = {}
     for name in (name for name in DATASETS if name in titles):
-        verdicts = {line.verdict for line in lines if line.counts and line.scenario == name}
-        worst = next((verdict for verdict in _ORDER if verdict in verdicts), Verdict.NOT_RUN)
-        found[titles[name]] = worst.value
+        judged_on = [line for line in lines if line.counts and line.scenario == name]
+        verdicts = {line.verdict for line in judged_on}
+        worst = next((verdict.value for verdict in _ORDER if verdict in verdicts), NOT_RUN)
+        found[titles[name]] = worst if judged_on else NOT_PART
     return found

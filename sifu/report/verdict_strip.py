@@ -9,17 +9,24 @@ from pathlib import Path
 from sifu.report.marked import marked
 
 HOLDS, IN_PART, FAILS = "holds", "holds in part", "does not hold"
-_NOT_RUN, _NO_DATASET = "not run", "not about a dataset"
+NOT_RUN, NOT_PART = "not run", "not part of the claim"
+CORRECTED = "once corrected for many claims"
 _SIGNS = {
     HOLDS: "✓",
     IN_PART: "~",
     FAILS: "✗",
     "undecided": "?",
     "not testable": "n/a",
-    _NOT_RUN: _NOT_RUN,
-    _NO_DATASET: "-",
+    NOT_RUN: NOT_RUN,
+    NOT_PART: "-",
 }
 _KINDS = {HOLDS: "forgotten", IN_PART: "in-part", FAILS: "not-forgotten", "undecided": "cannot-tell"}  # colours
+
+
+_NOTE = (
+    "Click a claim for the sentence that it checks, what came out and its rule; numbers and commands: "
+    "docs/replication/claims.md. With many claims some would hold by chance: the last column is corrected for that."
+)
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,9 @@ class ClaimRow:
     verdict: str
     cells: dict[str, str]  # dataset -> verdict
     rule: str
+    quote: str = ""  # the paper's sentence, and where it stands
+    in_short: str = ""  # on how many datasets it holds, and which are missing
+    corrected_away: bool = False  # undecided by the correction for many claims alone
 
 
 def verdict_strip(rows: list[ClaimRow], folder: Path | None = None) -> str:
@@ -42,24 +52,17 @@ def verdict_strip(rows: list[ClaimRow], folder: Path | None = None) -> str:
         if row.group != group:
             group = row.group
             body += f'<tr class="group"><td colspan="{len(datasets) + 2}">{escape(group)}'
-        rule = marked(row.rule, folder)
-        claim = f'<td><details class="again"><summary>{escape(row.name)}</summary><p>{rule}</p></details>'
-        cells = "".join(_cell(found) for found in _on_datasets(row, datasets))
-        body += f"<tr>{claim}{cells}{_cell(row.verdict)}"
+        more = "".join(f"<p>{marked(text, folder)}" for text in (row.quote, row.in_short, row.rule) if text)
+        claim = f'<td><details class="again"><summary>{escape(row.name)}</summary>{more}</details>'
+        cells = "".join(_cell(row.cells.get(name, NOT_PART)) for name in datasets)
+        body += f"<tr>{claim}{cells}{_cell(row.verdict, CORRECTED if row.corrected_away else '')}"
     key = "; ".join(f"{sign} {word}" for word, sign in _SIGNS.items() if sign != word)
-    note = f'<p class="note">Each claim by its rule (click a claim). {escape(key)}.</p>'
+    note = f'<p class="note">{marked(_NOTE, folder)} {escape(key)}.</p>'
     return f'{note}<div class="scroll"><table class="strip"><thead><tr>{head}<tbody>{body}</table></div>'
 
 
-def _on_datasets(row: ClaimRow, datasets: list[str]) -> list[str]:
-    """The verdict on each dataset; a dash each for a claim that is judged and is about none of them."""
-    found = [row.cells.get(name, _NOT_RUN) for name in datasets]
-    about_none = set(found) == {_NOT_RUN} and row.verdict != _NOT_RUN
-    return [_NO_DATASET] * len(found) if about_none else found
-
-
-def _cell(verdict: str) -> str:
+def _cell(verdict: str, why: str = "") -> str:
     """The sign of a verdict, and its words where there is room for more than the sign."""
-    kind, words, sign = _KINDS.get(verdict, "soft"), escape(verdict), _SIGNS.get(verdict, "")
+    kind, words, sign = _KINDS.get(verdict, "soft"), escape(f"{verdict} {why}".rstrip()), _SIGNS.get(verdict, "")
     more = "" if sign == verdict else f'<span class="word"> {words}</span>'
     return f'<td class="{kind}" title="{words}">{sign}{more}'

@@ -32,12 +32,22 @@ def test_blocks_of_an_older_run_do_not_count(tmp_path: Path) -> None:
 
 
 def test_of_several_numbers_the_least_favourable_counts() -> None:
-    """MNIST holds by one number and fails by another; CIFAR-10 was not run; CelebA is not planned."""
+    """MNIST holds by one number and fails by another; CIFAR-10 was not run; CelebA is not planned.
+
+    The claim does not speak of CIFAR-100.
+    """
     lines = [
         Line("mnist", "rounds", None, Verdict.HOLDS),
         Line("mnist", "accuracy", None, Verdict.FAILS),
         Line("fashionmnist", "rounds", None, Verdict.HOLDS),
         Line("mnist", "only shown", None),
+        Line("cifar10", "rounds", None, Verdict.NOT_RUN),
+        Line("cifar100", "only shown", None),
     ]
-    titles = {"mnist": "MNIST", "fashionmnist": "FashionMNIST", "cifar10": "CIFAR-10"}
-    assert _cells(lines, titles) == {"MNIST": "does not hold", "FashionMNIST": "holds", "CIFAR-10": "not run"}
+    titles = {"mnist": "MNIST", "fashionmnist": "FashionMNIST", "cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
+    assert _cells(lines, titles) == {
+        "MNIST": "does not hold",
+        "FashionMNIST": "holds",
+        "CIFAR-10": "not run",
+        "CIFAR-100": "not part of the claim",
+    }

@@ -16,13 +16,20 @@ def test_what_was_not_judged_is_said_in_words() -> None:
     assert cells("holds", MNIST="holds", CelebA="not testable", CIFAR="not run") == ["✓", "n/a", "not run", "✓"]
 
 
-def test_a_claim_about_no_dataset_was_not_left_out_on_them() -> None:
-    assert cells("holds", MNIST="not run", CelebA="not run") == ["-", "-", "✓"]
-    assert cells("not run", MNIST="not run") == ["not run", "not run"]
+def test_a_claim_that_does_not_speak_of_a_dataset_was_not_left_out_there() -> None:
+    assert cells("holds", MNIST="holds", CelebA="not part of the claim") == ["✓", "-", "✓"]
+
+
+def test_why_all_that_holds_may_be_undecided_is_said() -> None:
+    """The row shows ✓ on each dataset, and ? at its end."""
+    row = ClaimRow("Claim", "Group", "undecided", {"MNIST": "holds"}, "Rule.", "Words.", "On 1.", corrected_away=True)
+    strip = verdict_strip([row])
+    assert 'title="undecided once corrected for many claims"' in strip
+    assert "<p>Words.<p>On 1.<p>Rule.</details>" in strip
 
 
 def test_a_rule_has_no_raw_marks() -> None:
     strip = verdict_strip(
         [ClaimRow("Claim", "Group", "holds", {}, "By `cost`, as a [search](searches.md) chose <it>.")]
     )
-    assert "<p>By <code>cost</code>, as a search chose &lt;it&gt;.</p>" in strip
+    assert "<p>By <code>cost</code>, as a search chose &lt;it&gt;.</details>" in strip
