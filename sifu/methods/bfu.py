@@ -27,8 +27,8 @@ class Bfu(Method):
 
     The smallest form: one stochastic layer, linear in the pixels (`model: variational`); other models are refused. The
     authors look at the accuracy once an epoch and stop when it was below the limit twice (`unl_conver_r`); here it is
-    looked at after every step, and the first time below the limit is the end. BFU-SS also trains on what else a client holds;
-    when whole clients are forgotten there is nothing else, and it is BFU.
+    looked at after every step, and the first time below the limit is the end. BFU-SS also trains on what else a client
+    holds; when whole clients are forgotten there is nothing else, and it is BFU.
 
     Sequential: q_N is that of the last recovery's model.
     """
