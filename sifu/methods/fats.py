@@ -46,10 +46,13 @@ class Fats(Method):
 
     def training(self, scenario: Scenario) -> Scenario:
         """The scenario with so many clients a round, and exactly R rounds."""
-        clients = scenario.partition.num_clients
-        drawn = min(clients, max(1, round(self.rho * clients / self.rounds)))
+        drawn = self.cohort(scenario.partition.num_clients)
         stop = replace(scenario.stop, min_rounds=self.rounds, max_rounds=self.rounds)
         return replace(scenario, stop=stop, federation=replace(scenario.federation, clients_per_round=drawn))
+
+    def cohort(self, clients: int) -> int:
+        """m, of so many clients."""
+        return min(clients, max(1, round(self.rho * clients / self.rounds)))
 
     def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
         if server.has_budget:
