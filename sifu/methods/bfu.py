@@ -34,6 +34,7 @@ class Bfu(Method):
     """
 
     name = "bfu"
+    specified_from = "authors' code: wwq5-code/BFU-Code 4f745d3"
     assumptions = Assumptions(fedavg=False, forgotten_data=True, reference="Wang et al., AsiaCCS 2023 (BFU-SS)")
 
     factor: float = setting("how much the loss counts against the divergence (lambda)", at_least(0), default=0.1)

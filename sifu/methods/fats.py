@@ -32,6 +32,7 @@ class Fats(Method):
     """
 
     name = "fats"
+    specified_from = "authors' code: Happy2Git/FATS_supplement 8b12e6c; rho and R are ours"
     assumptions = Assumptions(
         fedavg=False,
         convex=True,

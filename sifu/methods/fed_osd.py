@@ -31,6 +31,7 @@ class FedOsd(Method):
     """
 
     name = "fed_osd"
+    specified_from = "authors' code: zibinpan/FedOSD 41cc106"
     assumptions = Assumptions(forgotten_data=True, reference="Pan et al., AAAI 2025")
 
     rounds: int = setting("rounds of forgetting (UR; the authors: 100)", at_least(0), default=10)

@@ -34,6 +34,7 @@ class GradientAscent(Method):
     """
 
     name = "gradient_ascent"
+    specified_from = "authors' code: IBM/federated-unlearning 6f51bbc; the limit 0.12: FeatureCloud's port"
     assumptions = Assumptions(
         forgotten_data=True, stores="each client's last update", reference="Halimi et al., 2022 (PGA)"
     )
