@@ -15,6 +15,7 @@ from sifu.docs.by_counting import proved_by_counting
 from sifu.docs.by_twins import forgotten_by_twins, forgotten_in_short
 from sifu.docs.citation import bibtex
 from sifu.docs.honest_saving import honest_saving, honest_savings
+from sifu.docs.inverted_images import inverted_images
 from sifu.docs.methods_by_dataset import methods_by_dataset
 from sifu.docs.single_clients import single_clients
 from sifu.errors import SifuError
@@ -213,5 +214,6 @@ PARTS: dict[str, Callable[..., str]] = {
     "forgotten_in_short": of_replication(forgotten_in_short),
     "forgotten_by_twins": of_replication(forgotten_by_twins),
     "proved_by_counting": of_replication(proved_by_counting),
+    "inverted_images": of_replication(inverted_images),
     "single_clients": of_replication(single_clients),
 }

@@ -26,13 +26,15 @@ class Bfu(Method):
     takes theta_W itself. Recovery follows, as with every method.
 
     The smallest form: one stochastic layer, linear in the pixels (`model: variational`); other models are refused. The
-    authors look at the accuracy once an epoch, here after every step. BFU-SS also trains on what else a client holds;
-    when whole clients are forgotten there is nothing else, and it is BFU.
+    authors look at the accuracy once an epoch and stop when it was below the limit twice (`unl_conver_r`); here it is
+    looked at after every step, and the first time below the limit is the end. BFU-SS also trains on what else a client
+    holds; when whole clients are forgotten there is nothing else, and it is BFU.
 
     Sequential: q_N is that of the last recovery's model.
     """
 
     name = "bfu"
+    specified_from = "authors' code: wwq5-code/BFU-Code 4f745d3"
     assumptions = Assumptions(fedavg=False, forgotten_data=True, reference="Wang et al., AsiaCCS 2023 (BFU-SS)")
 
     factor: float = setting("how much the loss counts against the divergence (lambda)", at_least(0), default=0.1)

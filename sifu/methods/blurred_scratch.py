@@ -19,6 +19,7 @@ class BlurredScratch(CertifiedMethod):
     """
 
     name = "blurred_scratch"
+    specified_from = "ours"
     assumptions = Assumptions(
         convex=True, non_convex=True, stores="the initial model", reference="a control: SIFU's noise alone"
     )

@@ -36,6 +36,7 @@ class Conda(Method):
     """
 
     name = "conda"
+    specified_from = "authors' code: respailab/ConDa-Federated-Unlearning a4108eb"
     assumptions = Assumptions(stores="every client's updates", reference="Chundawat et al., 2024")
     keeps = frozenset({Kept.START, Kept.UPDATES, Kept.COHORTS})
 

@@ -25,6 +25,7 @@ class DescentToDelete(CertifiedMethod):
     """
 
     name = "descent_to_delete"
+    specified_from = "the paper, with a public port"
     assumptions = Assumptions(
         fedavg=False, convex=True, stores="the model without noise", reference="Neel et al., ALT 2021"
     )

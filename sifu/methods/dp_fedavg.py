@@ -23,13 +23,13 @@ class DpFedAvg(CertifiedMethod):
     `published` is the SIFU paper's row, which only its code describes: fixed cohorts, delta = 1 / M, and in every round
     noise for the whole (epsilon, delta) with a sensitivity of 2 C / M though m are averaged. `accounted` samples
     by Poisson and has noise that pays for `rounds` rounds together; when they are spent, nothing is trained any more.
-
     `rounds`, T, is fixed before the training, as the noise depends on it: if T is too small, the training ends before
     its target; if it is too large, there is too much noise (it grows about as the root of T). So T is searched together
     with C on seeds that are not reported; the largest T leaves the training more rounds than one without noise takes.
     """
 
     name = "dp_fedavg"
+    specified_from = "the SIFU paper and its code; accounted by dp-accounting"
     assumptions = Assumptions(fedavg=False, convex=True, non_convex=True, reference="McMahan et al., ICLR 2018")
 
     mode: str = setting(

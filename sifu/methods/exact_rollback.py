@@ -18,6 +18,7 @@ class ExactRollback(Method):
     """
 
     name = "exact_rollback"
+    specified_from = "code of Plato, 60d6779"
     assumptions = Assumptions(
         convex=True,
         non_convex=True,

@@ -29,11 +29,11 @@ class F2l2(CertifiedMethod):
     solves, ||H_s^{-1} (H - H_s) H^{-1} g||; for any other F it also has what linearising leaves out. Retraining for
     N rounds ends within gamma^N (||theta^0 - theta'|| + e) of the minimiser. The noise hides the sum of both, and what
     float32 may add, by the analytic mechanism. The authors' code adds none. sigma itself is measured with the model.
-
     Sequential: g and e are of the clients that remain now; the bound needs no past, so it covers all who left.
     """
 
     name = "f2l2"
+    specified_from = "authors' code: Nanboy-Ronan/2F2L-Federated-Unlearning 3de5cd9"
     assumptions = Assumptions(
         convex=True, server_data=True, stores="the initial model", reference="Jin et al., 2023 (F2L2)"
     )

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sifu.config.fields import above, at_least, setting
+from sifu.errors import MethodRefused
 from sifu.unlearning.kept import Kept
 from sifu.unlearning.method import Assumptions, Method, Unlearned, exact_promise
 
@@ -26,10 +27,12 @@ class Fats(Method):
     same cut in the scenario's own federation and stop rule.
 
     Neither m nor R follows the stop rule: the model of R rounds is given out, whatever its accuracy. m is at least 1,
-    so that rho is at least R / M. Sequential: rounds since earlier requests count among the R, and are cut as well.
+    so that rho is at least R / M. A budget is refused: where it ends the rounds before R, their number shows that the
+    client was drawn. Sequential: rounds since earlier requests count among the R, and are cut as well.
     """
 
     name = "fats"
+    specified_from = "authors' code: Happy2Git/FATS_supplement 8b12e6c; rho and R are ours"
     assumptions = Assumptions(
         fedavg=False,
         convex=True,
@@ -44,12 +47,17 @@ class Fats(Method):
 
     def training(self, scenario: Scenario) -> Scenario:
         """The scenario with so many clients a round, and exactly R rounds."""
-        clients = scenario.partition.num_clients
-        drawn = min(clients, max(1, round(self.rho * clients / self.rounds)))
+        drawn = self.cohort(scenario.partition.num_clients)
         stop = replace(scenario.stop, min_rounds=self.rounds, max_rounds=self.rounds)
         return replace(scenario, stop=stop, federation=replace(scenario.federation, clients_per_round=drawn))
 
+    def cohort(self, clients: int) -> int:
+        """m, of so many clients."""
+        return min(clients, max(1, round(self.rho * clients / self.rounds)))
+
     def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
+        if server.has_budget:
+            raise MethodRefused("its promise is one of R rounds in all, which a budget may not pay for")
         node = history.last_at_most(history.visits(request.forget), 0.0)
         everyone = history.visits(history.available[0])  # one a round
         left = self.rounds - history.value_at(everyone, node).long()  # [S]

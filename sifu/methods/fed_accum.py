@@ -23,6 +23,7 @@ class FedAccum(Method):
     """
 
     name = "fed_accum"
+    specified_from = "the FedEraser paper"
     assumptions = Assumptions(stores="every client's updates", reference="Liu et al., IWQoS 2021")
     keeps = frozenset({Kept.START, Kept.UPDATES, Kept.COHORTS})
 

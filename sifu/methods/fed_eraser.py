@@ -24,6 +24,7 @@ class FedEraser(Method):
     """
 
     name = "fed_eraser"
+    specified_from = "the paper"
     assumptions = Assumptions(
         stores="lengths of updates, a round in dt; or the updates", reference="Liu et al., IWQoS 2021"
     )

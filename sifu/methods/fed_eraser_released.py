@@ -27,6 +27,7 @@ class FedEraserReleased(Method):
     """
 
     name = "fed_eraser_released"
+    specified_from = "code of the SIFU paper"
     assumptions = Assumptions(
         forgotten_data=True, stores="a calibrated model for each later request", reference="code of the SIFU paper"
     )

@@ -22,14 +22,16 @@ class FedOsd(Method):
     V_u is in the span of A there is no step. In guarded rounds the remaining clients' V_i lose their component along
     theta - theta^N, keep their length, and their plain mean is taken away. Recovery follows, as with every method.
 
-    Every client trains in every such round, which the server counts: with many clients that is dearer than retraining.
-    The authors' code has 100 rounds of each kind; its second step size moves the model hardly at all. Their batches of
-    200 examples are the scenario's here. A seed whose budget does not reach takes no further step.
+    Every client trains in every such round, which the server counts. Where a usual round has m of M clients, one such
+    round costs M / m of the same length: so many rounds can be dearer than retraining. The authors' code has 100 rounds
+    of each kind; its second step size moves the model hardly at all. Their batches of 200 examples are the scenario's
+    here. A seed whose budget does not reach takes no further step.
 
     Sequential: theta^N is the last recovery's model; clients of earlier requests take no part.
     """
 
     name = "fed_osd"
+    specified_from = "authors' code: zibinpan/FedOSD 41cc106"
     assumptions = Assumptions(forgotten_data=True, reference="Pan et al., AAAI 2025")
 
     rounds: int = setting("rounds of forgetting (UR; the authors: 100)", at_least(0), default=10)

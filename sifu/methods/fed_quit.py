@@ -32,6 +32,7 @@ class FedQuit(Method):
     """
 
     name = "fed_quit"
+    specified_from = "authors' code: alessiomora/FedQUIT e447fa0"
     assumptions = Assumptions(forgotten_data=True, reference="Mora et al., 2024")
 
     target: str = setting("what replaces the true class's logit", one_of(("smallest", "zero")), default="smallest")

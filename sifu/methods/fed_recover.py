@@ -23,13 +23,15 @@ class FedRecover(Method):
     last T_f, where they have no pair yet (the paper's clients are in every round, here cohorts are sampled), and where
     a number of U~_i is above tau: the largest over rounds of the (1 - alpha) quantile of the stored numbers' sizes.
     These last ones give no pair. The paper bounds the distance to retraining for strongly convex losses and one local
-    step; no promise is made of it. A seed whose budget does not reach goes no further. Recovery follows.
+    step; no promise is made of it. The defaults of T_w, T_c, T_f, s and alpha are as remembered, not looked up. A seed
+    whose budget does not reach goes no further. Recovery follows.
 
     Sequential: the training is replayed from theta^0 again, then earlier recoveries; every stored round is one that was
     trained, never an estimate.
     """
 
     name = "fed_recover"
+    specified_from = "a transcription of the paper; T_w, T_c, T_f, s and alpha as remembered"
     assumptions = Assumptions(convex=True, stores="every client's updates", reference="Cao et al., S&P 2023")
     keeps = frozenset({Kept.START, Kept.UPDATES, Kept.COHORTS})
 

@@ -34,6 +34,7 @@ class FedRecovery(CertifiedMethod):
     """
 
     name = "fed_recovery"
+    specified_from = "second-hand: Algorithm 2 as a report restates it; p_n unchecked"
     assumptions = Assumptions(
         convex=True, non_convex=True, stores="every client's updates", reference="Zhang et al., TIFS 2023"
     )

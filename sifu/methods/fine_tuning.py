@@ -14,6 +14,7 @@ class FineTuning(Method):
     """Train on from the current model."""
 
     name = "fine_tuning"
+    specified_from = "the SIFU paper"
     assumptions = Assumptions(reference="paper, section 2.1")
 
     def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Segment:

@@ -33,6 +33,7 @@ class ForgetSvgd(Method):
     """
 
     name = "forget_svgd"
+    specified_from = "the paper's equations; no code was found, the numbers are ours"
     assumptions = Assumptions(fedavg=False, forgotten_data=True, reference="Gong et al., IEEE DSLW 2022 (Forget-SVGD)")
 
     steps: int = setting("steps of a client to forget (L)", at_least(1), default=10)

@@ -26,13 +26,15 @@ class GradientAscent(Method):
     ref = theta^N - delta, delta what W added to the last round that they took part in; where that is the last round of
     all, ref is the mean of the other clients' models: (theta^N - p_W theta_W) / (1 - p_W). P projects on the ball of
     a radius around ref that is a share of its root mean square distance to ten new initial models; 0.577 is that of
-    the paper's code, which takes a third of squared distances. A client stops where its accuracy is below a limit (as
-    in the paper), or its distance to theta_W, the model that W sent, above one (as in its code).
+    the paper's code, which takes a third of squared distances. A client stops where its accuracy is below a limit, or
+    its distance to theta_W, the model that W sent, above one (as in the paper's code). The paper's limit is on
+    accuracy on validation data, here it is on the ascending client's accuracy on its own training data.
 
     Sequential: theta^N is the last recovery's model, and delta is of the last round of any branch.
     """
 
     name = "gradient_ascent"
+    specified_from = "authors' code: IBM/federated-unlearning 6f51bbc; the limit 0.12: FeatureCloud's port"
     assumptions = Assumptions(
         forgotten_data=True, stores="each client's last update", reference="Halimi et al., 2022 (PGA)"
     )

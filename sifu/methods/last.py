@@ -21,6 +21,7 @@ class Last(CertifiedMethod):
     """
 
     name = "last"
+    specified_from = "the SIFU paper and its code"
     assumptions = Assumptions(
         convex=True,
         non_convex=True,

@@ -32,6 +32,7 @@ class Mode(Method):
     """
 
     name = "mode"
+    specified_from = "a port in alessiomora/FedQUIT e447fa0"
     assumptions = Assumptions(forgotten_data=True, reference="Zhao et al., 2023 (MoDe)")
 
     keep: float = setting("how much of the model a round of degradation keeps (lambda)", from_to(0, 1), default=0.95)

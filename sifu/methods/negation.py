@@ -17,12 +17,14 @@ class Negation(Method):
 
     For the first layer -W x + b = W (-x) + b, so that the negated network answers f'(x) = f(-x): before recovery it has
     forgotten nothing, and whoever asks about inverted images reads theta^N's answers. The metric `inverted_accuracy`
-    does that. Deeper layers have no such inverse. What forgetting there is comes from recovery.
+    does that. Deeper layers have no such inverse. What forgetting there is comes from recovery. No
+    authors' code was found: that it is layer 0 alone is what ports of others do.
 
     Sequential: every request negates the model of the last recovery.
     """
 
     name = "negation"
+    specified_from = "ports in alessiomora/FedQUIT e447fa0 and puf_unlearning 9c89bd7: layer 0"
     assumptions = Assumptions(reference="NoT: Khalil et al., CVPR 2025")
 
     layers: tuple[int, ...] = setting(

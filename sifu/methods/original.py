@@ -14,6 +14,7 @@ class Original(Method):
     """Keep the model as it is."""
 
     name = "original"
+    specified_from = "ours"
     assumptions = Assumptions(reference="no unlearning at all")
 
     def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Segment:

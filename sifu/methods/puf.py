@@ -21,15 +21,16 @@ class Puf(Method):
     """theta' = theta^N + (sum over R of n_k U_k - lambda sum over W of n_u U_u) / n, then FedAvg of those that remain.
 
     U are updates of an ordinary local training from theta^N. `regular`: R is a cohort of remaining clients, W are the
-    clients to forget, n the examples of both; the paper's lambda is 20, with all clients in every round. `special`: W
-    alone, n the examples of W, lambda = 2. `stored`: as special with what each of W sent in the last round that it took
-    part in itself, so that nobody is asked. Who never took part has no update: zero. Tables mark methods, not variants:
-    the data of the clients to forget, which the mark says are needed, are not needed by `stored`.
+    clients to forget, n the examples of both; the authors' code has lambda = 20, with all clients in every round.
+    `special`: W alone, n the examples of W, there lambda = 2. `stored`: as special with what each of W sent in the last
+    round that it took part in itself, so that nobody is asked. Who never took part has no update: zero. Tables mark
+    methods, not variants: the data of the clients to forget, which the mark says are needed, are not by `stored`.
 
     Sequential: every request starts from the model of the last recovery, whose rounds count as rounds.
     """
 
     name = "puf"
+    specified_from = "authors' code: alessiomora/puf_unlearning 9c89bd7"
     assumptions = Assumptions(
         forgotten_data=True,
         stores="nothing; `stored`: each client's last update",
@@ -38,7 +39,7 @@ class Puf(Method):
 
     updates: str = setting("whose updates are used", one_of(("regular", "special", "stored")), default="special")
     factor: float | None = setting(
-        "lambda: how much the clients to forget count against; null: the paper's, 20 for `regular` and 2 else",
+        "lambda: how much the clients to forget count against; null: the authors' code's, 20 for `regular`, else 2",
         default=None,
     )
 

@@ -15,6 +15,7 @@ class Scratch(Method):
     """Start again from the training's own initial weights."""
 
     name = "scratch"
+    specified_from = "the SIFU paper"
     assumptions = Assumptions(convex=True, non_convex=True, stores="the initial model", reference="paper, section 2.1")
     keeps = frozenset({Kept.START})
 

@@ -16,6 +16,7 @@ class ScratchAgain(Method):
     """Retrain without the forgotten clients, with other cohorts and batches than `scratch` draws."""
 
     name = "scratch_again"
+    specified_from = "ours"
     assumptions = Assumptions(
         convex=True, non_convex=True, stores="the initial model", reference="a control: the floor of every gap"
     )

@@ -34,6 +34,7 @@ class Sharded(Method):
     """
 
     name = "sharded"
+    specified_from = "ours, after the paper's idea"
     assumptions = Assumptions(
         fedavg=False,
         convex=True,

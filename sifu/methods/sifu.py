@@ -26,6 +26,7 @@ class Sifu(CertifiedMethod):
     """
 
     name = "sifu"
+    specified_from = "the paper and its code"
     assumptions = Assumptions(
         convex=True,
         non_convex=True,

@@ -30,6 +30,7 @@ class SubtractAndDistil(Method):
     """
 
     name = "subtract_and_distil"
+    specified_from = "a transcription of the paper; T, epochs, step size and batches are ours"
     assumptions = Assumptions(server_data=True, stores="every client's updates", reference="Wu et al., 2022")
     keeps = frozenset({Kept.START, Kept.UPDATES, Kept.COHORTS})
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 _FOR_PEOPLE = (
     "headline",
     "forgetting",
+    "inverted",
+    "fats",
     "atlas",
     "budgets",
     "certificates",

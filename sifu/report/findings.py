@@ -9,6 +9,7 @@ import pandas as pd
 
 from sifu.report.certificates import kept_for_one
 from sifu.report.deletion_test import CANNOT_TELL, ENOUGH_POWER, powers, verdicts
+from sifu.report.inverted import inverted_finding, known_inverted
 from sifu.report.looked_good import fails_on
 from sifu.report.results import Results
 from sifu.report.searches import not_chosen
@@ -20,6 +21,7 @@ _ABOVE = 1.05  # times what is claimed: less is rounding of means
 def findings(source: Results) -> list[str]:
     """A few sentences for each scenario."""
     found: list[str] = []
+    inverted = known_inverted(source.cells, source.metrics)
     for scenario, title in source.plan.titles.items():
         numbers = to_target(source.statistics)
         part = numbers[(numbers["scenario"] == scenario) & (numbers["request"] == 1)]
@@ -28,6 +30,7 @@ def findings(source: Results) -> list[str]:
             _certificates(source, scenario, part),
             _spent(source, part),
             _verified(source, scenario),
+            inverted_finding(inverted, scenario, source.plan.labels),
             _searched(source, scenario),
         ]
         found += [f"{title}: {text}" for text in texts if text]

@@ -14,11 +14,12 @@ from sifu.config.certificate import Certificate
 from sifu.errors import ConfigError
 from sifu.plan.method_check import method_class
 from sifu.plan.variants import build_method
-from sifu.unlearning.method import Assumptions
+from sifu.unlearning.method import Assumptions, Method
 
 CAPTION = (
     "What every method assumes and promises (the paper's Table 1, and more). All are run by this suite, and say "
-    "themselves what they need, with a footnote where the paper's table differs."
+    "themselves what they need, with a footnote where the paper's table differs. `specified from`: what a method was "
+    "made from here. Where that is code alone, a port or second-hand words, the paper was not at hand or not used."
 )
 OF_VARIANTS = (
     "A row is a method in all its variants. `sifu` with `noise: end` is the field's R2D, rewind to delete (Mu and "
@@ -40,7 +41,12 @@ _TITLES = {
 def method_rows(names: Iterable[str]) -> list[dict[str, Any]]:
     """One row a method: the columns of Table 1, what it reads of the history, what the server stores."""
     classes = {method_class(name): name for name in names}  # each once: a config may call one by several names
-    return [{"method": cls.name} | cls.assumptions._asdict() | {"reads": _reads(name)} for cls, name in classes.items()]
+    return [{"method": cls.name} | cls.assumptions._asdict() | _more(cls, name) for cls, name in classes.items()]
+
+
+def _more(cls: type[Method], name: str) -> dict[str, str]:
+    """What a method reads of the history with its defaults, and what it was made from."""
+    return {"reads": _reads(name), "specified_from": cls.specified_from or "not said"}
 
 
 def _reads(name: str) -> str:
@@ -61,9 +67,10 @@ def print_methods(*, as_json: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(*(_TITLES.get(key, key) for key in rows[0]))
+    shown = [key for key in rows[0] if key != "specified_from"]  # for which a terminal has no room
+    table = Table(*(_TITLES.get(key, key) for key in shown))
     for row in rows:
-        table.add_row(*(_word(value) for value in row.values()))
+        table.add_row(*(_word(row[key]) for key in shown))
     Console(width=max(150, Console().width)).print(table)
 
 
@@ -87,9 +94,8 @@ def _row(row: dict[str, Any], listed: dict[str, Any], notes: list[str]) -> dict[
         notes.append(_footnote(other))
         assumed |= {key: f"{assumed[key]} [{len(notes)}]" for key in other["corrected"]}
     named = {_TITLES[key]: word for key, word in assumed.items()}
-    return (
-        {"method": f"`{row['method']}`", "reference": row["reference"]} | named | {"the server stores": row["stores"]}
-    )
+    last = {"the server stores": row["stores"], "specified from": row["specified_from"]}
+    return {"method": f"`{row['method']}`", "reference": row["reference"]} | named | last
 
 
 def _footnote(other: dict[str, Any]) -> str:

@@ -145,7 +145,8 @@ def _forgetting(source: Results, folder: Path, rows: list[Standing]) -> str:
     """What many models say of forgetting, and what accuracy misses; nothing where it was not measured."""
     parts = page_tables.forgetting(source, folder)
     told = looked_good(source.plan, rows) if parts else None
-    return (f"<p>{escape(told)}</p>" if told else "") + parts + page_tables.atlas(source, folder)
+    more = page_tables.inverted(source, folder) + page_tables.atlas(source, folder)
+    return (f"<p>{escape(told)}</p>" if told else "") + parts + more
 
 
 def _certificates(source: Results, folder: Path) -> str:
@@ -182,12 +183,15 @@ def _figure(folder: Path, draw: FigureCommand, name: str, narrow: bytes | None =
 
 
 def _details(source: Results, folder: Path, command: str) -> str:
-    """Every request, findings scenario by scenario, what methods assume, settings, and where the numbers come from."""
+    """Every request, findings scenario by scenario, what FATS costs, what methods assume, settings, and where the
+    numbers come from.
+    """
     items = "".join(f"<li>{escape(text)}</li>" for text in findings(source))
     return "".join(
         [
             page_tables.requests(source),
             folded("Findings, scenario by scenario", f"<ul>{items}</ul>"),
+            page_tables.fats(source, folder),
             page_tables.assumptions(source, folder),
             folded("Settings", _settings(source)),
             folded("Where the numbers come from", _provenance(source, command)),

@@ -12,10 +12,14 @@ from sifu.report.atlas import atlas_table, one_class
 from sifu.report.audits import CAPTION as AUDIT_CAPTION
 from sifu.report.audits import audit_table
 from sifu.report.deletion_test import verification
+from sifu.report.fats import CAPTION as FATS_CAPTION
+from sifu.report.fats import fats_table
 from sifu.report.forgetting import MORE, forgetting_table, with_forgotten
 from sifu.report.forgetting_words import COLUMNS, INTRODUCTION
 from sifu.report.frontier import frontier, frontier_for_people
 from sifu.report.html import definitions, filtered_table, folded, html_table
+from sifu.report.inverted import CAPTION as INVERTED_CAPTION
+from sifu.report.inverted import inverted_table, known_inverted
 from sifu.report.marked import marked
 from sifu.report.methods import CAPTION as METHODS_CAPTION
 from sifu.report.methods import numbered, table_1
@@ -55,6 +59,22 @@ def forgetting(source: Results, folder: Path) -> str:
     words = f"<p>{marked(INTRODUCTION, folder)}</p>{definitions(COLUMNS, folder)}"
     shown = filtered_table(titled(source, table), "forgetting-table", (*_WHO, "request"))
     return folded("Was it forgotten? By many models", words + shown)
+
+
+def inverted(source: Results, folder: Path) -> str:
+    """What inverted images show, and accuracy does not."""
+    found = known_inverted(source.cells, source.metrics)
+    table = titled(source, inverted_table(found, source.plan.labels, source.plan.methods))
+    shown = filtered_table(table, "inverted", (*_WHO, "request")) if len(table) else ""
+    return _captioned(table, "What inverted images show", INVERTED_CAPTION, shown, folder)
+
+
+def fats(source: Results, folder: Path) -> str:
+    """What FATS costs against rho."""
+    settings = source.made_with("fats")
+    table = titled(source, fats_table(source.cells, source.statistics, settings, source.plan.labels))
+    shown = html_table(table, "fats", sortable=True)
+    return _captioned(table, "What FATS costs against rho", FATS_CAPTION, shown, folder)
 
 
 def atlas(source: Results, folder: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -65,6 +66,12 @@ class Results:
     @cached_property
     def cells(self) -> pd.DataFrame:
         return self.table("unlearn/cells")
+
+    def made_with(self, method: str) -> dict[tuple[str, str], dict[str, Any]]:
+        """The settings that the answers of a method's variants were made with, by scenario and variant."""
+        jobs = [job for job in self.plan.jobs.get("unlearn", []) if self.plan.methods.get(job.part) == method]
+        paths = {(job.scenario, job.part): self._folder("unlearn", job) / "cells.parquet" for job in jobs}
+        return {key: json.loads(read_stamp(path)["settings"]) for key, path in paths.items() if path.exists()}
 
     @cached_property
     def training(self) -> pd.DataFrame:

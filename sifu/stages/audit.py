@@ -19,6 +19,7 @@ from sifu.certificate.noise import actual_guarantee
 from sifu.config.blocks import batch_of_models
 from sifu.config.scenario import Scenario
 from sifu.core.keys import Keys
+from sifu.errors import MethodRefused
 from sifu.federation.progress import show_progress
 from sifu.federation.shared_data import SharedEngine
 from sifu.federation.training import Progress
@@ -63,6 +64,8 @@ def run_audit(block: Block, plan: AuditPlan, folder: Path) -> None:
 def audit_rows(block: Block, plan: AuditPlan, stored: StoredCounts) -> Rows:
     """A row for each variant, for whom, and request."""
     engine = replace(block.engine(), checkpoints=None)  # batches are short; their counts are stored
+    if any(method.oracle for method in plan.methods.values()):
+        engine = replace(engine, test_data=block.test_set())
     rows: Rows = []
     for names in plan.groups():
         first = plan.methods[names[0]]
@@ -195,9 +198,12 @@ class AuditedGroup:
     ) -> dict[Key, Models]:
         """The models of one variant after the requests `after`."""
         found = {}
-        for worlds in both_worlds(asker, lineage, target.forget, after, clear=clear):
-            claim = self._claim(worlds.promise, worlds.num_forgotten)
-            found[Key(name, target.who, worlds.request)] = Models(claim, worlds.sample)
+        try:
+            for worlds in both_worlds(asker, lineage, target.forget, after, clear=clear):
+                claim = self._claim(worlds.promise, worlds.num_forgotten)
+                found[Key(name, target.who, worlds.request)] = Models(claim, worlds.sample)
+        except MethodRefused as reason:
+            raise MethodRefused(f"{name} is refused in {self.block.name}: {reason}") from None
         return found
 
     def _trained(self, purpose: str, numbers: range, progress: Progress | None) -> Lineage:

@@ -14,10 +14,14 @@ from sifu.report.atlas import CAPTION as ATLAS_CAPTION
 from sifu.report.atlas import atlas_table, one_class
 from sifu.report.audits import CAPTION, audit_table
 from sifu.report.deletion_test import verification
+from sifu.report.fats import CAPTION as FATS_CAPTION
+from sifu.report.fats import fats_table
 from sifu.report.forgetting import forgetting_table, with_forgotten
 from sifu.report.forgetting_words import CAPTION as FORGETTING_CAPTION
 from sifu.report.forgetting_words import MORE_CAPTION
 from sifu.report.frontier import frontier, frontier_for_people
+from sifu.report.inverted import CAPTION as INVERTED_CAPTION
+from sifu.report.inverted import inverted_table, known_inverted
 from sifu.report.methods import methods_csv, methods_latex, methods_page
 from sifu.report.missing import missing_names, missing_words, stage_of
 from sifu.report.plain_text import csv_text, markdown_text
@@ -35,6 +39,8 @@ CAPTIONS = {
     "audit": CAPTION,
     "forgetting": f"{FORGETTING_CAPTION} {MORE_CAPTION}",
     "power": POWER_CAPTION,
+    "inverted": INVERTED_CAPTION,
+    "fats": FATS_CAPTION,
     "headline": "After each request, recovered to the target accuracy: mean over seeds and its 95% bootstrap interval; "
     "of numbers compared with scratch's, for up to 10 seeds, also Student's after `t`. `cost / scratch`: client steps, "
     "calibration included, and with the first request those of spare clients in the training, over scratch's; "
@@ -116,6 +122,8 @@ def run_report(plan: ReportPlan, folder: Path) -> None:
         "headline": with_forgotten(tables.headline(numbers, labels), source.forgetting, labels),
         "forgetting": forgetting_table(source.forgetting, source.distances, labels),
         "power": power_table(source.power),
+        "inverted": inverted_table(known_inverted(source.cells, source.metrics), labels, plan.methods),
+        "fats": fats_table(source.cells, numbers, source.made_with("fats"), labels),
         "budgets": tables.budgets(numbers, labels),
         "certificates": certificates.for_people(promises, labels),
         "frontier": frontier_for_people(honest, plan.unmarked, labels),
@@ -137,6 +145,8 @@ _SOURCES = {  # the stages that a table is made of: what is missing of others do
     "headline": ("unlearn", "verify", "forgetting"),
     "forgetting": ("oracles", "forgetting"),
     "power": ("oracles", "forgetting"),
+    "inverted": ("unlearn", "verify"),
+    "fats": ("unlearn", "verify"),
     "budgets": ("unlearn", "verify"),
     "certificates": ("unlearn",),
     "frontier": ("unlearn", "sweep"),

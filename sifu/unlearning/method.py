@@ -100,6 +100,7 @@ class Method:
     """An unlearning method. A subclass names itself, says what it assumes, and answers requests in `unlearn`."""
 
     name: ClassVar[str] = ""  # its key in METHODS
+    specified_from: ClassVar[str] = ""  # the paper, authors' code at a commit, a port, second-hand words
     assumptions: ClassVar[Assumptions] = Assumptions()
 
     def __init_subclass__(cls) -> None:

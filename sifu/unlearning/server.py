@@ -68,6 +68,11 @@ class Server:
         return Work(*(part.clone() for part in parts))
 
     @property
+    def has_budget(self) -> bool:
+        """Whether client steps are limited, so that recovery may end before its own rule says."""
+        return self._recovery.stop.client_steps is not None
+
+    @property
     def counted_rounds(self) -> Tensor:
         """Rounds as the method's own code counts them; those of `spent` where it has no count of its own. [S]"""
         return (self._spent.rounds if self._counted is None else self._counted).clone()

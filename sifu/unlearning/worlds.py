@@ -64,6 +64,7 @@ class Asker:
         name, shape = f"method {self.method.name}", lineage.segments[0].start.shape
         more = {"method": name, "shape": shape, "forgotten_data": needs}
         more["server_data"] = self.method.assumptions.server_data
+        more["oracle"] = self.method.oracle
         server = SameRecovery(lineage.engine, request, rule(request), self.scenario, self.progress, **more)  # type: ignore[arg-type]
         server.known = known
         history = History(lineage, self.method.keeps, name)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from sifu.contract.world import SCENARIO, World, masks
 from sifu.core.keys import Keys
+from sifu.errors import MethodRefused
 from sifu.federation.cohort import sample_cohort
 from sifu.federation.stop import Stop
 from sifu.methods.fats import Fats
@@ -60,6 +61,7 @@ def test_every_answer_of_a_sequence_has_all_rounds() -> None:
     for answer in answers:
         lineage = answer.before.grow(answer.unlearned.node, answer.unlearned.segment)
         assert torch.stack(lineage.kept).clamp(min=0).sum(0).tolist() == [ROUNDS] * 6  # -1: a branch that is dropped
+        assert answer.unlearned.promise is not None
         for segment, kept in zip(lineage.segments, lineage.kept, strict=True):
             for s in range(6):
                 cohorts = segment.trace.cohort[s, : max(0, int(kept[s]))].unique()
@@ -106,10 +108,14 @@ def test_cost_against_rho(drawn: int) -> None:
     assert float((rounds - first).double().mean()) == pytest.approx(expected, abs=4 * 0.036)
 
 
-def test_a_budget_ends_it_before() -> None:
+def test_a_budget_is_refused() -> None:
+    """Under a budget of two rounds, seeds in which the client was drawn early would end with fewer rounds than R."""
     method, (forget, *_) = Fats(rho=0.5, rounds=ROUNDS), masks(7, 6)
     scenario = method.training(SCENARIO)
     world = World.make(seeds=range(6), scenario=scenario)
-    stop = Stop.at_budget(torch.full((6,), 4), torch.full((6,), 2))  # two rounds of one client
-    (answer,) = answer_requests(method, world.lineage, [forget], scenario, lambda request: stop, Keys.of(range(6)))
-    assert int(answer.work.rounds.max()) <= 2
+    for steps in (4, 10**6):  # a seed that has enough is refused as well: who is refused must not tell who was drawn
+        stop = Stop.at_budget(torch.full((6,), steps), torch.full((6,), 2))
+        with pytest.raises(MethodRefused, match="R rounds in all, which a budget may not pay for"):
+            answer_requests(
+                method, world.lineage, [forget], scenario, lambda request, stop=stop: stop, Keys.of(range(6))
+            )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,17 +20,19 @@ from sifu.config.scenario import Scenario
 from sifu.contract.world import SCENARIO, World
 from sifu.core.keys import Keys
 from sifu.core.types import Clients
-from sifu.errors import ConfigError
+from sifu.data.dataset import Images
+from sifu.errors import ConfigError, MethodRefused
 from sifu.federation.engine import Engine
 from sifu.federation.shared_data import SharedEngine
 from sifu.federation.stop import Stop
 from sifu.hardware.workers import Workers
 from sifu.methods.dp_fedavg import DpFedAvg
+from sifu.methods.fed_quit import FedQuit
 from sifu.methods.last import Last
 from sifu.methods.scratch import Scratch
 from sifu.methods.scratch_again import ScratchAgain
 from sifu.models.flat import build_model
-from sifu.stages.audit import AuditedGroup
+from sifu.stages.audit import AuditedGroup, audit_rows
 from sifu.stages.audit_counts import Count, StoredCounts
 from sifu.stages.audit_plan import AuditPlan, Target
 from sifu.stages.block import Block
@@ -135,6 +137,20 @@ def audited() -> dict[str, dict[str, Any]]:
     }
     group = bed_group(AuditPlan(methods, [Target.single(BED, 0)], MODELS), StoredCounts(None))
     return {row["variant"]: row for row in group.rows()}
+
+
+@dataclass(frozen=True)
+class BedBlock(Block):
+    """The bed as a block; `has_test`: the test set is what client 2 has."""
+
+    has_test: bool = True
+
+    def engine(self, images: Images | None = None) -> Engine:
+        return bed_engine()
+
+    def test_set(self) -> Clients | None:
+        held = bed_engine().clients
+        return Clients(held.images[:, 2:3], held.labels[:, 2:3], held.size[:, 2:3]) if self.has_test else None
 
 
 def bed_group(plan: AuditPlan, stored: StoredCounts, scenario: Scenario = BED) -> AuditedGroup:
@@ -242,6 +258,16 @@ def test_models_that_share_data_train_as_with_copies_of_it() -> None:
 
 def test_counts_add_up() -> None:
     assert Count(1, 2, 3).joined(Count(10, 20, 30)) == Count(11, 22, 33)
+
+
+def test_a_method_with_an_oracle_is_given_the_test_set() -> None:
+    """FedQUIT as released promises nothing: a row with what is proved. Without a test set its refusal names it."""
+    plan = AuditPlan({"quit": FedQuit(as_released=True)}, [Target.single(BED, 0)], models=20)
+    block = BedBlock("bed", BED, range(1), Path("none"), Path("none"))
+    (row,) = audit_rows(block, plan, StoredCounts(None))
+    assert (row["variant"], row["models"], row["claimed_epsilon"]) == ("quit", 20, None)
+    with pytest.raises(MethodRefused, match="quit is refused in bed: it stops by the accuracy on a test set, and"):
+        audit_rows(replace(block, has_test=False), plan, StoredCounts(None))
 
 
 def test_a_request_that_there_is_not() -> None:
