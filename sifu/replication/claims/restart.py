@@ -17,7 +17,6 @@ from sifu.replication.claims.claim import (
     each_dataset,
     on_every_dataset,
     ran_all,
-    shown,
     unjudged,
 )
 from sifu.replication.claims.commands import rerun_cell
@@ -52,8 +51,10 @@ def history_saves(tables: StoredTables) -> list[Line]:
     )
     saved_by_sifu = {line.scenario: line for line in own}
     judged = [_half(line, saved_by_sifu[line.scenario]) for line in lines]
-    restarts = shown(_RESTART, lambda name: _restarts(tables, name))
-    return [*judged, *restarts, *unjudged(line for line in (*own, *exact) if line.scenario)]
+    restarts = each_dataset(
+        _RESTART, lambda name: _restarts(tables, name), SAVES_NOTHING, ran=lambda name: tables.ran(name, "sifu_strict")
+    )
+    return [*judged, *unjudged(line for line in (*restarts, *own, *exact) if line.scenario)]
 
 
 def _restarts(tables: StoredTables, scenario: str) -> pd.Series:
