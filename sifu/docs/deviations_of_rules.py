@@ -93,7 +93,29 @@ def _budgets(run: MeasuredRun) -> str:
     )
 
 
+def _momentum(run: MeasuredRun) -> str:
+    """The momentum of the paper's datasets, by the config."""
+    found = {run.plan["scenarios"][name]["federation"]["momentum"] for name in DATASETS}
+    return f"As in the code ({', '.join(f'{value:g}' for value in sorted(found))})"
+
+
+def _without_momentum(run: MeasuredRun) -> str:
+    """At how many points Psi by the cohort is a bound without momentum, where that was run."""
+    bounds = run.tables.bounds
+    rows = bounds[(bounds["rule"] == JUDGED) & (bounds["change"] == "no_momentum")]
+    parts = {run.titles[name]: rows[rows["scenario"] == name] for name in DATASETS}
+    shares = {title: part["held"].sum() / part["points"].sum() for title, part in parts.items() if len(part)}
+    words = ", ".join(f"{number_text(share, 'share')} on {title}" for title, share in shares.items()) or NO_ROWS
+    return f"With momentum Theorem 1 does not make Psi a bound. Points with alpha <= Psi by the cohort, without momentum: {words}."
+
+
 RULES = (
+    Deviation(
+        "Momentum",
+        "Text: none; Table 2 has no column for it, and Theorem 1 is about SGD. Code: 0.9, in every local training.",
+        _momentum,
+        _without_momentum,
+    ),
     Deviation(
         "Batches",
         "Code: every step draws a batch from all examples of the client, so that some repeat within a round.",

@@ -297,6 +297,12 @@ def test_only_sifu_is_faster_and_forgets(change: dict[tuple[str, str], Outcome],
     assert (saved, known) == (pytest.approx(0.6), pytest.approx(0.02)), "40 of 100 rounds"
 
 
+def test_no_claim_names_a_variant_by_its_id() -> None:
+    """What people read has labels: ids have an underscore."""
+    tables = World(("mnist", "mnist_by_writer"), held={"": 1.0}).tables()
+    assert not [line.what for claim in CLAIMS for line in claim.measure(tables) if "_" in line.what]
+
+
 def test_a_seed_that_is_missing_is_said_of_the_average() -> None:
     tables = World().tables()
     cells = tables.cells.copy()
