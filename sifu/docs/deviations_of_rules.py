@@ -106,7 +106,8 @@ def _without_momentum(run: MeasuredRun) -> str:
     parts = {run.titles[name]: rows[rows["scenario"] == name] for name in DATASETS}
     shares = {title: part["held"].sum() / part["points"].sum() for title, part in parts.items() if len(part)}
     words = ", ".join(f"{number_text(share, 'share')} on {title}" for title, share in shares.items()) or NO_ROWS
-    return f"With momentum Theorem 1 does not make Psi a bound. Points with alpha <= Psi by the cohort, without momentum: {words}."
+    without = f"Points with alpha <= Psi by the cohort, without momentum: {words}."
+    return f"With momentum Theorem 1 does not make Psi a bound. {without}"
 
 
 RULES = (
