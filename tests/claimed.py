@@ -46,6 +46,7 @@ class World:
         default_factory=lambda: {0.01: (100.0, "done"), 0.1: (40.0, "done"), 1.0: (5.0, "lost")}
     )
     held: Mapping[str, float] = field(default_factory=lambda: {"": 1.0, "one_step": 1.0})  # change -> share of 100
+    shares: float = 1.0  # share of the points that Psi by shares of all clients bounds
     strict: float = 1.0  # share of the points that strict Psi bounds
     hidden: float = 1.0  # share of the clients that the noise hides
     idle: int = 0  # clients that had not taken part
@@ -165,9 +166,13 @@ class World:
         return [
             {"scenario": scenario, "change": change, "request": 0, "rule": rule, "seed": seed}
             | {"points": 100, "held": round(100 * held), "worst": 2 - held}
-            | (dict.fromkeys(("forgotten", "hidden", "idle")) if change else self._client_counts())
+            | (
+                dict.fromkeys(("forgotten", "hidden", "idle"))
+                if change or rule == "empty_seats"
+                else self._client_counts()
+            )
             for change, share in self.held.items()
-            for rule, held in (("published", share), ("strict", self.strict))
+            for rule, held in (("empty_seats", share), ("published", self.shares), ("strict", self.strict))
             for seed in SEEDS
         ]
 

@@ -38,6 +38,7 @@ AS_CLAIMED = {
     "sifu_released": Outcome(40, 0.02, gap=0.1, delta=0.005),
     "sifu_strict": Outcome(40, 0.02, gap=0.1, delta=0.005),
     "exact_rollback": Outcome(100),
+    "blurred_scratch": Outcome(100),  # noise alone saves nothing
     "last": Outcome(30, status="not_reached"),
     "fed_eraser_searched": Outcome(111, spread=1),
     "last_released": Outcome(30, status="not_reached"),

@@ -85,6 +85,15 @@ DATA = (
         "CelebA the people of the plain scenario, with marks by their numbers",
     ),
     Deviation(
+        "Requests",
+        "Text: ten random clients a request, with watermarks and in the figure on sets of requests; on MNIST and "
+        "FashionMNIST ten of one class. Code: fixed groups, client i in group i mod 10, also in that figure (`P70` to "
+        "`P79`).",
+        "Groups as in the code. Other sets of requests: random sets as in the text, drawn for each seed, on CIFAR and "
+        "CelebA; the ten classes, which are the groups, on MNIST and FashionMNIST. Scenarios with backdoors, which are "
+        "ours, have random requests.",
+    ),
+    Deviation(
         "Clipping",
         "Text: none. Code: 10,000 in its example; 0.5 is the option's default, which its list of experiments leaves.",
         _clipping,

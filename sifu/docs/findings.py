@@ -13,10 +13,20 @@ from sifu.core.types import Status
 from sifu.docs.by_twins import TwinTest, in_sentences, twin_tests
 from sifu.docs.deviations_of_rules import has_epochs
 from sifu.docs.finding_of_certificates import finding_of_certificates
+from sifu.docs.finding_of_sifu import finding_of_sifu
 from sifu.docs.named import scenarios, variants
 from sifu.docs.replication_run import trained_on
 from sifu.docs.run_so_far import so_far
-from sifu.docs.totals_in_words import OF_SCRATCH, cost_range, datasets, listed, unanswered, with_cost
+from sifu.docs.totals_in_words import (
+    NO_GAP,
+    OF_SCRATCH,
+    above_scratch,
+    cost_range,
+    datasets,
+    listed,
+    off_scratch,
+    with_cost,
+)
 from sifu.replication.claims.forgetting import BEYOND
 from sifu.replication.claims.sigma import SWEPT
 from sifu.replication.claims.stored_tables import DATASETS, SHOWN_ONLY, StoredTables, read_tables
@@ -33,7 +43,6 @@ _ROWS = (
     *("fed_eraser_searched", "dp_released"),
 )
 _ALL_MISSING = "[All that is missing](docs/replication/run.md)."
-_NO_GAP = "Whether it forgets was not measured."
 _MARKED = ("_watermark", "_backdoor")  # how names of scenarios end whose clients carry marks
 
 
@@ -98,7 +107,7 @@ def findings(root: Path, run: Published) -> str:
     sifu, tuned, eraser = (twin_tests(root, tables, name) for name in names)
     titles = {name: place.label for name, place in scenarios(root).items()}
     lines = [
-        _sifu(_all_of(totals, "sifu"), _of(totals, "sifu_released"), _of(marked, "sifu"), sifu, titles),
+        finding_of_sifu(totals, marked, sifu, titles),
         _fine_tuning(_of(totals, "fine_tuning"), tuned),
         _fed_eraser(_of(totals, "fed_eraser_searched"), eraser),
         finding_of_certificates(tables, _all_of(totals, "sifu_strict"), titles),
@@ -115,42 +124,17 @@ def _of(totals: pd.DataFrame, variant: str) -> pd.DataFrame:
     return with_cost(_all_of(totals, variant))
 
 
-def _sifu(
-    rows: pd.DataFrame, released: pd.DataFrame, marked: pd.DataFrame, tests: list[TwinTest], titles: dict[str, str]
-) -> str:
-    sifu = with_cost(rows)
-    if not len(sifu):
-        return "**SIFU was not run.**"
-    cheaper = "SIFU is cheaper" if (sifu["cost"] < 1).all() else "SIFU is not always cheaper"
-    marks = marked["gap"].dropna()
-    remembers = any(test.forgotten == "no" for test in tests) or bool((marks > BEYOND).any())
-    traces = ", but traces of the clients remain" if remembers else ""
-    code = f" As the paper's code has it, it takes {cost_range(released)}." if len(released) else ""
-    with_marks = ""
-    if len(marks):
-        scenarios = "1 scenario" if len(marks) == 1 else f"{len(marks)} scenarios"
-        with_marks = f" Where clients carry watermarks or backdoors, it is {_above(marks)} scratch's ({scenarios})."
-    text = f"It takes {cost_range(sifu, OF_SCRATCH)}.{code}{unanswered(rows, titles)} {_off_scratch(sifu)}{with_marks}"
-    return f"**{cheaper} than training again{traces}.** {text}{in_sentences(tests, explained=True)}"
-
-
-def _above(gaps: pd.Series) -> str:
-    """`0.06 to 0.91 above`, with signs where some are below."""
-    low, high = gaps.min(), gaps.max()
-    return f"{low:.2f} to {high:.2f} above" if low >= 0 else f"{low:+.2f} to {high:+.2f} off"
-
-
 def _fine_tuning(tuned: pd.DataFrame, tests: list[TwinTest]) -> str:
     if not len(tuned):
         return "**Fine-tuning was not run.**"
     gaps, costs = tuned["gap"].dropna(), cost_range(tuned, OF_SCRATCH)
     if gaps.empty:
-        return f"**Fine-tuning is cheap.** It takes {costs}. {_NO_GAP}{in_sentences(tests)}"
+        return f"**Fine-tuning is cheap.** It takes {costs}. {NO_GAP}{in_sentences(tests)}"
     known = gaps > BEYOND
     words = "does not forget" if known.all() else "does not always forget" if known.any() else "forgets"
     return (
-        f"**Fine-tuning {words}.** It takes {costs}. Its accuracy on forgotten clients is {_above(gaps)} scratch's "
-        f"({datasets(gaps)}).{in_sentences(tests)}"
+        f"**Fine-tuning {words}.** It takes {costs}. Its accuracy on forgotten clients is {above_scratch(gaps)} "
+        f"scratch's ({datasets(gaps)}).{in_sentences(tests)}"
     )
 
 
@@ -163,18 +147,9 @@ def _fed_eraser(eraser: pd.DataFrame, tests: list[TwinTest]) -> str:
     if eraser["gap"].isna().all() and not tests:
         head = "FedEraser promises nothing."
     text = (
-        f"With searched settings it takes {cost_range(eraser, OF_SCRATCH)}. {_off_scratch(eraser)}{in_sentences(tests)}"
+        f"With searched settings it takes {cost_range(eraser, OF_SCRATCH)}. {off_scratch(eraser)}{in_sentences(tests)}"
     )
     return f"**{head}** {text}"
-
-
-def _off_scratch(totals: pd.DataFrame) -> str:
-    """How far from scratch's the accuracy on the forgotten clients is, and on how many datasets that was measured."""
-    gaps = totals["gap"].dropna()
-    if gaps.empty:
-        return _NO_GAP
-    within = math.ceil(gaps.abs().max() * 100 - 1e-9) / 100
-    return f"Its accuracy on forgotten clients is within {max(within, 0.01):.2f} of scratch's ({datasets(gaps)})."
 
 
 def costs(root: Path, run: Published) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from sifu.docs.measured_text import table_text
 from sifu.docs.moved import moved
 from sifu.docs.replication_run import MeasuredRun, anchor
-from sifu.replication.claims import bound, certificate, restart, rounds
+from sifu.replication.claims import bound, certificate, rounds
 from sifu.replication.claims.claim import Claim, Line
 from sifu.replication.claims.empty_seats import with_empty_seats
 from sifu.replication.claims.verdict import Verdict
@@ -18,7 +18,6 @@ _UNTESTED = (Verdict.NOT_RUN, Verdict.NOT_TESTABLE)
 _NOT_HAD = {  # claims that refilled seats touch, too, and why their verdict of then does not follow from today's rows
     bound.ALPHA_BELOW_PSI: "alpha was measured with empty seats, too, and those distances are not stored",
     rounds.STRICT_SIFU_SAVES: "strict SIFU went back by the earlier count, and those answers are not stored",
-    restart.HISTORY_SAVES: "it is about the same answers",
 }
 
 

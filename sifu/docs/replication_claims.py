@@ -85,8 +85,11 @@ def _rule(claim: Claim) -> str:
 
 def _numbers(lines: list[Line], titles: dict[str, str]) -> str:
     """A row a number, a column a dataset; below a number that is judged, its verdicts. Then what was not run."""
-    names = (*DATASETS, *SHOWN_ONLY, EXAMPLE, "")
-    columns = [name for name in names if any(line.scenario == name and (line.value or line.ran) for line in lines)]
+    others = [line.scenario for line in lines]  # such as a scenario in the regime of a theorem
+    names = [name for name in dict.fromkeys((*DATASETS, *SHOWN_ONLY, EXAMPLE, *others)) if name]
+    columns = [
+        name for name in (*names, "") if any(line.scenario == name and (line.value or line.ran) for line in lines)
+    ]
     rows = []
     for what in dict.fromkeys(line.what for line in lines):
         by_scenario = {line.scenario: line for line in lines if line.what == what}

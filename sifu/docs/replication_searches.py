@@ -10,7 +10,8 @@ from sifu.docs.replication_run import MeasuredRun
 from sifu.docs.settings import NOTE
 from sifu.replication.claims.stored_tables import REFERENCE
 from sifu.replication.published import NOT_RUN, REPLICATION
-from sifu.report.searches import not_chosen, scenario_searches, searches
+from sifu.report.scenario_searches import WHEN_SEARCHED, not_chosen, scenario_searches
+from sifu.report.searches import searches
 from sifu.report.tables import hyper_parameters, markdown
 
 _CLIP = {"mnist": 0.5, "fashionmnist": 0.5, "cifar10": 0.2, "cifar100": 0.2, "celeba": 0.5}  # C of the paper's Table 2
@@ -30,11 +31,12 @@ training; FedEraser's dt and r (`every`, `calibration`), for which its text has 
 - Scenarios with marks take the values of their dataset.
 - `published`: C of the SIFU paper, dt and r of FedEraser's own paper, which the SIFU paper's code has, too.
 """
-_SCENARIOS = """\
+_SCENARIOS = f"""\
 Clipping, which the paper's text leaves open, was searched in the same way. The cost is the client steps of a training
 and of SIFU's answer to the first request, so that a search favours SIFU if anybody.
-- Budget of each value: {budgets}.
-- `used` is the scenario's own value, `chosen` the one that the search would choose.{otherwise}
+- Budget of each value: {{budgets}}.
+- `used` is the scenario's own value today (`{WHEN_SEARCHED}`: it was when the search was made, and is no longer),
+  `chosen` the one that the search would choose.{{otherwise}}
 """
 
 
@@ -50,8 +52,10 @@ def searches_page(run: MeasuredRun) -> str:
         _METHODS.format(budgets=_method_budgets(run.plan, run.labels)),
         *_tried(run.tables.trials, run),
         "## Searches of scenarios' settings\n",
-        _SCENARIOS.format(budgets=_scenario_budgets(run.plan, run.titles), otherwise=_otherwise(trials, run.titles)),
-        markdown(_titled(scenario_searches(trials), run), "").lstrip() if len(trials) else "Not run.\n",
+        _SCENARIOS.format(budgets=_scenario_budgets(run.plan, run.titles), otherwise=_otherwise(trials, run)),
+        markdown(_titled(scenario_searches(trials, run.plan["scenarios"]), run), "").lstrip()
+        if len(trials)
+        else "Not run.\n",
     ]
     return "\n".join(parts)
 
@@ -93,15 +97,20 @@ def _budget(search: dict[str, Any]) -> str:
     return f"{values} values, {search['num_seeds']} seeds, {limit}"
 
 
-def _otherwise(trials: pd.DataFrame, titles: dict[str, str]) -> str:
+def _otherwise(trials: pd.DataFrame, run: MeasuredRun) -> str:
     """The searches that would have chosen another value than the one that is used."""
     others = [
-        f"{titles.get(str(name), name)}: {sentence}"
+        f"{run.titles.get(str(name), name)}: {sentence}"
         for name, part in trials.groupby("scenario")
-        for sentence in not_chosen(part)
+        for sentence in not_chosen(part, run.plan["scenarios"])
     ]
     searched = len(trials[["scenario", "setting"]].drop_duplicates())
     return f" They differ in {len(others)} of {searched}: {'; '.join(others)}." if others else ""
+
+
+def _tried_of_scenarios(trials: pd.DataFrame, run: MeasuredRun) -> str:
+    table = scenario_searches(trials, run.plan["scenarios"])
+    return markdown(_titled(table, run), "").lstrip() if len(trials) else "Not run.\n"
 
 
 def _titled(table: pd.DataFrame, run: MeasuredRun) -> pd.DataFrame:

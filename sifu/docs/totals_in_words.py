@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import pandas as pd
 
 OF_SCRATCH = " of scratch's client steps"
+NO_GAP = "Whether it forgets was not measured."
 
 
 def listed(names: list[str]) -> str:
@@ -35,3 +38,22 @@ def cost_range(totals: pd.DataFrame, of: str = "") -> str:
 
 def datasets(rows: pd.DataFrame | pd.Series) -> str:
     return "1 dataset" if len(rows) == 1 else f"{len(rows)} datasets"
+
+
+def above_scratch(gaps: pd.Series) -> str:
+    """`0.06 to 0.91 above`, with signs where some are below."""
+    low, high = gaps.min(), gaps.max()
+    return f"{low:.2f} to {high:.2f} above" if low >= 0 else f"{low:+.2f} to {high:+.2f} off"
+
+
+def within(gaps: pd.Series) -> str:
+    """The hundredth that no gap is beyond."""
+    return f"{max(math.ceil(gaps.abs().max() * 100 - 1e-9) / 100, 0.01):.2f}"
+
+
+def off_scratch(totals: pd.DataFrame) -> str:
+    """How far from scratch's the accuracy on the forgotten clients is, and on how many datasets that was measured."""
+    gaps = totals["gap"].dropna()
+    if gaps.empty:
+        return NO_GAP
+    return f"Its accuracy on forgotten clients is within {within(gaps)} of scratch's ({datasets(gaps)})."

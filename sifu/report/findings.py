@@ -12,7 +12,7 @@ from sifu.report.deletion_test import CANNOT_TELL, ENOUGH_POWER, powers, verdict
 from sifu.report.inverted import inverted_finding, known_inverted
 from sifu.report.looked_good import fails_on
 from sifu.report.results import Results
-from sifu.report.searches import not_chosen
+from sifu.report.scenario_searches import not_chosen
 from sifu.report.statistics import to_target
 
 _ABOVE = 1.05  # times what is claimed: less is rounding of means
@@ -150,5 +150,6 @@ def _verified(source: Results, scenario: str) -> str | None:
 
 def _searched(source: Results, scenario: str) -> str | None:
     """Which settings of the scenario are not those that its search would have chosen."""
-    words = not_chosen(source.scenario_trials[source.scenario_trials["scenario"] == scenario])
+    trials = source.scenario_trials
+    words = not_chosen(trials[trials["scenario"] == scenario], source.plan.settings)
     return f"{'; '.join(words)}." if words else None

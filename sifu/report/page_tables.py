@@ -24,7 +24,8 @@ from sifu.report.marked import marked
 from sifu.report.methods import CAPTION as METHODS_CAPTION
 from sifu.report.methods import numbered, table_1
 from sifu.report.results import Results
-from sifu.report.searches import scenario_searches, searches
+from sifu.report.scenario_searches import scenario_searches
+from sifu.report.searches import searches
 
 _WHO = ("scenario", "method")
 
@@ -133,7 +134,7 @@ def tried(source: Results) -> str:
     """What was tried for the settings of methods and scenarios."""
     found = {
         "methods": searches(source.trials, source.plan.labels),
-        "scenarios": scenario_searches(source.scenario_trials),
+        "scenarios": scenario_searches(source.scenario_trials, source.plan.settings),
     }
     return "".join(
         folded(f"What was tried for settings of {name}", filtered_table(titled(source, table), f"tried-{name}", by))

@@ -1,4 +1,4 @@
-"""The tables of searches: every value that was tried, what it took, and why one of them was chosen."""
+"""The table of searches of methods' settings: every value that was tried, and why one of them was chosen."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def searches(trials: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
                 "setting": group["setting"].iloc[0],
                 "value": group["value"].iloc[0],
                 "target met": f"{(group['status'] == 'done').sum()} of {len(group)}",
-                "rounds": _cost(group, "rounds"),
-                "client steps": _cost(group, "client_steps"),
+                "rounds": mean_cost(group, "rounds"),
+                "client steps": mean_cost(group, "client_steps"),
                 "accuracy": f"{group['accuracy'].mean():.3f}",
                 "remembers": _signed(_remembers(group)),
                 "chosen": _reason(of_variant[scenario, variant]) if group["chosen"].all() else "",
@@ -86,40 +86,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _cost(trials: pd.DataFrame, column: str) -> str:
+def mean_cost(trials: pd.DataFrame, column: str) -> str:
     """The mean of what trials took; a lower bound where one of them was stopped before its target."""
     met = (trials["status"] == "done").all()
     return ("" if met else ">= ") + f"{trials[column].mean():.0f}"
-
-
-_SCENARIO_TRIAL = ("scenario", "setting", "value", "target met", "diverged", "rounds", "recovery", "client steps")
-
-
-def scenario_searches(trials: pd.DataFrame) -> pd.DataFrame:
-    """Every value that was tried for a scenario's settings, with marks at the used one and at the one to choose."""
-    rows = []
-    for (scenario, setting, _), group in trials.groupby(["scenario", "setting", "place"]):
-        counts = [f"{(group['status'] == status).sum()} of {len(group)}" for status in ("done", "diverged")]
-        means = [_cost(group, name) for name in ("training_rounds", "rounds", "client_steps")]
-        last = [f"{group['accuracy'].mean():.3f}", *("yes" if group[name].all() else "" for name in ("used", "chosen"))]
-        rows.append([scenario, setting, group["value"].iloc[0], *counts, *means, *last])
-    return pd.DataFrame(rows, columns=[*_SCENARIO_TRIAL, "accuracy", "used", "chosen"])
-
-
-def not_chosen(trials: pd.DataFrame) -> list[str]:
-    """Settings of one scenario whose search would have chosen another value than the one that is used."""
-    words = []
-    for setting, group in trials.groupby("setting"):
-        used, chosen = (group[group[name]] for name in ("used", "chosen"))
-        if used.empty:
-            words.append(
-                f"{setting} that is used was not tried, the search would have chosen {chosen['value'].iloc[0]}"
-            )
-        elif used["value"].iloc[0] != chosen["value"].iloc[0]:
-            (old, before), (new, after) = (
-                (part["value"].iloc[0], _cost(part, "client_steps")) for part in (used, chosen)
-            )
-            words.append(
-                f"{setting} {old} is used ({before} client steps), the search would have chosen {new} ({after})"
-            )
-    return words

@@ -28,7 +28,8 @@ from sifu.report.plain_text import csv_text, markdown_text
 from sifu.report.power import CAPTION as POWER_CAPTION
 from sifu.report.power import power_table
 from sifu.report.results import Results
-from sifu.report.searches import scenario_searches, searches
+from sifu.report.scenario_searches import WHEN_SEARCHED, scenario_searches
+from sifu.report.searches import searches
 from sifu.store.parquet import write_table, write_text
 from sifu.store.paths import tables_folder
 from sifu.store.provenance import provenance
@@ -85,8 +86,9 @@ CAPTIONS = {
     "was stopped before its target.",
     "scenario_search": "Values that were tried for settings of a scenario that the paper leaves open, on seeds that "
     "are not reported, each with the same budget: a training (`rounds`) and the first request (`recovery`). `used` is "
-    "the config's, as in all other tables; `chosen` diverges nowhere, meets the target both times on most seeds, then "
-    "takes the fewest client steps. Costs are lower bounds (>=) where a seed was stopped before a target.",
+    f"the config's, as in all other tables (`{WHEN_SEARCHED}`: it was then, and is no longer); `chosen` diverges "
+    "nowhere, meets the target both times on most seeds, then takes the fewest client steps. Costs are lower bounds "
+    "(>=) where a seed was stopped before a target.",
     "verification": "Did it delete my data? Forgotten clients query the model with triggered images that nobody "
     "trained on, and count how often they get their own label. They accuse the server from the count that a model "
     "which never saw them reaches with a chance of at most alpha (`type I`), given the client's own count under "
@@ -128,7 +130,7 @@ def run_report(plan: ReportPlan, folder: Path) -> None:
         "certificates": certificates.for_people(promises, labels),
         "frontier": frontier_for_people(honest, plan.unmarked, labels),
         "search": searches(source.trials, labels),
-        "scenario_search": scenario_searches(source.scenario_trials),
+        "scenario_search": scenario_searches(source.scenario_trials, plan.settings),
         "verification": verification(source.verification, labels),
         "bounds": bounds.bounds_that_hold(source.alpha, plan.changes),
         "audit": audit_table(source.audit, labels),

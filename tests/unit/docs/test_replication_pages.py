@@ -12,12 +12,16 @@ import pytest
 
 from sifu.cli.main import main
 from sifu.docs.deviations import DEVIATIONS
+from sifu.docs.deviations_of_rules import _without_momentum
 from sifu.docs.generated_parts import filled
 from sifu.docs.released_code import RUNS
+from sifu.docs.replication_claims import _numbers
 from sifu.docs.replication_pages import replication_pages
 from sifu.docs.replication_provenance import carried_note
+from sifu.docs.replication_run import MeasuredRun
 from sifu.docs.two_partitions import _also_differ
 from sifu.errors import StoreError
+from sifu.replication.claims.bound import FULL, psi_bounds
 from sifu.replication.claims.stored_tables import DATASETS as DATASETS_OF_CLAIMS
 from sifu.replication.claims.stored_tables import read_tables
 from sifu.replication.manifest import CARRIED
@@ -175,6 +179,40 @@ def test_deviations_say_what_is_in_the_config(everything: Made) -> None:
     assert all(f"{titles[name]}: {clip:,.0f}" in row for name, clip in clips.items() if clip is not None)
     assert ("none on MNIST" in row) == (clips["mnist"] is None)
     assert f"alpha under other settings {plan['side_experiments']['alpha_sweep']['rounds']:,}" in page
+    row = next(line for line in page.splitlines() if "| alpha and Psi |" in line)
+    assert "by the cohort at 100.0% on MNIST, 100.0% on FashionMNIST" in row
+    assert "refilled seats" in row
+    box = next(line for line in everything.pages["index.md"].splitlines() if "bounds alpha" in line)
+    assert "bounds alpha on 5 of 5 datasets" in box
+    assert "refilled seats" in box
+
+
+def test_requests_and_momentum_are_those_of_the_code(everything: Made) -> None:
+    """What the rows say of today's config: groups in the paper's scenarios, random sets where ours have backdoors."""
+    page, places = everything.pages["deviations.md"], described(REPO / CONFIG)["scenarios"]
+    kinds = {
+        mark: {places[f"{name}{mark}"]["requests"]["kind"] for name in DATASETS_OF_CLAIMS} for mark in World().marks
+    }
+    assert kinds == {"": {"groups"}, "_watermark": {"groups"}, "_backdoor": {"random"}}
+    partitions = {name: places[name]["partition"]["kind"] for name in DATASETS_OF_CLAIMS}
+    by_class = {name for name, kind in partitions.items() if kind == "one_class"}
+    assert by_class == {"mnist", "fashionmnist"}, "elsewhere other sets of requests are random (draw_sets)"
+    rows = {line.split(" | ")[1]: line for line in page.splitlines() if line.count(" | ") > 3}
+    assert "client i in group i mod 10" in rows["Requests"]
+    assert "| As in the code (0.9) |" in rows["Momentum"]
+    assert "without momentum: (not run)." in rows["Momentum"]
+
+
+def test_how_far_psi_is_a_bound_without_momentum() -> None:
+    world = World(("mnist", "cifar10"), held={"": 1.0, "no_momentum": 0.7}, marks=PLAIN)
+    run = MeasuredRun(REPO, described(REPO / CONFIG), None, world.tables(), {}, {})
+    assert _without_momentum(run).endswith("without momentum: 70.0% on MNIST, 70.0% on CIFAR-10.")
+
+
+def test_a_scenario_that_only_one_claim_has_gets_a_column() -> None:
+    lines = psi_bounds(World(("mnist", FULL), marks=PLAIN).tables())
+    page = _numbers(lines, {FULL: "MNIST, full participation", "mnist": "MNIST"})
+    assert page.splitlines()[0] == "| number | seeds | MNIST | MNIST, full participation |"
 
 
 @pytest.mark.long

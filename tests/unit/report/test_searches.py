@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from sifu.report.searches import scenario_searches, searches
+from sifu.report.scenario_searches import scenario_searches
+from sifu.report.searches import searches
 
 
 def test_a_trial_that_was_stopped_does_not_look_cheap() -> None:
@@ -21,7 +22,7 @@ def test_a_trial_that_was_stopped_does_not_look_cheap() -> None:
     assert found["chosen"].tolist() == ["by client steps", ""]
     assert found["remembers"].tolist() == ["", "+0.750"], "1.5 - 0.75; not measured"
     assert searches(trials.assign(status="not_reached"), {})["chosen"].tolist() == ["by accuracy", ""]
-    whole = scenario_searches(trials.assign(training_rounds=7, used=True))
+    whole = scenario_searches(trials.assign(training_rounds=7, used=True), {})
     assert whole[["rounds", "recovery"]].to_numpy().tolist() == [["7", "11"], [">= 7", ">= 11"]]
 
 

@@ -19,7 +19,7 @@ from sifu.plan.load import load_scenario, load_suite, load_variant
 from sifu.plan.variants import method_of
 from sifu.report.findings import findings
 from sifu.report.results import Results
-from sifu.report.searches import scenario_searches
+from sifu.report.scenario_searches import scenario_searches
 from sifu.stages.block import Block
 from sifu.stages.partition import run_partition
 from sifu.stages.scenario_search import run_scenario_search, worst
@@ -94,22 +94,43 @@ def test_people_are_told_where_another_value_would_have_been_chosen(tmp_path: Pa
     rows = pd.DataFrame(
         [trial(0, "2", "done", 10, used=False, chosen=True), trial(1, "10", "diverged", 20, used=True, chosen=False)]
     )
-    shown = scenario_searches(rows)
+    shown = scenario_searches(rows, own(10))
     assert shown["value"].tolist() == ["2", "10"]
     assert shown["target met"].tolist() == ["1 of 1", "0 of 1"]
     assert shown["diverged"].tolist() == ["0 of 1", "1 of 1"]
     assert shown["used"].tolist() == ["", "yes"]
     assert shown["chosen"].tolist() == ["yes", ""]
     run = {"scenarios": ["smoke"], "variants": ["scratch"], "results": "none"}
-    source = Results(load_suite(run, CONFIG, {}).report_plan())
-    source.__dict__["scenario_trials"] = rows
+    plan = load_suite(run, CONFIG, {}).report_plan()
+
+    def found(clip: float | None) -> list[str]:
+        source = Results(replace(plan, settings=own(clip)))
+        source.__dict__["scenario_trials"] = rows
+        return findings(source)
+
     words = "Smoke: federation.clip 10 is used (>= 20 client steps), the search would have chosen 2 (10)."
-    assert findings(source) == [words]
-    untried = "Smoke: federation.clip that is used was not tried, the search would have chosen 2."
-    source.__dict__["scenario_trials"] = rows.assign(used=False)
-    assert findings(source) == [untried]
-    source.__dict__["scenario_trials"] = rows.assign(used=rows["chosen"])
-    assert words not in findings(source)
+    assert found(10) == [words]
+    untried = "is used and was not tried (10 was used when the search was made), the search would have chosen 2."
+    assert found(10_000.0) == [f"Smoke: federation.clip 10000 {untried}"]
+    assert found(None) == [f"Smoke: federation.clip null {untried}"]
+    assert words not in found(2)
+
+
+def own(clip: float | None) -> dict[str, Any]:
+    """Today's settings of a scenario, as a plan has them."""
+    return {"smoke": {"model": "logistic", "federation": {"clip": clip, "client_lr": 0.02}}}
+
+
+@pytest.mark.parametrize(
+    ("clip", "used"), [(10, ["", "yes"]), (2, ["yes", "when searched"]), (10_000, ["", "when searched"])]
+)
+def test_what_is_used_is_what_is_planned_today(clip: float, used: list[str]) -> None:
+    """Stored is that 10 was used; the config may have changed since."""
+    rows = [trial(0, "2", "done", 10, used=False, chosen=True), trial(1, "10", "done", 20, used=True, chosen=False)]
+    assert scenario_searches(pd.DataFrame(rows), own(clip))["used"].tolist() == used
+    assert scenario_searches(pd.DataFrame(rows), {})["used"].tolist() == ["", "yes"], "not in the plan"
+    both = pd.DataFrame(rows).assign(setting="model, federation.client_lr", value=["logistic, 0.02", "logistic, 1"])
+    assert scenario_searches(both, own(clip))["used"].tolist() == ["yes", "when searched"]
 
 
 def test_only_what_is_tried_changes() -> None:

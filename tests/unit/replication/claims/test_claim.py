@@ -194,3 +194,29 @@ def test_a_bound(own: float | None, other: float | None, wanted: Verdict) -> Non
     strict = [line for line in found if "strict" in line.what]
     assert all(line.value is not None and line.value.mean == 0 and line.verdict is None for line in strict)
     assert len(strict) == 2 * ((own is not None) + (other is not None)), "seeds and points"
+
+
+def test_psi_is_judged_by_the_cohort_and_shown_by_shares_of_all_clients() -> None:
+    """Of 100 points 40 lie below by shares, all by the cohort; then the other way round."""
+    kept, below = World(("mnist",), shares=0.4), World(("mnist",), held={"": 0.4})
+    first, *others = bound.psi_bounds(kept.tables())
+    assert (first.verdict, first.what) == (
+        HOLDS,
+        "seeds with alpha <= Psi by the cohort, as the code weighs, at every point, own settings",
+    )
+    found = {line.what: line.value.mean for line in others if line.value}
+    assert found[bound.points_below("empty_seats")] == 1.0
+    assert found[bound.points_below("published")] == pytest.approx(0.4)
+    assert found["worst alpha / Psi by shares of all clients, as the text weighs, of a seed, own settings"] == 1.6
+    assert {line.verdict for line in others if line.scenario == "mnist"} == {None}
+    assert bound.psi_bounds(below.tables())[0].verdict is FAILS
+
+
+def test_full_participation_is_shown_and_never_judged() -> None:
+    world = World(("mnist", "mnist_full"), held={"": 0.5, "one_step": 1.0})
+    lines = [line for line in bound.psi_bounds(world.tables()) if line.scenario == bound.FULL]
+    assert lines[0].what.startswith("seeds with alpha <= Psi by the cohort")
+    assert {line.verdict for line in lines} == {None}
+    assert bound.held_with_everyone(world.tables()) == (150, 300), "three seeds, half of 100 points each"
+    assert {line.note for line in lines} == {"", "1 setting"}
+    assert bound.held_with_everyone(World(("mnist",)).tables()) == (0, 0)

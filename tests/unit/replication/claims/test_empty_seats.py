@@ -25,7 +25,8 @@ def counted_twice(psi: float, held: int = 100, hidden: float = 1.0) -> StoredTab
     strict = tables.bounds[tables.bounds["rule"] == "strict"]
     unknown = dict.fromkeys(("forgotten", "hidden", "idle"))
     earlier = strict.assign(rule="empty_seats", held=held, worst=1.5, **unknown)
-    bounds = pd.concat([tables.bounds, earlier], ignore_index=True)
+    others = tables.bounds[tables.bounds["rule"] != "empty_seats"]
+    bounds = pd.concat([others, earlier], ignore_index=True)
     return replace(tables, cells=tables.cells.assign(empty_psi=psi), bounds=bounds)
 
 
