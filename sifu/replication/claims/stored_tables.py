@@ -12,7 +12,7 @@ import pandas as pd
 
 from sifu.report.forgetting import by_the_rule
 from sifu.report.packed import unpack
-from sifu.report.privacy_points import at_claim, claimed_ratio, promised_psi, psi_over_sigma
+from sifu.report.privacy_points import ROUNDING, at_claim, claimed_ratio, promised_psi, psi_over_sigma
 from sifu.report.statistics import FINISHED, paid_steps
 from sifu.store import parquet as store
 from sifu.store.experiment_schemas import NULL_SPACE, REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP
@@ -109,7 +109,7 @@ class StoredTables:
         rows = rows[rows["alpha"].notna() & rows["sigma"].notna()] if "alpha" in rows else rows[:0]
         claims = zip(rows["claimed_epsilon"].astype(float), rows["claimed_delta"].astype(float), strict=True)
         hidden = pd.Series([claimed_ratio(*claim) for claim in claims], rows.index, dtype=float)
-        return psi_over_sigma(rows["alpha"], rows["sigma"]) > hidden
+        return psi_over_sigma(rows["alpha"], rows["sigma"]) > hidden * (1 + ROUNDING)
 
     def ratios(self, scenario: str, variant: str) -> pd.Series:
         """Sensitivity over noise of every request, for whom its promise is made, with its seed as index; none without
