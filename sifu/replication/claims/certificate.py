@@ -24,7 +24,7 @@ from sifu.report.privacy_points import POINTS, ROUNDING, Point
 
 MOST = 0.5  # of the seeds
 _STRICT = "sifu_strict"
-_LIMITED = "the verdict is limited by what was measured"
+_LIMITED = "limited by what was measured"
 RULE = (
     "A promise, one a request, is kept where the actual delta at the claimed epsilon is at most the claimed one. It "
     "is judged for whom it is made: for the worst client of the request where it covers each client alone (SIFU as "
