@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from sifu.docs.totals_in_words import OF_SCRATCH, cost_range, listed, unanswered, with_cost
+from sifu.replication.claims.bound import in_sight
 from sifu.replication.claims.stored_tables import DATASETS, StoredTables
 
 _KEPT = 1.05  # times the claimed delta: more is a broken promise, less is rounding
@@ -46,12 +47,28 @@ def _strict(tables: StoredTables, rows: pd.DataFrame, kept: float, titles: dict[
         enough = f"which by construction has enough noise for a request in {1 - kept:.0%}"
         parts.append(f"Strict SIFU, {enough}, takes {cost_range(strict, OF_SCRATCH)}.{unanswered(rows, titles)}")
         parts += _went_back(tables, list(strict["scenario"]))
-    far = {titles[name]: tables.too_far(name, "sifu_strict") for name in DATASETS if name in titles}
-    broken, answers = sum(int(one.sum()) for one in far.values()), sum(len(one) for one in far.values())
-    if broken:
-        where = listed([label for label, one in far.items() if one.any()])
-        parts.append(f"Measured, its noise is too small in {broken} of {answers} answers ({where}): B = 1 is assumed.")
-    return parts
+    return [*parts, *_measured(tables, titles), *_single(tables, titles)]
+
+
+def _measured(tables: StoredTables, titles: dict[str, str]) -> list[str]:
+    """In how many answers, and seeds, of which datasets strict SIFU's noise was measured too small for the request."""
+    found = []
+    for name in (name for name in DATASETS if name in titles):
+        far = tables.too_far(name, "sifu_strict")
+        seeds = far.groupby("seed").any()
+        if far.any():
+            found.append(f"{far.sum()} of {len(far)} answers of {titles[name]} ({seeds.sum()} of {len(seeds)} seeds)")
+    return [f"Measured, its noise is too small in {listed(found)}: B = 1 is assumed."] if found else []
+
+
+def _single(tables: StoredTables, titles: dict[str, str]) -> list[str]:
+    """How many clients it does not hide as measured, each taken as the only one to forget."""
+    found = []
+    for name in (name for name in DATASETS if name in titles):
+        missed, of = in_sight(tables, name, "strict")
+        if missed:
+            found.append(f"{missed} of {of} clients of {titles[name]}")
+    return [f"Nor does it hide {listed(found)}, each taken as the only one to forget."] if found else []
 
 
 def _went_back(tables: StoredTables, names: list[str]) -> list[str]:

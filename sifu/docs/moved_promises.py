@@ -90,7 +90,7 @@ def _left_out(found: AllPromises, run: MeasuredRun) -> str:
     parts = {
         "without noise, and with nothing to hide by either count": (found.exact, exact),
         "not counted either way": (found.uncounted, _by_dataset(found.uncounted, run)),
-        "without an answer to judge, as every recovery diverged": (found.diverged, _by_dataset(found.diverged, run)),
+        "without a count, as every recovery diverged": (found.diverged, _by_dataset(found.diverged, run)),
     }
     words = [f"- {len(keys)} {why}: {which}." for why, (keys, which) in parts.items() if keys]
     return "\n".join(["Promises that have no row:", *words]) + "\n" if words else ""

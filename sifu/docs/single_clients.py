@@ -11,6 +11,7 @@ from sifu.config.requests import RandomRequests
 from sifu.docs.named import scenarios
 from sifu.replication.claims.stored_tables import read_tables
 from sifu.replication.published import Published
+from sifu.report.judged_promises import judged_promises
 from sifu.report.privacy_points import Point, psi_over_sigma
 
 _VARIANT = "sifu"
@@ -19,7 +20,7 @@ _NOTHING = "no such scenario has been run yet."
 
 def single_clients(root: Path, run: Published) -> str:
     """A sentence on each scenario whose requests are of one client."""
-    cells, places = read_tables(run.folder).cells, scenarios(root)
+    cells, places = judged_promises(read_tables(run.folder).cells), scenarios(root)
     alone = [
         name for name, one in places.items() if isinstance(one.requests, RandomRequests) and one.requests.size == 1
     ]

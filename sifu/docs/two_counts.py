@@ -20,7 +20,8 @@ _PROMISES = """\
 **Methods.** Both counts are for all clients of the request together. An answer keeps its promise where the ratio of
 sensitivity to noise is within the claimed (epsilon, delta). On a dataset a promise is kept where every answer of every
 seed keeps it, broken where that is so in fewer than half of the seeds, and else kept in part; the last column counts
-these seeds. Answers that diverged are left out. A dash: not stored.
+these seeds. Answers that diverged count as well, but for those that start from a lineage that had diverged before. A
+dash: not stored.
 - `as promised`: with refilled seats, for whom the promise is made (each client alone, the request, or all who were
   forgotten; DP-FedAvg's by its accountant).
 - `as measured`: for the request, by alpha, which assumes nothing on B.

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from sifu.core.intervals import clopper_pearson
+from sifu.report.judged_promises import judged_promises
 from sifu.report.privacy_points import POINTS, ROUNDING, at_claim, claimed_ratio, psi_over_sigma
-from sifu.report.statistics import FINISHED
 from sifu.store.report_schemas import CERTIFICATES, POINT_COLUMNS
 
 CLAIMED, ONE, REQUEST, EVERYONE = "claimed", "one client", "request", "everyone"
@@ -32,8 +32,8 @@ def certificates(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def _promised(cells: pd.DataFrame) -> pd.DataFrame:
-    """Answers to the target that promise something."""
-    return cells[(cells["stop"] == "target") & cells["status"].isin(FINISHED) & cells["claimed_epsilon"].notna()]
+    """Answers to the target that promise something, also those whose recovery diverged."""
+    return judged_promises(cells[cells["stop"] == "target"])
 
 
 class KeptForOne(NamedTuple):

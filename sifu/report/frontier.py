@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from sifu.report.bounds import SMALL
+from sifu.report.judged_promises import judged_promises
 from sifu.report.privacy_points import ROUNDING
-from sifu.report.statistics import FINISHED, REFERENCE, paid_steps
+from sifu.report.statistics import REFERENCE, paid_steps
 from sifu.store.report_schemas import FRONTIER
 
 DELTA = 1e-2  # at which epsilon is given
@@ -55,7 +56,7 @@ def _row(
     own: pd.DataFrame, scratch: pd.DataFrame, scenario: str, variant: str, sigma: float | None
 ) -> dict[str, Any] | None:
     """A row of the table; None where nothing is promised."""
-    promised = own[own["status"].isin(FINISHED)].dropna(subset=["claimed_epsilon", "claimed_delta"])
+    promised = judged_promises(own).dropna(subset="claimed_delta")
     if promised.empty:
         return None
     costs = _costs(own, scratch)

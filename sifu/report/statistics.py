@@ -13,13 +13,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sifu.core.intervals import LEVEL, clopper_pearson, student
+from sifu.report.judged_promises import is_judged
 
 _CELL = ["scenario", "variant", "stop", "request"]
 _LONG = [*_CELL, "seed", "quantity", "subset", "value"]
-_NUMBERS = (
-    "rounds",
-    "client_steps",
-    "server_steps",
+_COSTS = ("rounds", "client_steps", "server_steps")
+_OF_CERTIFICATES = (
     "sigma",
     "claimed_epsilon",
     "claimed_delta",
@@ -36,16 +35,18 @@ _FEW = 32  # seeds
 WITH_STUDENT = 10  # seeds: up to here Student's interval stands next to the bootstrap's
 REFERENCE = "scratch"
 SHARES = ("done", "refused", "no_cost")  # quantities that are 0 or 1 in a seed
-FINISHED = ("done", "not_reached")  # cells whose cost and certificate mean something
+FINISHED = ("done", "not_reached")  # cells whose cost means something; certificates: judged_promises.py
 _RATIOS = ("rounds_to_scratch", "steps_to_scratch", "speed_up", "no_cost")
 
 
 def long_form(cells: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
     """Every number of every seed, a row each: columns of `cells`, the ratio of rounds, metrics."""
     finished = cells[cells["status"].isin(FINISHED)]
-    counted = [name for name in _NUMBERS if name != "server_steps" or name in finished]
-    numbers = finished.melt(id_vars=[*_CELL, "seed"], value_vars=counted, var_name="quantity")
-    numbers["subset"] = ""
+    costs = [name for name in _COSTS if name != "server_steps" or name in finished]
+    promising = cells[cells["status"].isin(FINISHED) | is_judged(cells)]
+    parts = ((finished, costs), (promising, _OF_CERTIFICATES))
+    melted = [rows.melt([*_CELL, "seed"], list(names), var_name="quantity") for rows, names in parts]
+    numbers = pd.concat(melted, ignore_index=True).assign(subset="")
     numbers = numbers[(numbers["quantity"] != "server_steps") | (numbers["value"] > 0)]  # most methods have none
     measured = metrics.rename(columns={"metric": "quantity"})
     finished = finished.assign(paid_steps=paid_steps(finished))

@@ -108,4 +108,5 @@ def _again(
         part.to(device) for part in (segment.start, segment.available & ~clients, segment.key_state)
     )
     stop = Stop(None, 0, segment.rounds if rounds is None else rounds, schedule="rare")
-    return run(start, remain, Keys(state), stop, snapshot_every=_EVERY, optimiser=segment.optimiser)
+    idle = {} if segment.idle is None else {"idle": segment.idle.to(device)}  # whoever was not sampled then is not now
+    return run(start, remain, Keys(state), stop, snapshot_every=_EVERY, optimiser=segment.optimiser, **idle)

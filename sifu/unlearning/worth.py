@@ -15,6 +15,7 @@ from sifu.unlearning.counterfactual import truth_at, without
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Promise, Unlearned
 from sifu.unlearning.request import Request
+from sifu.unlearning.shards_without import distance_without, is_whole
 from sifu.unlearning.training_without import run_without
 
 
@@ -41,7 +42,8 @@ class Worth:
 def worth_of(lineage: Lineage, request: Request, unlearned: Unlearned, scenario: Scenario) -> Worth | None:
     """What the promise of an answer is worth, given the lineage before it.
 
-    None where nothing is promised, and where a promise is exact of a model that no rounds of the past lead to.
+    None where nothing is promised, and where a promise is exact of a model that no rounds of the past lead to, unless
+    it is put together from shards.
     """
     promise = unlearned.promise
     if promise is None:
@@ -49,7 +51,10 @@ def worth_of(lineage: Lineage, request: Request, unlearned: Unlearned, scenario:
     if promise.blurred is not None and promise.corrected:
         return _of_corrected(lineage, request, unlearned, promise.blurred, scenario)
     if promise.blurred is not None:
-        return _of_solved(lineage, request, promise, promise.blurred) if promise.epsilon else None
+        if promise.epsilon:
+            return _of_solved(lineage, request, promise, promise.blurred)
+        sharded = lineage.engine.federation.num_models > 1 and is_whole(lineage)
+        return _of_shards(lineage, request, promise, promise.blurred) if sharded else None
     if promise.noise == "rounds":
         return _of_private_rounds(lineage, request, promise)
     node = unlearned.node
@@ -95,6 +100,18 @@ def _of_solved(lineage: Lineage, request: Request, promise: Promise, solved: Ten
     bound = alpha if promise.psi is None else promise.psi
     actual = actual_guarantee(promise.epsilon, promise.delta, bound.maximum(alpha), promise.sigma)
     return Worth(actual, bound, bound, bound, alpha)
+
+
+def _of_shards(lineage: Lineage, request: Request, promise: Promise, start: Tensor) -> Worth:
+    """An exact promise on the models of shards that recovery starts from [S, k P]: nothing of the clients is in them.
+
+    That is measured, for the request's clients and for all forgotten so far; a distance refutes the promise.
+    """
+    everyone = lineage.segments[0].available & ~request.remain
+    alpha, of_everyone = (distance_without(lineage, start, clients) for clients in (request.forget, everyone))
+    nothing = torch.zeros_like(alpha)
+    actual = actual_guarantee(promise.epsilon, promise.delta, alpha, promise.sigma)
+    return Worth(actual, alpha, alpha, of_everyone, alpha, nothing)
 
 
 def _of_private_rounds(lineage: Lineage, request: Request, promise: Promise) -> Worth:

@@ -101,10 +101,21 @@ def hidden(tables: StoredTables, scenario: str, rule: str) -> pd.Series:
 
     Of the clients that had taken part by then; a seed without any has no value.
     """
+    active = _single_clients(tables, scenario, rule)
+    return ((active["hidden"] - active["idle"]) / (active["forgotten"] - active["idle"])).astype(float)
+
+
+def in_sight(tables: StoredTables, scenario: str, rule: str) -> tuple[int, int]:
+    """How many of these clients, over all seeds, the noise would not hide, and of how many."""
+    active = _single_clients(tables, scenario, rule)
+    return int((active["forgotten"] - active["hidden"]).sum()), int((active["forgotten"] - active["idle"]).sum())
+
+
+def _single_clients(tables: StoredTables, scenario: str, rule: str) -> pd.DataFrame:
+    """The counts of the seeds in which a client had taken part, by seed."""
     rows = tables.bounds[(tables.bounds["scenario"] == scenario) & (tables.bounds["rule"] == rule)]
     rows = rows[(rows["change"] == "") & rows["forgotten"].notna()].set_index("seed")
-    active = rows[rows["forgotten"] > rows["idle"]]
-    return ((active["hidden"] - active["idle"]) / (active["forgotten"] - active["idle"])).astype(float)
+    return rows[rows["forgotten"] > rows["idle"]]
 
 
 def _share(rows: pd.DataFrame) -> pd.Series:

@@ -11,9 +11,10 @@ from typing import Any
 import pandas as pd
 
 from sifu.report.forgetting import by_the_rule
+from sifu.report.judged_promises import judged_promises
 from sifu.report.packed import unpack
-from sifu.report.privacy_points import at_claim, claimed_ratio, promised_psi, psi_over_sigma
-from sifu.report.statistics import FINISHED, paid_steps
+from sifu.report.privacy_points import ROUNDING, at_claim, claimed_ratio, promised_psi, psi_over_sigma
+from sifu.report.statistics import paid_steps
 from sifu.store import parquet as store
 from sifu.store.experiment_schemas import NULL_SPACE, REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP
 from sifu.store.oracle_schemas import FORGETTING
@@ -92,11 +93,11 @@ class StoredTables:
         """Actual over claimed `of` (delta | epsilon) of every request that has a certificate, with its seed as index.
 
         Counted for whom the promise is made; `together`: for all clients of the request. A recovery that misses the
-        target has a certificate, too: it is about the model that recovery starts from.
+        target, or diverges, has a certificate, too: it is about the model that recovery starts from.
         """
         key = ("promises", scenario, variant, of, "together" if together else "")
         if key not in self._asked:
-            rows = self._answered(scenario, variant)
+            rows = self._promises(scenario, variant)
             over = at_claim(rows, of, together=together) / rows[f"claimed_{of}"].astype(float)
             self._asked[key] = over.dropna()
         return self._asked[key]
@@ -105,23 +106,22 @@ class StoredTables:
         """Whether the clients of each request were measured further from a retraining than the noise hides; of requests
         that were measured, with their seed as index.
         """
-        rows = self._answered(scenario, variant)
+        rows = self._promises(scenario, variant)
         rows = rows[rows["alpha"].notna() & rows["sigma"].notna()] if "alpha" in rows else rows[:0]
         claims = zip(rows["claimed_epsilon"].astype(float), rows["claimed_delta"].astype(float), strict=True)
         hidden = pd.Series([claimed_ratio(*claim) for claim in claims], rows.index, dtype=float)
-        return psi_over_sigma(rows["alpha"], rows["sigma"]) > hidden
+        return psi_over_sigma(rows["alpha"], rows["sigma"]) > hidden * (1 + ROUNDING)
 
     def ratios(self, scenario: str, variant: str) -> pd.Series:
         """Sensitivity over noise of every request, for whom its promise is made, with its seed as index; none without
         a count.
         """
-        rows = self._answered(scenario, variant)
+        rows = self._promises(scenario, variant)
         return psi_over_sigma(promised_psi(rows), rows["sigma"]).dropna()
 
-    def _answered(self, scenario: str, variant: str) -> pd.DataFrame:
-        """Answers to the target that did not diverge, with their seed as index."""
-        rows = self._to_target(scenario, variant)
-        return rows[rows["status"].isin(FINISHED)].set_index("seed")
+    def _promises(self, scenario: str, variant: str) -> pd.DataFrame:
+        """Answers to the target whose promise is judged, with their seed as index."""
+        return judged_promises(self._to_target(scenario, variant)).set_index("seed")
 
     def ended(self, scenario: str, variant: str, status: str) -> pd.Series:
         """By seed, the share of requests whose recovery to the target ended with `status`."""

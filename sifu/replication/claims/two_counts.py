@@ -12,8 +12,8 @@ from sifu.replication.claims.certificate import KEPT
 from sifu.replication.claims.claim import judged
 from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.verdict import Verdict
+from sifu.report.judged_promises import judged_promises
 from sifu.report.privacy_points import ROUNDING, claimed_ratio, promised_psi, psi_over_sigma
-from sifu.report.statistics import FINISHED
 
 _COUNTS = ["empty_psi", "strict_psi"]
 _BY_COLUMN = {"empty": "empty_psi", "refilled": "strict_psi", "measured": "alpha"}
@@ -48,7 +48,7 @@ class AllPromises:
     counted: list[TwoCounts]
     exact: list[tuple[str, str]]  # no noise, and nothing to hide by both counts
     uncounted: list[tuple[str, str]]  # by neither
-    diverged: list[tuple[str, str]]  # no answer to judge
+    diverged: list[tuple[str, str]]  # in every seed, and not counted
 
 
 def all_promises(cells: pd.DataFrame) -> AllPromises:
@@ -56,7 +56,7 @@ def all_promises(cells: pd.DataFrame) -> AllPromises:
     found = AllPromises([], [], [], [])
     promising = cells[(cells["stop"] == "target") & cells["claimed_epsilon"].notna()]
     for (scenario, variant), rows in promising.groupby(["scenario", "variant"]):
-        key, answers = (str(scenario), str(variant)), rows[rows["status"].isin(FINISHED)]
+        key, answers = (str(scenario), str(variant)), judged_promises(rows)
         if answers.empty:
             found.diverged.append(key)
         elif answers[_COUNTS].isna().all(axis=None):

@@ -156,12 +156,19 @@ def test_what_was_measured_refutes_strict_noise_too(tmp_path: Path) -> None:
     tables = read_tables(World(("mnist",), {}, marks=PLAIN).write(tmp_path))
     rows = tables.cells["variant"] == "sifu_strict"
     for last, words in (
-        (9.0, "Measured, its noise is too small in 2 of 6 answers (MNIST): B = 1 is assumed."),
+        (9.0, "Measured, its noise is too small in 2 of 6 answers of MNIST (1 of 3 seeds): B = 1 is assumed."),
         (2.6, ""),
     ):
         alpha = tables.cells["seed"].map({0: 2.8, 1: 2.7, 2: last}).where(rows)
         far = replace(tables, cells=tables.cells.assign(alpha=alpha))
         assert certificates._strict(far, pd.DataFrame(), 0.0, TITLES) == ([words] if words else [])
+
+
+def test_single_clients_that_strict_noise_does_not_hide_are_counted(tmp_path: Path) -> None:
+    """Of 100 clients that took part 30 are hidden, in each of three seeds; 50 more that did not count for nothing."""
+    tables = read_tables(World(("mnist",), {}, hidden=0.3, idle=50, marks=PLAIN).write(tmp_path))
+    words = "Nor does it hide 210 of 300 clients of MNIST, each taken as the only one to forget."
+    assert certificates._strict(tables, pd.DataFrame(), 0.0, TITLES) == [words]
 
 
 def test_where_some_seeds_diverge_a_cost_says_of_how_many_it_is(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ LIMIT = largest_ratio(10.0, 0.01, "analytic")  # of alpha over the noise, for (1
 
 def words(monkeypatch: pytest.MonkeyPatch, scenario: str, *ratios: float) -> str:
     """The sentence on promises of (10, 0.01) with noise of 0.5, at so many times the distance that it hides."""
-    key = {"scenario": scenario, "variant": "sifu", "stop": "target", "sigma": 0.5}
+    key = {"status": "done", "scenario": scenario, "variant": "sifu", "stop": "target", "sigma": 0.5}
     promise = {"claimed_epsilon": 10.0, "claimed_delta": 0.01}
     rows = pd.DataFrame([key | promise | {"alpha": 0.5 * ratio * LIMIT} for ratio in ratios])
     others = [rows.assign(variant="scratch"), rows.assign(stop="budget_25"), rows.assign(alpha=None)]

@@ -13,6 +13,9 @@ from sifu.core.keys import Keys
 from sifu.errors import ConfigError, MethodError
 from sifu.federation.stop import Stop
 from sifu.methods.sharded import Sharded
+from sifu.unlearning.answer_numbers import certificate_numbers
+from sifu.unlearning.method import Unlearned, exact_promise
+from sifu.unlearning.method_types import History, Request, Server
 from sifu.unlearning.sequence import Answer, answer_request, budget_rule
 
 METHOD = Sharded(shards=5)  # of 7 clients: {0, 1}, {2}, {3, 4}, {5}, {6}; requests (1), (0, 3), (5)
@@ -96,6 +99,42 @@ def test_exact_for_all_clients_forgotten_so_far(answers: list[Answer]) -> None:
         assert promise is not None
         assert (promise.epsilon, promise.delta, promise.everyone) == (0.0, 0.0, True)
         assert not promise.sigma.any()
+
+
+def test_what_recovery_starts_from_is_that_of_a_federation_without_the_clients(answers: list[Answer]) -> None:
+    """To the bit, after each request: for its clients, and for all who were forgotten so far."""
+    for answer in answers:
+        worth = answer.worth
+        assert worth is not None
+        assert worth.alpha is not None
+        for distance in (worth.alpha, worth.psi, worth.single_psi, worth.everyone_psi, *worth.actual):
+            assert distance.tolist() == [0.0, 0.0]
+        numbers = certificate_numbers(answer)
+        assert not numbers["empty_psi"].any(), "as of any method that is exact without noise"
+
+
+class KeepsAll(Sharded):
+    """Says that it is exact, and leaves the shard of the clients as it is."""
+
+    name = "keeps_all"
+
+    def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Unlearned:
+        kept = history.current
+        segment = server.recover_shards(kept, keys, server.shards_of(request.forget))
+        return Unlearned(segment, history.end, replace(exact_promise(request), blurred=kept))
+
+
+def test_a_shard_that_keeps_what_a_client_did_is_no_exact_promise() -> None:
+    """The distance is that of shard 0 trained with client 1 and without: the others are the same."""
+    first = WORLD.answer(KeepsAll(shards=5))[0]
+    never = torch.ones(2, 7, dtype=torch.bool)
+    never[:, 1] = False
+    without = World.make(seeds=range(2), available=never, scenario=WORLD.scenario).lineage.current
+    expected = (models(without)[0] - models(WORLD.lineage.current)[0]).double().norm(dim=1)
+    assert first.worth is not None
+    assert torch.allclose(first.worth.psi, expected, rtol=1e-6)
+    assert bool((first.worth.psi > 0).all())
+    assert first.worth.actual[0].isinf().all()
 
 
 def test_more_shards_than_clients_are_refused() -> None:

@@ -119,12 +119,13 @@ def test_which_count_a_promise_is_about(covers: int, everyone: bool, wanted: str
 
 
 def test_older_cells_and_methods_without_a_promise(tmp_path: Any) -> None:
-    """Without the new columns only the request is counted; what promises nothing, or diverged, has no row."""
+    """Without the new columns only the request is counted; what promises nothing, or diverged uncounted, has no row."""
     rows = cells(strict_psi=1.0).drop(columns=list(NEW))
     assert certificates(rows)["count"].tolist() == ["claimed", "request"]
     assert not len(certificates(rows.assign(claimed_epsilon=None)))
-    assert not len(certificates(rows.assign(status="diverged")))
-    for part in (rows, rows.assign(status="diverged")):
+    lost = rows.assign(status="diverged", strict_psi=None)
+    assert not len(certificates(lost))
+    for part in (rows, lost):
         path = tmp_path / "certificates.parquet"
         write_table(path, CERTIFICATES, certificates(part), provenance("test", {}, "0", "cpu"))
         assert len(read_table(path, CERTIFICATES)) == len(certificates(part))

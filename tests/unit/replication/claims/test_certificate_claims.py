@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from sifu.certificate.gaussian import largest_ratio
-from sifu.replication.claims.stored_tables import DATASETS
+from sifu.replication.claims.claim import Claim
+from sifu.replication.claims.stored_tables import DATASETS, StoredTables
 from sifu.replication.claims.verdict import Verdict
 from tests.claimed import World
 from tests.judged import claim, measured, verdict
@@ -62,3 +63,39 @@ def test_clients_that_did_not_take_part_are_not_hidden() -> None:
     name = "Strict SIFU's certificate"
     assert measured(name, World(hidden=0.3, idle=50), "mnist", 2).mean == pytest.approx(0.3)
     assert verdict(name, World(hidden=0.3, idle=50)) is FAILS
+
+
+def _with_alpha(tables: StoredTables, by_seed: dict[int, float]) -> StoredTables:
+    """The distances that were measured of strict SIFU's answers: of all requests of a seed the same."""
+    rows = tables.cells["variant"] == "sifu_strict"
+    return replace(tables, cells=tables.cells.assign(alpha=tables.cells["seed"].map(by_seed).where(rows)))
+
+
+def test_what_was_measured_of_the_answers_limits_strict_sifu() -> None:
+    """Noise of 1 hides 2.86 at epsilon = 10 and delta = 0.01. Of three seeds at 2.8 and 9, one beyond is in part; two
+    are 67% not hidden, more than half. That needs no other measurement of single clients.
+    """
+    chosen, tables = claim("Strict SIFU's certificate"), World().tables()
+    no_alpha_stage = replace(tables, bounds=tables.bounds.iloc[:0])
+    for distances, with_stage, without in (
+        ({0: 2.8, 1: 2.8, 2: 2.8}, HOLDS, IN_PART),
+        ({0: 2.8, 1: 2.8, 2: 9.0}, IN_PART, IN_PART),
+        ({0: 2.8, 1: 9.0, 2: 9.0}, FAILS, FAILS),
+    ):
+        assert _judged(chosen, _with_alpha(tables, distances)) is with_stage
+        assert _judged(chosen, _with_alpha(no_alpha_stage, distances)) is without
+
+
+def _judged(chosen: Claim, tables: StoredTables) -> Verdict:
+    return chosen.judge(chosen.measure(tables))
+
+
+def test_hidden_requests_are_shown_and_counted_by_seeds() -> None:
+    """One request of two beyond what the noise hides, in one of three seeds: 5 of 6 requests, 2 of 3 seeds."""
+    tables = _with_alpha(World().tables(), {0: 2.8, 1: 2.8, 2: 9.0})
+    first = tables.cells["request"] == 1
+    tables = replace(tables, cells=tables.cells.assign(alpha=tables.cells["alpha"].where(first, 2.8)))
+    lines = [line for line in claim("Strict SIFU's certificate").measure(tables) if line.scenario == "mnist"]
+    found = {line.what: line.value.mean for line in lines if line.value is not None}
+    assert found["requests that strict SIFU hides as measured"] == pytest.approx(5 / 6)
+    assert found["seeds in which it hides all of them"] == pytest.approx(2 / 3)

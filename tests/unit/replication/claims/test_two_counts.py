@@ -77,8 +77,8 @@ def test_a_count_that_is_not_stored_is_not_guessed() -> None:
 
 
 def test_seeds_without_an_answer_are_missing() -> None:
-    """Two of three seeds diverged: one seed is too few. One of three: kept in part at best."""
-    diverged = {"status": "diverged"}
+    """Two of three seeds diverged and were not counted: one seed is too few. One of three: kept in part at best."""
+    diverged = {"status": "diverged", "strict_psi": None}
     assert two_counts(answers(*[diverged] * 4)).empty == Kept(Verdict.NOT_TESTABLE, 1, 1)
     assert two_counts(answers(*[diverged] * 2)).empty == Kept(Verdict.IN_PART, 2, 2)
     assert two_counts(answers(diverged)).empty == Kept(Verdict.HOLDS, 3, 3)  # its other request counts
@@ -91,7 +91,7 @@ def test_every_promise_stands_in_one_list() -> None:
         answers(),
         answers(variant="scratch", **nothing),
         answers(variant="blurred_scratch", **nothing | {"sigma": 0.05}),
-        answers(variant="last", status="diverged"),
+        answers(variant="last", status="diverged", strict_psi=None),
         answers(variant="sharded", empty_psi=None, strict_psi=None),
         answers(variant="fine_tuning", claimed_epsilon=None),
         answers(variant="sifu_released", stop="budget_25"),
