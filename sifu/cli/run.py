@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,10 +25,18 @@ def add_run(commands: Commands) -> None:
     text = "Run everything that a config plans, with one line of progress, and print the findings."
     parser = commands.add(EVERYDAY, "run", text, _run)
     parser.add_argument("--config", type=Path, default=config_file("config.yaml"), help="default: %(default)s")
-    parser.add_argument("--cores", default="4", help="how many cores its jobs may use (default: %(default)s)")
+    words = "how many cores its jobs may use, or all (default: %(default)s)"
+    parser.add_argument("--cores", type=_cores, default="4", metavar="N", help=words)
     parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="other values of the config's keys")
     parser.add_argument("--scroll", action="store_true", help="show all that Snakemake and the jobs print")
     parser.add_argument("more", nargs="*", metavar="-- OPTION", help="further options of Snakemake, after `--`")
+
+
+def _cores(text: str) -> str:
+    """What Snakemake takes; with no core at all it would wait for ever."""
+    if text != "all" and not re.fullmatch("[1-9][0-9]{0,8}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is refused; allowed: a whole number of 1 or more, or all")
+    return text
 
 
 def _run(parsed: argparse.Namespace) -> int:
