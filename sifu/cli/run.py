@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -53,8 +54,18 @@ def _run(parsed: argparse.Namespace) -> int:
     if code == 0 and not dry and _is_reported(report.results):
         from sifu.report.summary import print_findings
 
-        print_findings(report)
+        print_findings(report, _summary_command(parsed))
     return code
+
+
+def _summary_command(parsed: argparse.Namespace) -> str:
+    """What prints the tables of this run, as a shell in this folder takes it."""
+    python = Path(sys.executable)
+    if python.is_relative_to(Path.cwd()):
+        python = python.relative_to(Path.cwd())
+    config = [] if parsed.config == config_file("config.yaml") else ["--config", str(parsed.config)]
+    changed = ["--set", *parsed.set] if parsed.set else []
+    return shlex.join([str(python), "-m", "sifu", "summary", *config, *changed])
 
 
 def _is_reported(results: str) -> bool:
