@@ -36,6 +36,19 @@ def bad(models):
 '''
 
 
+LEAVES = """
+import sys
+
+
+def net(shape, num_classes):
+    sys.exit(0)
+
+
+def metric(models):
+    sys.exit(0)
+"""
+
+
 @pytest.fixture(scope="module", autouse=True)
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("checked")
@@ -45,6 +58,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "wrong.py").write_text(broken + same)
     (folder / "factor.py").write_text(FACTOR)
     (folder / "metrics.py").write_text(METRICS)
+    (folder / "leaves.py").write_text(LEAVES)
     return root
 
 
@@ -92,6 +106,7 @@ def test_a_method_with_settings(capsys: pytest.CaptureFixture[str]) -> None:
         (["check-method", "sifu", "--set", "sigma"], "--set: 'sigma' is refused; allowed: KEY=VALUE"),
         (["check-method", "sifu", "--set", "sigma=["], "--set: 'sigma=[' is refused; allowed: KEY=VALUE with a value"),
         (["check-model", f"{PACKAGE}.nets:broken"], "cannot be built: ZeroDivisionError"),
+        (["check-model", f"{PACKAGE}.leaves:net"], "cannot be built: SystemExit: 0, which would end Python"),
         (["check-model", f"{PACKAGE}.nets:small", "--shape", "1,28"], "--shape: '1,28' is refused; allowed: channels"),
         (["check-model", "logistic", "--classes", "1"], "--classes: 1 is refused; allowed: 2 or more"),
         (["check-metric", f"{PACKAGE}.nets:NUMBER"], "is no metric: name a function"),
@@ -112,6 +127,8 @@ def test_models_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_metrics_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check-metric", f"{PACKAGE}.metrics:good"]) == 0
+    assert main(["check-metric", f"{PACKAGE}.leaves:metric"]) == 1
+    assert "it failed with SystemExit: 0, which would end Python" in capsys.readouterr().out
     assert main(["check-metric", f"{PACKAGE}.metrics:bad"]) == 1
     shown = capsys.readouterr().out
     assert "shape                            give back one number for each seed, [S]" in shown
