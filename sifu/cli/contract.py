@@ -86,7 +86,7 @@ def _check_metric(parsed: argparse.Namespace) -> int:
 def _refuse_unknown(key: str, name: str, catalog: Catalog[Any]) -> None:
     allowed = known(catalog)
     if not allowed.test(name):
-        raise ConfigError(key, name, allowed.text + allowed.hint(name))
+        raise ConfigError(key, name, allowed.text, allowed.hint(name))
 
 
 def _shape(text: str) -> tuple[int, ...]:

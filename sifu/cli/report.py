@@ -112,7 +112,7 @@ def _figure(parsed: argparse.Namespace) -> None:
     for name in parsed.names or plan.figures:
         if name not in FIGURES:
             close = missing_line("figures", name) or did_you_mean(name, FIGURES)
-            raise ConfigError("figure", name, " | ".join(FIGURES) + close)
+            raise ConfigError("figure", name, " | ".join(FIGURES), close)
         run_figure(plan, name, paths.report_folder(plan.results))
         print(f"figure: {paths.figure_file(paths.report_folder(plan.results), name, 'png')}")
 

@@ -100,7 +100,7 @@ def test_a_method_with_settings(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["check-method", "sfu"], "method: 'sfu' is refused; allowed: original |"),
+        (["check-method", "zzz"], "method: 'zzz' is refused; allowed: original |"),
         (["check-method", f"{PACKAGE}.nets:small"], "it is no method: write `class ...(Method)`"),
         (["check-method", f"{PACKAGE}.forget:Mein"], "has nothing called Mein"),
         (["check-method", "sifu", "--set", "sigma"], "--set: 'sigma' is refused; allowed: KEY=VALUE"),
