@@ -46,6 +46,14 @@ def net(shape, num_classes):
 
 def metric(models):
     sys.exit(0)
+
+
+def nothing(shape, num_classes):
+    pass
+
+
+def number(shape, num_classes):
+    return 3
 """
 
 
@@ -123,6 +131,14 @@ def test_models_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check-model", f"{PACKAGE}.nets:with_statistics"]) == 1
     assert f"layers                           model {PACKAGE}.nets:with_statistics contains" in capsys.readouterr().out
     assert main(["check-model", "cnn28"]) == 0
+
+
+@pytest.mark.parametrize(("name", "given"), [("nothing", "is None"), ("number", "is a int")])
+def test_what_is_no_model_is_one_line(name: str, given: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The other checks would fail on what they need, not on what is wrong."""
+    assert main(["check-model", f"{PACKAGE}.leaves:{name}"]) == 1
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line == f"{'layers':<32} model {PACKAGE}.leaves:{name} {given}, not a torch.nn.Module"
 
 
 def test_metrics_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
