@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import textwrap
 from collections.abc import Callable, Iterable
 
 _OTHER_WORDS = {"gpu": "cuda"}  # what is meant by a word that looks like something else
@@ -28,6 +29,11 @@ def cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[:longest]}..."
 
 
+def _first_names(allowed: str) -> str:
+    """What is allowed, where more than its first names would only hide a hint."""
+    return allowed if len(allowed) <= _LONG_LIST else textwrap.shorten(allowed, _FIRST, placeholder=" ...")
+
+
 def _written(value: object, write: Callable[[object], str]) -> str:
     try:
         return write(value)
@@ -37,6 +43,8 @@ def _written(value: object, write: Callable[[object], str]) -> str:
 
 _LONGEST = 120  # characters of a refused value
 _LONGEST_KEY = 200
+_LONG_LIST = 200  # characters of what is allowed, in which a hint would drown
+_FIRST = 80  # characters of such a list that are shown
 _LONGEST_WORDS = 6000  # of what is allowed: a list of all variants is long
 _MANY = 2000  # names that a word is compared with
 
@@ -58,16 +66,20 @@ class MethodRefused(SifuError):
 
 
 class ConfigError(SifuError):
-    """A setting is refused. `key` is its dotted path, to which callers can prepend theirs (`inside`)."""
+    """A setting is refused. `key` is its dotted path, to which callers can prepend theirs (`inside`).
 
-    def __init__(self, key: str, value: object, allowed: str) -> None:
-        self.key, self.value, self.allowed = key, value, allowed
-        words = cut(allowed, _LONGEST_WORDS)
-        super().__init__(f"{cut(key, _LONGEST_KEY)}: {_short(value)} is refused; allowed: {words}")
+    `hint`, such as ` (did you mean sifu?)`, comes first, and a long list of what is allowed is then cut.
+    """
+
+    def __init__(self, key: str, value: object, allowed: str, hint: str = "") -> None:
+        self.key, self.value, self.allowed, self.hint = key, value, allowed, hint
+        words = _first_names(allowed) if hint else cut(allowed, _LONGEST_WORDS)
+        said = f"{_short(value)} is refused{cut(hint, _LONGEST_WORDS)}"
+        super().__init__(f"{cut(key, _LONGEST_KEY)}: {said}; allowed: {words}")
 
     def inside(self, path: str) -> ConfigError:
         """The same refusal with `path` in front of its key."""
-        return ConfigError(f"{path}.{self.key}" if path else self.key, self.value, self.allowed)
+        return ConfigError(f"{path}.{self.key}" if path else self.key, self.value, self.allowed, self.hint)
 
 
 class MethodError(SifuError):

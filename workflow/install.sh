@@ -4,6 +4,7 @@
 # uv installs in seconds; where it cannot be had, pip does the same in minutes. Settings of pip (PIP_INDEX_URL,
 # PIP_FIND_LINKS, PIP_NO_INDEX) hold for uv, too.
 set -u
+case ${1:-} in -h | --help) sed -n '2,5s/^# //p' "$0"; exit 0 ;; esac
 cd "$(dirname "$0")/.." || exit 1
 python=$1 folder=$2 extras=${3:-dev,slurm}
 uv="uv==0.12.24" # Flower wants one below 0.13, too

@@ -117,7 +117,7 @@ def _told(row: Row) -> Row:
 def _scenario(name: str) -> Scenario:
     scenarios = read_yaml(SCENARIOS)
     if name not in scenarios:
-        raise ConfigError("--scenarios", name, f"one of {', '.join(scenarios)}{did_you_mean(name, scenarios)}")
+        raise ConfigError("--scenarios", name, f"one of {', '.join(scenarios)}", did_you_mean(name, scenarios))
     return build(Scenario, scenarios[name], f"scenarios.{name}")
 
 
@@ -126,7 +126,7 @@ def print_bench(bench: Bench, *, as_json: bool) -> None:
         _scenario(name)  # refuse an unknown name before anything is measured
     for model in bench.models:
         if model not in MODELS:
-            raise ConfigError("--models", model, f"one of {', '.join(MODELS)}{did_you_mean(model, MODELS)}")
+            raise ConfigError("--models", model, f"one of {', '.join(MODELS)}", did_you_mean(model, MODELS))
     results = bench.run()
     if as_json:
         print(json.dumps(results, indent=1))

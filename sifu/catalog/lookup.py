@@ -17,6 +17,7 @@ from sifu.catalog.source import OWN, definition, may_have_more, module_spec, sea
 from sifu.errors import SifuError
 
 _PACKAGE = Path(__file__).parents[1]
+_ENDS = ', which would end Python: put what runs a script under `if __name__ == "__main__":`'
 
 
 def resolve(target: str) -> Any:
@@ -61,7 +62,7 @@ def import_module(module: str, target: str) -> ModuleType:
         return importlib.import_module(module)
     except SifuError as error:
         raise SifuError(f"importing {module}: {error}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
             raise SifuError(f"{_does_not_exist(target)}, as there is no module {error.name}") from None
         raise SifuError(f"importing {module} failed with {error_words(error)}") from error
@@ -82,7 +83,7 @@ def place(target: str) -> str:
 
 def error_words(error: BaseException) -> str:
     """An error and the line that it comes from, in the user's own code where some of it is."""
-    said = " ".join(str(error).split())
+    said = " ".join(str(error).split()) + (_ENDS if isinstance(error, SystemExit) else "")
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error.msg} ({error.filename}, line {error.lineno})"
     frames = traceback.extract_tb(error.__traceback__)

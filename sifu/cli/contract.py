@@ -60,13 +60,16 @@ def _check_model(parsed: argparse.Namespace) -> int:
     if parsed.classes < 2:
         raise ConfigError("--classes", parsed.classes, "2 or more")
     _refuse_unknown("model", parsed.model, MODELS)
+    from torch.nn import Module
+
     from sifu.catalog.lookup import resolve
     from sifu.contract.report import print_checks
     from sifu.models.check import CHECKS, Trial, build_module, check_one
 
     module = build_module(resolve(MODELS[parsed.model].builder), shape, parsed.classes, parsed.model)
     trial = Trial(module, shape, parsed.classes)
-    return print_checks([(name, partial(check_one, check, trial, parsed.model)) for name, check in CHECKS])
+    checks = CHECKS if isinstance(module, Module) else CHECKS[:1]  # the others are about a module
+    return print_checks([(name, partial(check_one, check, trial, parsed.model)) for name, check in checks])
 
 
 def _check_metric(parsed: argparse.Namespace) -> int:
@@ -86,7 +89,7 @@ def _check_metric(parsed: argparse.Namespace) -> int:
 def _refuse_unknown(key: str, name: str, catalog: Catalog[Any]) -> None:
     allowed = known(catalog)
     if not allowed.test(name):
-        raise ConfigError(key, name, allowed.text + allowed.hint(name))
+        raise ConfigError(key, name, allowed.text, allowed.hint(name))
 
 
 def _shape(text: str) -> tuple[int, ...]:

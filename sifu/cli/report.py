@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sifu.cli.commands import EVERYDAY, REPORTS, Command, Commands
+from sifu.cli.key_values import key_values
 from sifu.config.fields import build
 from sifu.config.run import Run
 from sifu.config.shipped import config_file
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
 def add_report(commands: Commands) -> None:
     _add_cell(commands)
     _add_methods(commands)
-    _with_config(
-        commands, EVERYDAY, "summary", "Print what has been trained and unlearned, and what it cost.", _summary
-    )
+    text = "Print what has been trained and unlearned, and what it cost."
+    summary = _with_config(commands, EVERYDAY, "summary", text, _summary)
+    summary.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="other values, as the run had them")
     text = "Write the tables that people read, of everything that a config plans."
     _with_plan(_with_config(commands, REPORTS, "report", text, _report))
     figure = _with_config(commands, REPORTS, "figure", "Draw figures of everything that a config plans.", _figure)
@@ -111,7 +112,7 @@ def _figure(parsed: argparse.Namespace) -> None:
     for name in parsed.names or plan.figures:
         if name not in FIGURES:
             close = missing_line("figures", name) or did_you_mean(name, FIGURES)
-            raise ConfigError("figure", name, " | ".join(FIGURES) + close)
+            raise ConfigError("figure", name, " | ".join(FIGURES), close)
         run_figure(plan, name, paths.report_folder(plan.results))
         print(f"figure: {paths.figure_file(paths.report_folder(plan.results), name, 'png')}")
 
@@ -144,7 +145,7 @@ def _redraw(parsed: argparse.Namespace, *, published: bool) -> Callable[[str], s
 def _summary(parsed: argparse.Namespace) -> None:
     from sifu.report.summary import print_summary
 
-    print_summary(build(Run, read_yaml(parsed.config), ""))
+    print_summary(build(Run, read_yaml(parsed.config) | key_values(parsed.set), ""))
 
 
 def _cell(parsed: argparse.Namespace) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -24,10 +26,18 @@ def add_run(commands: Commands) -> None:
     text = "Run everything that a config plans, with one line of progress, and print the findings."
     parser = commands.add(EVERYDAY, "run", text, _run)
     parser.add_argument("--config", type=Path, default=config_file("config.yaml"), help="default: %(default)s")
-    parser.add_argument("--cores", default="4", help="how many cores its jobs may use (default: %(default)s)")
+    words = "how many cores its jobs may use, or all (default: %(default)s)"
+    parser.add_argument("--cores", type=_cores, default="4", metavar="N", help=words)
     parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="other values of the config's keys")
     parser.add_argument("--scroll", action="store_true", help="show all that Snakemake and the jobs print")
     parser.add_argument("more", nargs="*", metavar="-- OPTION", help="further options of Snakemake, after `--`")
+
+
+def _cores(text: str) -> str:
+    """What Snakemake takes; with no core at all it would wait for ever."""
+    if text != "all" and not re.fullmatch("[1-9][0-9]{0,8}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is refused; allowed: a whole number of 1 or more, or all")
+    return text
 
 
 def _run(parsed: argparse.Namespace) -> int:
@@ -44,8 +54,18 @@ def _run(parsed: argparse.Namespace) -> int:
     if code == 0 and not dry and _is_reported(report.results):
         from sifu.report.summary import print_findings
 
-        print_findings(report)
+        print_findings(report, _summary_command(parsed))
     return code
+
+
+def _summary_command(parsed: argparse.Namespace) -> str:
+    """What prints the tables of this run, as a shell in this folder takes it."""
+    python = Path(sys.executable)
+    if python.is_relative_to(Path.cwd()):
+        python = python.relative_to(Path.cwd())
+    config = [] if parsed.config == config_file("config.yaml") else ["--config", str(parsed.config)]
+    changed = ["--set", *parsed.set] if parsed.set else []
+    return shlex.join([str(python), "-m", "sifu", "summary", *config, *changed])
 
 
 def _is_reported(results: str) -> bool:

@@ -45,7 +45,7 @@ def changed_scenario(scenario: Scenario, change: Mapping[str, Any], rounds: int 
     try:
         return limited(replace(scenario, federation=federation), rounds)
     except ConfigError as error:  # valid in itself, but impossible in this scenario
-        raise ConfigError(error.key.replace("federation", path, 1), error.value, error.allowed) from None
+        raise ConfigError(error.key.replace("federation", path, 1), error.value, error.allowed, error.hint) from None
 
 
 def tried_scenario(scenario: Scenario, values: Mapping[str, Any], path: str) -> Scenario:

@@ -95,7 +95,7 @@ def _check(field: dataclasses.Field[Any], value: Any) -> None:
         except TypeError:  # a default of the wrong type: what a user writes is converted before
             passes = False
         if not passes:
-            raise ConfigError(field.name, item, allowed.text + allowed.hint(item))
+            raise ConfigError(field.name, item, allowed.text, allowed.hint(item))
         if not ORDINARY.test(item):
             raise ConfigError(field.name, item, ORDINARY.text)
 
@@ -149,9 +149,9 @@ def refuse_unknown(cls: type, data: Mapping[Any, Any], path: str) -> None:
     names = _names(cls)
     for key in data:
         if key not in names:
-            some = "only the keys " + ", ".join(names) + did_you_mean(key, names)
+            some = "only the keys " + ", ".join(names)
             none = f"nothing, as {getattr(cls, 'name', cls.__name__)} has no settings"
-            raise ConfigError(_inner(path, str(key)), data[key], some if names else none)
+            raise ConfigError(_inner(path, str(key)), data[key], some if names else none, did_you_mean(key, names))
 
 
 def _convert(hint: Any, value: object, path: str) -> Any:
@@ -166,7 +166,7 @@ def _convert(hint: Any, value: object, path: str) -> Any:
     except ConfigError as error:
         if error.key != path:  # something inside of it
             raise
-        raise ConfigError(path, value, f"{error.allowed}, or null") from None
+        raise ConfigError(path, value, f"{error.allowed}, or null", error.hint) from None
 
 
 def _convert_value(options: tuple[Any, ...], value: object, path: str) -> Any:
@@ -185,7 +185,7 @@ def _choose(options: tuple[Any, ...], value: object, path: str) -> type:
     kinds = {option.kind: option for option in options}
     kind = value.get("kind") if isinstance(value, Mapping) else value
     if not isinstance(kind, str) or kind not in kinds:
-        raise ConfigError(f"{path}.kind", kind, " | ".join(kinds) + did_you_mean(kind, kinds))
+        raise ConfigError(f"{path}.kind", kind, " | ".join(kinds), did_you_mean(kind, kinds))
     return kinds[kind]
 
 

@@ -23,7 +23,7 @@ def _problem(check: Callable[[], None]) -> str:
         check()
     except SifuError as error:
         return str(error)
-    except Exception as error:  # of the method or model itself
+    except (Exception, SystemExit) as error:  # of the method or model itself
         return f"it failed with {error_words(error)}"
     return ""
 

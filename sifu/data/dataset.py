@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,14 +45,16 @@ class Images:
 
 
 def load_images(dataset: Dataset, root: Path, *, download: bool = False) -> Images:
-    """The dataset of a scenario. Labels out of range are refused."""
+    """The dataset of a scenario. Whatever else than images and labels of its spec is refused."""
     source = resolve_source(dataset.name, dataset.source, root, download=download)
     loader = resolve(DATASETS[dataset.name].sources[source].loader)
     with _download_lock(root) if download else nullcontext():
         images: Images = loader(dataset.name, root, check_files=dataset.verify, download=download)
+    if not isinstance(images, Images):
+        raise DataError(f"dataset {dataset.name}: its loader gives {_kind(images)}, not Images(train, test)")
     for name, split in (("train", images.train), ("test", images.test)):
-        if split is not None:
-            _check_labels(split.labels, dataset.name, name)
+        if split is not None or name == "train":
+            _check_split(split, dataset.name, name)
     return images
 
 
@@ -62,6 +65,48 @@ def _download_lock(root: Path) -> Iterator[None]:
     with open_lock(root / ".download.lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def _check_split(split: object, dataset: str, name: str) -> None:
+    """Refuse what a loader from outside may give: other objects, labels or images than those of a split."""
+    if not isinstance(split, Split):
+        words = "not a Split: make it with array_split"
+        raise DataError(f"dataset {dataset}: the {name} set is {_kind(split)}, {words}")
+    _check_whole(split.labels, f"dataset {dataset}: the labels of the {name} set")
+    _check_labels(split.labels, dataset, name)
+    if split.groups is not None:
+        _check_whole(split.groups, f"dataset {dataset}: the groups of the {name} set")
+        if len(split.groups) != len(split.labels):
+            counts = f"{len(split.labels)} labels but {len(split.groups)} groups"
+            raise DataError(f"dataset {dataset}: the {name} set has {counts}")
+    _check_image(split, dataset, name)
+
+
+def _check_whole(values: object, what: str) -> None:
+    """Refuse anything but a list of whole numbers [N]."""
+    array = _array(values, what)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise DataError(f"{what} are {array.dtype} of shape {array.shape}, not whole numbers of shape [N]")
+
+
+def _array(values: object, what: str) -> NDArray[Any]:
+    if not isinstance(values, np.ndarray):
+        raise DataError(f"{what} are of type {type(values).__name__}, not an array of NumPy")
+    return values
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"a value of type {type(value).__name__}"
+
+
+def _check_image(split: Split, dataset: str, name: str) -> None:
+    """Refuse images of another shape or type than the dataset's; the first one tells."""
+    what, shape = f"dataset {dataset}: the images of the {name} set", DATASETS[dataset].shape
+    image = _array(split.pixels(np.zeros(1, np.int64)), what)  # [1, C, H, W]
+    if image.shape != (1, *shape):
+        raise DataError(f"{what} are {image.shape[1:]}, its DatasetSpec says {shape}")
+    if image.dtype != np.uint8:
+        raise DataError(f"{what} are {image.dtype}, not uint8: bytes from 0 to 255")
 
 
 def _check_labels(labels: Labels, dataset: str, split: str) -> None:
@@ -78,6 +123,6 @@ def _check_labels(labels: Labels, dataset: str, split: str) -> None:
 
 def array_split(pixels: Pixels, labels: Labels, groups: Labels | None = None) -> Split:
     """A split whose pixels [N, C, H, W] are already decoded."""
-    if len(pixels) != len(labels):
+    if len(_array(pixels, "images")) != len(labels):
         raise DataError(f"{len(pixels)} images but {len(labels)} labels")
     return Split(labels, lambda rows: pixels[rows], groups)

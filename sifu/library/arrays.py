@@ -36,7 +36,7 @@ class ImageFormat:
         """The format of `images`, which all others must have, too; `name` is what messages call them."""
         found, allowed = _with_channels(_tensor(images, name), name), one_of(SCALES)
         if not allowed.test(scale):
-            raise ConfigError("scale", scale, allowed.text + allowed.hint(scale))
+            raise ConfigError("scale", scale, allowed.text, allowed.hint(scale))
         shape = tuple(found.shape[1:])
         means, stds = _per_channel(mean, "mean", shape[0]), _per_channel(std, "std", shape[0])
         if not min(stds) > 0:

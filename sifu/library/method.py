@@ -59,5 +59,5 @@ def _names(cls: type[Any]) -> list[str]:
 def _refuse_unknown(cls: type[Method], settings: Mapping[str, Any], names: list[str]) -> None:
     for key, value in settings.items():
         if key not in names:
-            some = f"only the settings {', '.join(names)}{did_you_mean(key, names)}"
-            raise ConfigError(key, value, some if names else f"nothing, as {cls.name} has no settings")
+            some = f"only the settings {', '.join(names)}" if names else f"nothing, as {cls.name} has no settings"
+            raise ConfigError(key, value, some, did_you_mean(key, names))

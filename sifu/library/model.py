@@ -48,7 +48,7 @@ def _entry(name: str, shape: tuple[int, ...]) -> ModelSpec:
     """The catalog's entry, or that of a "module:name"; one that takes images of another shape is refused."""
     allowed = known(MODELS)
     if not allowed.test(name):
-        raise ConfigError("model", name, allowed.text + allowed.hint(name))
+        raise ConfigError("model", name, allowed.text, allowed.hint(name))
     spec = MODELS[name]
     if not spec.takes(shape):
         fitting = [other for other, model in MODELS.own.items() if model.takes(shape)]

@@ -129,7 +129,8 @@ def _stop(values: Mapping[str, Any]) -> Target:
     try:
         return build(Target, values, "")
     except ConfigError as error:
-        raise ConfigError("target" if error.key == "accuracy" else error.key, error.value, error.allowed) from None
+        key = "target" if error.key == "accuracy" else error.key
+        raise ConfigError(key, error.value, error.allowed, error.hint) from None
 
 
 def _seeds(seeds: Sequence[int]) -> tuple[int, ...]:
@@ -145,4 +146,4 @@ def _seeds(seeds: Sequence[int]) -> tuple[int, ...]:
 def _refuse_unknown(given: Mapping[str, object]) -> None:
     for name, value in given.items():
         names = [known for known in inspect.signature(train).parameters if known != "unknown"]
-        raise ConfigError(name, value, "only the settings " + ", ".join(names[2:]) + did_you_mean(name, names))
+        raise ConfigError(name, value, "only the settings " + ", ".join(names[2:]), did_you_mean(name, names))

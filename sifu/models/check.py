@@ -54,7 +54,7 @@ def check_one(check: Callable[[Trial], str], trial: Trial, name: str) -> None:
     try:
         with _undisturbed(trial.module):
             problem = check(trial)
-    except Exception as error:  # of the module itself
+    except (Exception, SystemExit) as error:  # of the module itself
         problem = f"fails on images of {tuple(trial.shape)}: {error_words(error)}"
     if problem:
         raise SifuError(f"model {name} {problem}")
@@ -68,7 +68,7 @@ def build_module(builder: Any, shape: tuple[int, ...], num_classes: int, name: s
             return builder(shape, num_classes)
     except SifuError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         words = f"it is called with ({tuple(shape)}, {num_classes}), the images' shape and the number of classes"
         raise SifuError(f"model {name} cannot be built: {error_words(error)}; {words}") from error
 

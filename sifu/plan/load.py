@@ -107,8 +107,8 @@ def _refuse_searched_as(
 def _refuse_shown(run: Run) -> None:
     for name in run.shown or ():
         if name not in run.variants:
-            some = ", ".join(run.variants) + did_you_mean(name, run.variants)
-            raise ConfigError("shown", name, f"some of the run's variants ({some}); null: all")
+            words = f"null (all), or some of the run's variants: {', '.join(run.variants)}"
+            raise ConfigError("shown", name, words, did_you_mean(name, run.variants))
     if run.shown == ():
         raise ConfigError("shown", [], "at least one of the run's variants; null: all")
 
@@ -212,7 +212,7 @@ def read_all(cls: type, path: Path, key: str) -> dict[str, Any]:
 def _look_up(table: Mapping[str, Any], name: str, key: str) -> Any:
     if name not in table:
         close = _unnamed_method(name) if "variant" in key else ""
-        raise ConfigError(key, name, f"one of {', '.join(table)}{close or did_you_mean(name, table)}")
+        raise ConfigError(key, name, f"one of {', '.join(table)}", close or did_you_mean(name, table))
     return table[name]
 
 

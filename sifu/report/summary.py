@@ -43,13 +43,13 @@ def print_summary(run: Run) -> None:
     print(f"tables: {Path(run.results)}/<stage>/<scenario>/[<variant>/]<block>/*.parquet (columns: docs/results.md)")
 
 
-def print_findings(plan: ReportPlan) -> None:
-    """The run in six lines, and the file to open."""
+def print_findings(plan: ReportPlan, tables: str) -> None:
+    """The run in six lines, and the file to open; `tables` is the command that prints all tables."""
     report = report_folder(plan.results)
     statistics = read_table(tables_folder(report) / "statistics.parquet", STATISTICS)
     for line in in_short(Results(plan), statistics):
         print(f"- {line}")
-    print(f"open {report_page(report)} (all tables: python -m sifu summary)")
+    print(f"open {report_page(report)} (all tables: {tables})")
 
 
 # columns that only the report has room for

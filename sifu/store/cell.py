@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from sifu.config.blocks import block_seeds
-from sifu.errors import ConfigError, StoreError
+from sifu.errors import StoreError
+from sifu.store.missing_cell import seeds_of, why_missing
 from sifu.store.parquet import read_stamp, read_table
 from sifu.store.paths import stage_folder
 from sifu.store.schemas import CELLS, METRICS
@@ -73,20 +73,13 @@ def read_cell(key: CellKey, results: Path) -> dict[str, dict[str, Any]]:
 def cells_file(key: CellKey, results: Path) -> Path:
     """The `cells` table of the block that holds the seed."""
     folder = stage_folder(results, "unlearn", key.scenario, part=key.variant)
-    holding = [path for path in sorted(folder.glob("s*/cells.parquet")) if _holds(path.parent.name, key.seed)]
+    holding = [path for path in sorted(folder.glob("s*/cells.parquet")) if key.seed in seeds_of(path.parent.name)]
     if not holding:
-        raise StoreError(f"no block with seed {key.seed} under {folder}: run its stage `unlearn` first")
+        raise StoreError(why_missing(results, key.scenario, key.variant, key.seed))
     if len(holding) > 1:
         names = ", ".join(path.parent.name for path in holding)
         raise StoreError(f"seed {key.seed} is in several blocks under {folder} ({names}): give each its own --results")
     return holding[0]
-
-
-def _holds(block: str, seed: int) -> bool:
-    try:
-        return seed in block_seeds(block)
-    except ConfigError:
-        return False
 
 
 def _rows(table: pd.DataFrame, key: CellKey, path: Path) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -143,12 +144,26 @@ def test_models_of_a_run_that_was_cut_off_are_measured(
         ("verify.sh", ["/"], "verify.sh FOLDER DATA"),
         ("verify.sh", ["/", "/"], "error: / is no folder of run.sh"),
         ("pack.sh", [], "pack.sh OUT.tar.xz"),
+        ("run.sh", ["-w", "somewhere", "-d", "/", "-j", "0"], "error: -j 0: it must be a whole number of 1 or more"),
+        ("run.sh", ["-w", "somewhere", "-d", "/", "-j", "two"], "error: -j two: it must be a whole number"),
     ],
 )
 def test_wrong_arguments(name: str, arguments: list[str], words: str) -> None:
     refused = script(name, *arguments)
-    assert refused.returncode == 2
+    assert (refused.returncode, refused.stdout) == (2, "")
     assert words in refused.stderr
+
+
+@pytest.mark.parametrize("option", ["-h", "--help"])
+@pytest.mark.parametrize(
+    "name", ["offline/run.sh", "offline/pack.sh", "offline/collect.sh", "offline/verify.sh", "install.sh"]
+)
+def test_who_asks_for_help_gets_it(name: str, option: str) -> None:
+    """On stdout, with the way to call the script; nothing is wrong."""
+    helped = script(f"../{name}", option)
+    assert (helped.returncode, helped.stderr) == (0, "")
+    assert re.search(rf"^  {Path(name).name} \S", helped.stdout, re.MULTILINE)
+    assert "set -" not in helped.stdout
 
 
 def test_a_python_without_packages_is_no_finished_run(tmp_path: Path) -> None:

@@ -35,7 +35,8 @@ def done(checkout: Checkout) -> Checkout:
     assert result.stderr.splitlines()[-1] == f"{jobs} of {jobs} jobs"
     findings = result.stdout.splitlines()
     assert [line.split()[1] for line in findings[:-1]] == ["Cost", "Forgotten", "Was", "Kept:", "Certificates,"]
-    assert findings[-1].startswith("open results/smoke/report/report.html")
+    assert findings[-1].startswith("open results/smoke/report/report.html (all tables: ")
+    assert findings[-1].endswith(" -m sifu summary --config config/smoke.yaml)")
     (log,) = (checkout.root / ".snakemake" / "log").glob("*.snakemake.log")
     assert parse_plan(log.read_text()) == SMOKE
     return checkout

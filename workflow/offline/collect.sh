@@ -4,7 +4,9 @@
 #   collect.sh FOLDER OUT         OUT/NAME.tgz.aa, .ab, ...; NAME is the last part of FOLDER
 #   mkdir part; cat OUT/NAME.tgz.* | tar xz -C part; python -m sifu add-part part   adds what is new to a checkout's results
 set -euo pipefail
-test $# = 2 || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
+usage() { sed -n '2,5s/^# //p' "$0"; }
+case ${1:-} in -h | --help) usage; exit 0 ;; esac
+test $# = 2 || { usage >&2; exit 2; }
 test -e "$1/.began" || { echo "error: $1 is no folder of run.sh" >&2; exit 2; }
 mkdir -p "$2"
 exec 9> "$1/.collecting" # run.sh may be packing the same folder

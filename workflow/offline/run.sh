@@ -15,16 +15,19 @@
 # datasets, need two folders, and share the GPU's memory: an audit takes 20 GB, ten seeds of a network up to 28.
 set -euo pipefail
 config=config/paper.yaml jobs=4 seconds=0 folder='' data='' pack='' out='' mps='' more=()
-usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
-while getopts w:d:p:c:j:t:o:ma: flag; do
+usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; }
+case ${1:-} in -h | --help) usage; exit 0 ;; esac
+while getopts hw:d:p:c:j:t:o:ma: flag; do
   case $flag in
     w) folder=$OPTARG ;; d) data=$OPTARG ;; p) pack=$OPTARG ;; c) config=$OPTARG ;;
-    j) jobs=$OPTARG ;; t) seconds=$OPTARG ;; o) out=$OPTARG ;; m) mps=yes ;; a) read -ra more <<< "$OPTARG" ;; *) usage ;;
+    j) jobs=$OPTARG ;; t) seconds=$OPTARG ;; o) out=$OPTARG ;; m) mps=yes ;; a) read -ra more <<< "$OPTARG" ;;
+    h) usage; exit 0 ;; *) usage >&2; exit 2 ;;
   esac
 done
 shift $((OPTIND - 1))
-test -n "$folder" && test -n "$data" || usage
+test -n "$folder" && test -n "$data" || { usage >&2; exit 2; }
 test -d "$data" || { echo "error: -d $data: there is no such folder" >&2; exit 2; }
+[[ $jobs =~ ^[1-9][0-9]*$ ]] || { echo "error: -j $jobs: it must be a whole number of 1 or more" >&2; exit 2; }
 checkout=$(realpath "$(dirname "$0")/../..")
 mkdir -p "$folder"
 folder=$(realpath "$folder") python=$(command -v "${PYTHON:-python3}")

@@ -3,7 +3,9 @@
 # are not, this measures those that are, as weights are not packed. collect.sh then packs the numbers.
 #   verify.sh FOLDER DATA         FOLDER: of run.sh; DATA: the folder of the datasets
 set -euo pipefail
-test $# = 2 || { sed -n '2,4s/^# //p' "$0" >&2; exit 2; }
+usage() { sed -n '2,4s/^# //p' "$0"; }
+case ${1:-} in -h | --help) usage; exit 0 ;; esac
+test $# = 2 || { usage >&2; exit 2; }
 test -e "$1/.began" || { echo "error: $1 is no folder of run.sh" >&2; exit 2; }
 test -d "$2" || { echo "error: $2: there is no such folder" >&2; exit 2; }
 data=$(realpath "$2") python=$(command -v "${PYTHON:-python3}")

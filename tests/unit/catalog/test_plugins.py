@@ -25,7 +25,7 @@ from sifu.plan.freshness import relevant_settings
 from sifu.plan.load import load_suite, read_yaml
 from sifu.plan.method_check import method_class
 from sifu.plan.model_check import Planned
-from tests.conftest import REPO
+from tests.conftest import REPO, one_sentence
 from tests.outside import write_metadata, write_package
 
 
@@ -201,6 +201,18 @@ def test_an_entry_point_that_leads_nowhere_is_named(site: Path) -> None:
         SifuError, match=r"the entry point net \(sifu.models\) of the package lost: .* no module outside"
     ):
         MODELS["net"]
+
+
+@pytest.mark.parametrize("text", ["raise SystemExit(0)\n", "import sys\nsys.exit()\n", "def main(): exit(0)\nmain()\n"])
+def test_a_module_that_ends_python_is_named(text: str, site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A script whose last line is not guarded, say: nothing would be printed, and the exit code would be 0."""
+    folder = write_package(site, "outside_ends")
+    (folder / "forget.py").write_text(text + (folder / "forget.py").read_text())
+    assert main(["check-method", "outside_ends.forget:Mine"]) == 2
+    said = one_sentence(capsys)
+    assert "importing outside_ends.forget failed with SystemExit" in said
+    assert "which would end Python: put what runs a script under `if __name__" in said
+    assert f"({folder / 'forget.py'}, line {text.count(chr(10)) if 'def' not in text else 1})" in said
 
 
 def test_a_module_of_the_current_folder_is_found(tmp_path: Path) -> None:

@@ -36,6 +36,27 @@ def bad(models):
 '''
 
 
+LEAVES = """
+import sys
+
+
+def net(shape, num_classes):
+    sys.exit(0)
+
+
+def metric(models):
+    sys.exit(0)
+
+
+def nothing(shape, num_classes):
+    pass
+
+
+def number(shape, num_classes):
+    return 3
+"""
+
+
 @pytest.fixture(scope="module", autouse=True)
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("checked")
@@ -45,6 +66,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "wrong.py").write_text(broken + same)
     (folder / "factor.py").write_text(FACTOR)
     (folder / "metrics.py").write_text(METRICS)
+    (folder / "leaves.py").write_text(LEAVES)
     return root
 
 
@@ -86,12 +108,13 @@ def test_a_method_with_settings(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["check-method", "sfu"], "method: 'sfu' is refused; allowed: original |"),
+        (["check-method", "zzz"], "method: 'zzz' is refused; allowed: original |"),
         (["check-method", f"{PACKAGE}.nets:small"], "it is no method: write `class ...(Method)`"),
         (["check-method", f"{PACKAGE}.forget:Mein"], "has nothing called Mein"),
         (["check-method", "sifu", "--set", "sigma"], "--set: 'sigma' is refused; allowed: KEY=VALUE"),
         (["check-method", "sifu", "--set", "sigma=["], "--set: 'sigma=[' is refused; allowed: KEY=VALUE with a value"),
         (["check-model", f"{PACKAGE}.nets:broken"], "cannot be built: ZeroDivisionError"),
+        (["check-model", f"{PACKAGE}.leaves:net"], "cannot be built: SystemExit: 0, which would end Python"),
         (["check-model", f"{PACKAGE}.nets:small", "--shape", "1,28"], "--shape: '1,28' is refused; allowed: channels"),
         (["check-model", "logistic", "--classes", "1"], "--classes: 1 is refused; allowed: 2 or more"),
         (["check-metric", f"{PACKAGE}.nets:NUMBER"], "is no metric: name a function"),
@@ -110,8 +133,18 @@ def test_models_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check-model", "cnn28"]) == 0
 
 
+@pytest.mark.parametrize(("name", "given"), [("nothing", "is None"), ("number", "is a int")])
+def test_what_is_no_model_is_one_line(name: str, given: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The other checks would fail on what they need, not on what is wrong."""
+    assert main(["check-model", f"{PACKAGE}.leaves:{name}"]) == 1
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line == f"{'layers':<32} model {PACKAGE}.leaves:{name} {given}, not a torch.nn.Module"
+
+
 def test_metrics_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check-metric", f"{PACKAGE}.metrics:good"]) == 0
+    assert main(["check-metric", f"{PACKAGE}.leaves:metric"]) == 1
+    assert "it failed with SystemExit: 0, which would end Python" in capsys.readouterr().out
     assert main(["check-metric", f"{PACKAGE}.metrics:bad"]) == 1
     shown = capsys.readouterr().out
     assert "shape                            give back one number for each seed, [S]" in shown

@@ -80,11 +80,11 @@ def test_settings() -> None:
     refused("local_steps: 'two' is refused; allowed: a whole number", local_steps="two")
     refused("target: 1.5 is refused; allowed: above 0, at most 1", target=1.5)
     refused("min_rounds: 5 is refused; allowed: at most max_rounds (4)", min_rounds=5)
-    refused("sampling: 'Poisson' is refused; allowed: fixed | poisson (did you mean poisson?)", sampling="Poisson")
-    refused("device: 'gpu' is refused; allowed: auto | cpu | cuda (did you mean cuda?)", device="gpu")
+    refused("sampling: 'Poisson' is refused (did you mean poisson?); allowed: fixed | poisson", sampling="Poisson")
+    refused("device: 'gpu' is refused (did you mean cuda?); allowed: auto | cpu | cuda", device="gpu")
     refused("seeds: 3 is refused; allowed: different whole numbers from 0 on, such as range(3)", seeds=3)
     refused("seeds: [1, 1] is refused", seeds=[1, 1])
-    refused("scale: 'units' is refused; allowed: standard | unit (did you mean unit?)", scale="units")
+    refused("scale: 'units' is refused (did you mean unit?); allowed: standard | unit", scale="units")
     refused("std: 0.0 is refused; allowed: above 0", std=0.0)
     refused("mean: [0.0, 1.0] is refused; allowed: a number, or one for each of 5 channels", mean=[0.0, 1.0])
     refused("learning_rate: 0.1 is refused; allowed: only the settings model, test, server, target", learning_rate=0.1)
@@ -92,7 +92,7 @@ def test_settings() -> None:
 
 
 def test_models() -> None:
-    refused("model: 'logistics' is refused; allowed: logistic |", model="logistics")
+    refused("model: 'logistics' is refused (did you mean logistic?); allowed: logistic |", model="logistics")
     refused("model: 'cnn28' is refused; allowed: logistic | variational | particles (for images of [5])", model="cnn28")
     refused("model: 7 is refused; allowed: a name of the catalog, a torch.nn.Module, or a function", model=7)
     refused("model Linear gives [3, 4] for 3 images; it must give logits, [3, 3]", model=torch.nn.Linear(5, 4))
@@ -137,7 +137,7 @@ def test_a_client_is_forgotten_once(training: sifu.Training) -> None:
 @pytest.mark.parametrize(
     ("method", "settings", "sentence"),
     [
-        ("sifi", {}, "method: 'sifi' is refused; allowed: original | scratch"),
+        ("sifi", {}, "method: 'sifi' is refused (did you mean sifu?); allowed: original | scratch"),
         ("sifu", {"sigmaa": 0.1}, "allowed: only the settings noise, epsilon, delta, sigma"),
         ("sifu", {"sigmaa": 0.1}, "(did you mean sigma?)"),
         ("sifu", {"sigma": -1}, "sigma: -1.0 is refused; allowed: 0 or more"),

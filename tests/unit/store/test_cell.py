@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sifu.cli.main import main
+from sifu.store.missing_cell import why_missing
 from sifu.store.parquet import read_table, write_table
 from sifu.store.provenance import provenance
 from sifu.store.schemas import CELLS
@@ -39,8 +40,15 @@ def test_a_cell_is_the_row_of_the_table(small_run: Path, capsys: pytest.CaptureF
     [
         (["--request", "4"], "has no row with request 4; it has 1, 2, 3"),
         (["--stop", "budget_25"], "has no row with stop budget_25; it has budget_50, target"),
-        (["--variant", "last"], "no block with seed 1 under"),
-        (["--against", "/none"], "no block with seed 1 under /none"),
+        (["--variant", "last"], "/unlearn/smoke, which has dp_smoke, scratch and sifu: run its stage `unlearn` first"),
+        (["--variant", "sifuu"], "/unlearn/smoke (did you mean sifu?)"),
+        (["--variant", "sifuu"], "no variant sifuu under "),
+        (["--scenario", "smok"], "no scenario smok under "),
+        (["--scenario", "smok"], "/unlearn (did you mean smoke?)"),
+        (["--scenario", "mnist"], "/unlearn, which has smoke: run its stage"),
+        (["--seed", "9"], "no seed 9 under "),
+        (["--seed", "9"], "/unlearn/smoke/sifu; it has seeds 0 and 1"),
+        (["--against", "/none"], "nothing was unlearned under /none/unlearn: run its stage"),
     ],
 )
 def test_a_cell_that_is_not_there(
@@ -48,6 +56,39 @@ def test_a_cell_that_is_not_there(
 ) -> None:
     assert cell(small_run, *more) == 2
     assert words in one_sentence(capsys)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "words"),
+    [
+        (["s003-003"], "it has seed 3"),
+        (["s000-000", "s001-001", "s004-009", "s010-012"], "it has seeds 0, 1 and 4 to 12"),
+        (["s000-009", "somewhere"], "it has seeds 0 to 9"),
+        (["somewhere"], "it has no blocks of seeds"),
+    ],
+)
+def test_the_seeds_that_are_there(tmp_path: Path, blocks: list[str], words: str) -> None:
+    """Of several blocks; a folder of another name holds none."""
+    for block in blocks:
+        folder = tmp_path / "unlearn" / "smoke" / "sifu" / block
+        folder.mkdir(parents=True)
+        (folder / "cells.parquet").touch()
+    assert why_missing(tmp_path, "smoke", "sifu", 99).endswith(words)
+
+
+def test_a_folder_that_was_not_finished_is_not_there(tmp_path: Path) -> None:
+    """It has a log and no table."""
+    (tmp_path / "unlearn" / "smoke" / "sifu" / "s000-001").mkdir(parents=True)
+    assert why_missing(tmp_path, "smoke", "sifu", 0).startswith("nothing was unlearned under ")
+
+
+def test_the_results_of_a_config_lie_in_a_folder_of_their_own(
+    small_run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those of config/smoke.yaml do: the option then names the folder above them."""
+    monkeypatch.chdir(small_run)
+    assert cell(small_run, "--results", ".") == 2
+    assert "nothing was unlearned under unlearn; --results may be results: run its stage" in one_sentence(capsys)
 
 
 def test_two_folders_are_compared(small_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
