@@ -209,6 +209,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "few_models": forgetting.few_models,
     "few_seeds": forgetting.few_seeds,
     "low_rates": forgetting.low_rates,
+    "power_has": of_replication(forgetting.power_has),
     "allowed_auc": forgetting.allowed_auc,
     "forgotten_in_short": of_replication(forgotten_in_short),
     "forgotten_by_twins": of_replication(forgotten_by_twins),

@@ -308,8 +308,8 @@ POWER = Table(
         Column(
             "metric",
             _TEXT,
-            "auc | u_lira | ruli | klom | gaussian_kl | neurips_score | jensen_shannon | accuracy (of examples whose "
-            "right class has more than half of the probability) | twins (the twin test) | worst_decile",
+            "auc | u_lira | ruli | klom | gaussian_kl | neurips_score | jensen_shannon | accuracy, disagreement (both "
+            "of whether the right class has more than half of the probability) | twins (the twin test) | worst_decile",
         ),
         _MODELS,
         Column(
