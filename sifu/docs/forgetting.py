@@ -18,6 +18,7 @@ from sifu.forgetting.neurips_score import example_epsilons, forgetting_quality
 from sifu.forgetting.power import SCORES, smallest_shift
 from sifu.forgetting.sample import NEEDS
 from sifu.replication.published import Published
+from sifu.report.packed import LARGEST
 from sifu.stages.power import TWINS, WORST
 from sifu.store.oracle_schemas import POWER
 from sifu.store.parquet import read_tables
@@ -90,6 +91,22 @@ def power_has(root: Path, run: Published) -> str:
     paths = sorted(run.folder.glob("forgetting/*/*/power.parquet"))
     found = [_metrics_of(root, str(name), rows) for name, rows in read_tables(paths, POWER).groupby("scenario")]
     return "; ".join(found) or "none has been made yet"
+
+
+def kept_tables(root: Path, run: Published) -> str:
+    """The tables of the stage `forgetting` that are stored, scenario by scenario."""
+    places = sorted(path.relative_to(run.folder) for path in run.folder.glob("forgetting/*/*/*.parquet"))
+    titles = {name: one.label for name, one in scenarios(root).items()}
+    found = {place.parts[1]: [one.stem for one in places if one.parts[1] == place.parts[1]] for place in places}
+    words = [
+        f"{', '.join(f'`{name}`' for name in dict.fromkeys(names))} of {titles[at]}" for at, names in found.items()
+    ]
+    return "; ".join(words) or "no table of this stage"
+
+
+def kept_margins(root: Path) -> str:
+    """The largest table `client_margins` that is published."""
+    return f"{LARGEST['forgetting/client_margins'] / 2**20:g} MiB"
 
 
 def _metrics_of(root: Path, scenario: str, rows: pd.DataFrame) -> str:

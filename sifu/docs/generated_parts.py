@@ -210,6 +210,8 @@ PARTS: dict[str, Callable[..., str]] = {
     "few_seeds": forgetting.few_seeds,
     "low_rates": forgetting.low_rates,
     "power_has": of_replication(forgetting.power_has),
+    "kept_tables": of_replication(forgetting.kept_tables),
+    "kept_margins": forgetting.kept_margins,
     "allowed_auc": forgetting.allowed_auc,
     "forgotten_in_short": of_replication(forgotten_in_short),
     "forgotten_by_twins": of_replication(forgotten_by_twins),
