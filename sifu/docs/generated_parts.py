@@ -12,7 +12,7 @@ from sifu.config.fields import build
 from sifu.config.scenario import Scenario, request_lists
 from sifu.docs import findings, forgetting, performance
 from sifu.docs.by_counting import proved_by_counting
-from sifu.docs.by_twins import forgotten_by_twins, forgotten_in_short
+from sifu.docs.by_twins import forgotten_by_twins, forgotten_in_short, not_tested_by_twins
 from sifu.docs.citation import bibtex
 from sifu.docs.honest_saving import honest_saving, honest_savings
 from sifu.docs.methods_by_dataset import methods_by_dataset
@@ -215,6 +215,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "allowed_auc": forgetting.allowed_auc,
     "forgotten_in_short": of_replication(forgotten_in_short),
     "forgotten_by_twins": of_replication(forgotten_by_twins),
+    "not_tested_by_twins": of_replication(not_tested_by_twins),
     "proved_by_counting": of_replication(proved_by_counting),
     "single_clients": of_replication(single_clients),
 }
