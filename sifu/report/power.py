@@ -18,7 +18,7 @@ WORLDS = (
 )
 _SIDE = "whether the right class has more than half of the probability"
 _OF_METRICS = {  # what the effect is where it is another one
-    "twins": "for whoever took part in a world, so that both move",
+    "twins": "a shift of the margins of whoever took part, in both worlds",
     "accuracy": f"by {_SIDE}",
     "disagreement": f"of {_SIDE}, beyond that of models whose worlds are named at random",
     "worst_decile": "a shift of all remaining clients, in standard deviations of their mean",
