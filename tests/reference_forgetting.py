@@ -78,3 +78,15 @@ def jensen_shannon(unlearned: list[float], oracles: list[float]) -> float:
         divergence = bits((p + q) / 2) - (bits(p) + bits(q)) / 2
         distances.append(math.sqrt(max(0.0, divergence)))
     return sum(distances) / len(distances)
+
+
+def excess_disagreement(one: list[list[float]], two: list[list[float]]) -> float:
+    """How often a model of each world say different sides of a half, less how often any two models do. Over all points
+    and pairs.
+    """
+
+    def share(first: list[list[float]], second: list[list[float]]) -> float:
+        pairs = [(a > 0) != (b > 0) for x in first for y in second for a, b in zip(x, y, strict=True)]
+        return sum(pairs) / len(pairs)
+
+    return share(one, two) - share(one + two, one + two)

@@ -1,4 +1,7 @@
-"""The figures, a line each: a module with TITLE, CAPTION and `draw(results)`, and the tables that it is drawn from."""
+"""The figures, a line each: a module with TITLE, CAPTION and `draw(results)`, and the tables that it is drawn from.
+
+Where the words depend on what is there, the module has a function `caption(results)` as well.
+"""
 
 from __future__ import annotations
 

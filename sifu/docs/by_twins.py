@@ -15,6 +15,7 @@ from sifu.replication.claims.stored_tables import StoredTables, read_tables
 from sifu.replication.published import Published
 from sifu.report.forgetting import ORIGINAL, TOGETHER, answer
 from sifu.report.totals import request_totals
+from sifu.report.untested import untested
 
 _COLUMNS = (
     *("method", "cost", "rounds used", "told from retraining", "by twins", "shift", "share forgotten"),
@@ -76,6 +77,20 @@ def forgotten_in_short(root: Path, run: Published) -> str:
     """For each federation with twins how many methods forgot, who they are, and a short table."""
     tables = read_tables(run.folder)
     return "\n\n".join(_in_short(root, tables, name) for name in _tested(root, tables)) or _NOTHING
+
+
+def not_tested_by_twins(root: Path, run: Published) -> str:
+    """A line a dataset with a twin test: which variants were run on it, and tested by twins nowhere."""
+    tables, places, labels = read_tables(run.folder), scenarios(root), _labels(root)
+    cells = tables.cells[["scenario", "variant"]].drop_duplicates()
+    places_of = {variant: place for place, variant in enumerate(labels) if variant != ORIGINAL}
+    ran = [cell for cell in cells.itertuples(index=False, name=None) if cell[0] in places and cell[1] in places_of]
+    ran.sort(key=lambda cell: places_of[cell[1]])
+    tested = set(_together(tables)[["scenario", "variant"]].itertuples(index=False, name=None))
+    found = untested(ran, tested, {name: one.dataset.name for name, one in places.items()})
+    titles = {name: places[name].label if name in places else name for name in found}
+    lines = [f"- {titles[name]}: {'; '.join(labels[one] for one in them)}" for name, them in found.items()]
+    return "\n".join(lines) or "All variants were."
 
 
 def _tested(root: Path, tables: StoredTables) -> list[str]:

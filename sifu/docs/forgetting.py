@@ -5,16 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from scipy.stats import norm
 
 from sifu.certificate.audit import most_provable
 from sifu.certificate.gaussian import largest_ratio
 from sifu.docs.measured_text import table_text
+from sifu.docs.named import scenarios
 from sifu.forgetting.auc import LOW_RATES, auc_null_deviation
 from sifu.forgetting.klom import klom
 from sifu.forgetting.neurips_score import example_epsilons, forgetting_quality
-from sifu.forgetting.power import smallest_shift
+from sifu.forgetting.power import SCORES, smallest_shift
 from sifu.forgetting.sample import NEEDS
+from sifu.replication.published import Published
+from sifu.report.packed import LARGEST
+from sifu.stages.power import TWINS, WORST
+from sifu.store.oracle_schemas import POWER
+from sifu.store.parquet import read_tables
 
 _COUNTS = (10, 20, 40, 100, 200, 1000)  # models a world
 _PROMISES = ((10.0, 0.01), (1.0, 0.01))  # epsilon, delta: the paper's, and one that would mean something
@@ -77,6 +84,36 @@ def allowed_auc(root: Path) -> str:
         one, both = (float(norm.cdf(times * mu / 2**0.5)) for times in (1, 2))
         words.append(f"({epsilon:g}, {delta:g}) allows {one:.3f} against retraining and {both:.3f} between twins")
     return "; ".join(words)
+
+
+def power_has(root: Path, run: Published) -> str:
+    """The metrics of each stored table `power`, and which it was made without, as they were added later."""
+    paths = sorted(run.folder.glob("forgetting/*/*/power.parquet"))
+    found = [_metrics_of(root, str(name), rows) for name, rows in read_tables(paths, POWER).groupby("scenario")]
+    return "; ".join(found) or "none has been made yet"
+
+
+def kept_tables(root: Path, run: Published) -> str:
+    """The tables of the stage `forgetting` that are stored, scenario by scenario."""
+    places = sorted(path.relative_to(run.folder) for path in run.folder.glob("forgetting/*/*/*.parquet"))
+    titles = {name: one.label for name, one in scenarios(root).items()}
+    found = {place.parts[1]: [one.stem for one in places if one.parts[1] == place.parts[1]] for place in places}
+    words = [
+        f"{', '.join(f'`{name}`' for name in dict.fromkeys(names))} of {titles[at]}" for at, names in found.items()
+    ]
+    return "; ".join(words) or "no table of this stage"
+
+
+def kept_margins(root: Path) -> str:
+    """The largest table `client_margins` that is published."""
+    return f"{LARGEST['forgetting/client_margins'] / 2**20:g} MiB"
+
+
+def _metrics_of(root: Path, scenario: str, rows: pd.DataFrame) -> str:
+    there, planned = set(rows["metric"]), [name for name in NEEDS if name in (*SCORES, TWINS, WORST)]
+    found, lack = ([NEEDS[name].name for name in planned if (name in there) is wanted] for wanted in (True, False))
+    without = f" (without {', '.join(lack)})" if lack else ""
+    return f"{scenarios(root)[scenario].label}: {', '.join(found)}{without}"
 
 
 def low_rates(root: Path) -> str:

@@ -12,7 +12,7 @@ from sifu.config.fields import build
 from sifu.config.scenario import Scenario, request_lists
 from sifu.docs import findings, forgetting, performance
 from sifu.docs.by_counting import proved_by_counting
-from sifu.docs.by_twins import forgotten_by_twins, forgotten_in_short
+from sifu.docs.by_twins import forgotten_by_twins, forgotten_in_short, not_tested_by_twins
 from sifu.docs.citation import bibtex
 from sifu.docs.honest_saving import honest_saving, honest_savings
 from sifu.docs.inverted_images import inverted_images
@@ -210,9 +210,13 @@ PARTS: dict[str, Callable[..., str]] = {
     "few_models": forgetting.few_models,
     "few_seeds": forgetting.few_seeds,
     "low_rates": forgetting.low_rates,
+    "power_has": of_replication(forgetting.power_has),
+    "kept_tables": of_replication(forgetting.kept_tables),
+    "kept_margins": forgetting.kept_margins,
     "allowed_auc": forgetting.allowed_auc,
     "forgotten_in_short": of_replication(forgotten_in_short),
     "forgotten_by_twins": of_replication(forgotten_by_twins),
+    "not_tested_by_twins": of_replication(not_tested_by_twins),
     "proved_by_counting": of_replication(proved_by_counting),
     "inverted_images": of_replication(inverted_images),
     "single_clients": of_replication(single_clients),

@@ -9,7 +9,7 @@ from sifu.docs.measured_text import table_text, time_text
 from sifu.docs.replication_run import MeasuredRun
 from sifu.docs.settings import NOTE
 from sifu.docs.side_experiments import side_experiments_table
-from sifu.replication.manifest import CARRIED
+from sifu.replication.manifest import CARRIED, NOT_RECORDED
 from sifu.replication.published import CONFIG, NOT_RUN, REPLICATION
 
 
@@ -62,9 +62,19 @@ def _time(device: str, seconds: float, busy: float) -> str:
 
 def _without_oracles(blocks: list[dict[str, Any]], titles: Mapping[str, str]) -> str:
     """Whose models of the twin test the time lacks: margins are too large to be kept, and some runs kept no times."""
-    asked, timed = ({b["scenario"] for b in blocks if b["stage"] == stage} for stage in ("forgetting", "oracles"))
-    names = "; ".join(titles.get(name, name) for name in sorted(asked - timed))
-    return f" The models of the twin test (stage `oracles`) of {names} are not in this time." if names else ""
+    oracles = [block for block in blocks if block["stage"] == "oracles"]
+    asked, timed = (
+        {block["scenario"] for block in blocks if block["stage"] == "forgetting"},
+        {block["scenario"] for block in oracles if block["seconds"] is not None},
+    )
+    lost = sorted(asked - timed)
+    if not lost:
+        return ""
+    count = sum(block["models"] for block in oracles if block["scenario"] in lost)
+    models, names = f"{count:,} models" if count else "models", "; ".join(titles.get(name, name) for name in lost)
+    return (
+        f" The {models} of the twin test (stage `oracles`) of {names} are not in this time: theirs was {NOT_RECORDED}."
+    )
 
 
 def carried_note(blocks: list[dict[str, Any]], titles: Mapping[str, str]) -> str:

@@ -14,7 +14,7 @@ from sifu.forgetting.sample import Floats, samples
 
 def disagreement(unlearned: ArrayLike, oracles: ArrayLike) -> Floats:
     """How often a model of each world say different classes, of predictions [N, P] and [M, P]. [P]"""
-    one, two = samples("auc", unlearned, oracles)
+    one, two = samples("disagreement", unlearned, oracles)
     classes = np.union1d(one, two)
     shares = ([(world == name).mean(0) for name in classes] for world in (one, two))
     return 1 - np.sum([own * other for own, other in zip(*shares, strict=True)], axis=0)

@@ -17,7 +17,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri, owens_t
 
 from sifu.forgetting.auc import auc, auc_null_deviation
-from sifu.forgetting.distances import jensen_shannon
+from sifu.forgetting.distances import disagreement, jensen_shannon
 from sifu.forgetting.klom import gaussian_kl, klom
 from sifu.forgetting.neurips_score import example_epsilons, forgetting_quality
 from sifu.forgetting.ruli import separated
@@ -68,6 +68,15 @@ def _accuracy_score(one: Floats, two: Floats) -> Floats:
     return np.abs((one > 0).mean((0, 2)) - (two > 0).mean((0, 2)))
 
 
+def _disagreement_score(one: Floats, two: Floats) -> Floats:
+    """Of the same, as which class a model says where the right one has less than half is not in the margins: beyond the
+    disagreement of models whose worlds are named at random, which is its null (`against_null`).
+    """
+    sides = [_points(world) > 0 for world in (one, two)]
+    both = np.concatenate(sides)
+    return (disagreement(*sides) - disagreement(both, both)).reshape(one.shape[1:]).mean(1)
+
+
 def _worst_decile_score(one: Floats, two: Floats) -> Floats:
     """Of clients in place of points."""
     means = [np.mean([worst_decile(model) for model in world], axis=0) for world in (one, two)]  # [D] each
@@ -93,6 +102,7 @@ SCORES: dict[str, Score] = {  # by the names of NEEDS
     "neurips_score": _neurips_score,
     "jensen_shannon": _jensen_shannon_score,
     "accuracy": _accuracy_score,
+    "disagreement": _disagreement_score,
 }
 
 

@@ -38,6 +38,7 @@ NEEDS: dict[str, Need] = {
     "gaussian_kl": Need("the Gaussian KL", 5, 100),
     "jensen_shannon": Need("the Jensen-Shannon distance", 5, 100),
     "accuracy": Need("accuracy", 5, 100),
+    "disagreement": Need("disagreement", 5, 100),
     "worst_decile": Need("the worst decile", 5, 100),
     "ruli": Need("RULI", 10, 100),
     "neurips_score": Need("the NeurIPS 2023 score", 20, 512),

@@ -15,9 +15,11 @@ from sifu.errors import StoreError
 from sifu.plan.load import read_yaml
 from sifu.plan.stage_spec import STAGES
 from sifu.replication.published import described
+from sifu.report.forgetting import TOGETHER
 from sifu.report.packed import block_files, unpack
 from sifu.store.bounded import open_parquet
-from sifu.store.parquet import read_stamp, readable, write_text
+from sifu.store.oracle_schemas import FORGETTING
+from sifu.store.parquet import read_stamp, read_table, readable, write_text
 from sifu.store.paths import manifest_file
 from sifu.store.timing import JobTime, busy_seconds, read_job_time
 
@@ -25,6 +27,7 @@ _JOINED = ("commit", "torch", "device")
 _OF_MANY_MODELS = ("oracles", "atlas")  # stages whose tables say how many models they were made of
 _OF_NO_SCENARIO = "null_space/*.parquet"
 _FORGETTING = "forgetting.parquet"
+NOT_RECORDED = "not recorded"  # of the time of models that a run kept no time of
 CARRIED = "carried_from_rules"  # of tables that were made under older rules, and lack what has changed since
 
 
@@ -50,12 +53,21 @@ def manifest(config: Path, blocks: list[dict[str, Any]]) -> dict[str, Any]:
 
 def counted_models(blocks: list[dict[str, Any]]) -> dict[str, Any]:
     """How many models oracles and atlas are, and their seconds on each device; nothing of a stage without any."""
-    found = {}
+    found: dict[str, Any] = {}
     for stage in _OF_MANY_MODELS:
         own = [block for block in blocks if block["stage"] == stage]
         if own:
-            found[stage] = {"models": sum(block["models"] for block in own), "seconds": _seconds(own)}
+            found[stage] = {"models": sum(block["models"] for block in own), "seconds": _seconds(own)} | _untimed(own)
     return found
+
+
+def _untimed(blocks: list[dict[str, Any]]) -> dict[str, str]:
+    """Says of how many models the time is not known; nothing where it is of all."""
+    lost = sum(block["models"] for block in blocks if block["seconds"] is None)
+    if not lost:
+        return {}
+    whole = lost == sum(block["models"] for block in blocks)
+    return {"time": NOT_RECORDED if whole else f"{NOT_RECORDED} for {lost:,} models"}
 
 
 def _block_settings(blocks: list[dict[str, Any]]) -> dict[str, Any]:
@@ -113,15 +125,25 @@ def _without_tables(folder: Path) -> list[dict[str, Any]]:
 def _gone(path: Path, folder: Path) -> list[dict[str, Any]]:
     """The jobs of oracles whose margins were not kept, by the table that was made of them and the times that were."""
     models = _mapping(path, read_stamp(path).get("notes") or "{}").get("oracles")
-    entries = []
-    for name, count in (models if isinstance(models, dict) else {}).items():
-        own = folder / "oracles" / path.parent.parent.name / name
+    named, entries = folder / "oracles" / path.parent.parent.name, []
+    if not isinstance(models, dict):  # an earlier version, which did not note its blocks
+        models = {} if list(named.glob("*/margins.parquet")) else {path.parent.name: _models_of(path)}
+    for name, count in models.items():
+        own = named / name
         if type(count) is not int or (own / "margins.parquet").exists():
             continue
         seeds = block_seeds(name)
         place = {"stage": "oracles", "seeds": [seeds[0], seeds[-1]], "models": count}
         entries.append(block_entry(path, folder) | place | read_job_time(own)._asdict())
     return entries
+
+
+def _models_of(path: Path) -> int:
+    """The models that a table `forgetting` was made of: of two worlds, of each variant after each request. Those
+    that diverged are not counted.
+    """
+    rows = read_table(path, FORGETTING)
+    return int(2 * rows.loc[rows["client"] == TOGETHER, "models"].sum())
 
 
 def block_entry(path: Path, folder: Path) -> dict[str, Any]:

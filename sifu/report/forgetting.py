@@ -8,12 +8,13 @@ from typing import Any
 import pandas as pd
 
 from sifu.forgetting.verdict import CANNOT_TELL, YES, surely_gone
+from sifu.report.forgetting_attacks import HITS, attacks, hits, null_text, p_text, remaining
 from sifu.store.oracle_schemas import original_of
 
 COLUMN = "forgotten?"
 ORIGINAL = "original"  # the model before the requests
 TOGETHER = -1  # in place of a client: all clients of a request
-MORE = ("hits at 1%", "lowest tenth", "with the model before", "Gaussian KL", "disagreement", "Jensen-Shannon")
+MORE = (*HITS, "lowest tenth", "with the model before", "Gaussian KL", "disagreement", "Jensen-Shannon")
 
 
 def forgetting_table(rows: pd.DataFrame, distances: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
@@ -25,13 +26,13 @@ def forgetting_table(rows: pd.DataFrame, distances: pd.DataFrame, labels: dict[s
             "method": rows["method"],
             "request": rows["request"],
             "models a world": rows["models"],
-            "told from retraining": _told(rows),
-            "paired p": rows["paired_p"].map(_p_value),
-            "on remaining clients": _remaining(rows),
+            "told from retraining": attacks(rows, "retrain"),
+            "paired p": rows["paired_p"].map(p_text),
+            "on remaining clients": remaining(rows),
             "by twins": rows["twins_auc"].map(_number),
             "shift": rows["twins_shift"].map(_one_digit),
-            "null": rows["twins_null"].map(_null),
-            "U-LiRA by twins": rows["twins_lira_auc"].map(_number),
+            "null": rows["twins_null"].map(null_text),
+            "U-LiRA by twins": attacks(rows, "twins_lira"),
             "half against half": _placebos(rows),
             "RULI": _games(rows),
             "original": rows["original_auc"].map(_number),
@@ -47,14 +48,12 @@ def forgetting_table(rows: pd.DataFrame, distances: pd.DataFrame, labels: dict[s
 
 def _more(rows: pd.DataFrame, distances: pd.DataFrame) -> dict[str, list[str]]:
     """The columns of MORE: what else was measured, in the table as a file."""
-    hits = zip(rows["retrain_hits_1"], rows["retrain_alarms_1"], rows["models"], strict=True)
-    pairs = zip(rows["pair_auc"], rows["pair_p"], strict=True)
     far = {"Gaussian KL": "gaussian_kl", "disagreement": "disagreement", "Jensen-Shannon": "jensen_shannon"}
-    return {
-        "hits at 1%": ["-" if pd.isna(one) else f"{one:.0f} of {n} at {two:.0f} of {n}" for one, two, n in hits],
+    return {title: hits(rows, name, others) for title, (name, others) in HITS.items()} | {
         "lowest tenth": list(rows["lowest_auc"].map(_number)),
-        "with the model before": ["-" if pd.isna(one) else f"{one:.2f} (p {_p_value(p)})" for one, p in pairs],
-    } | {title: [_distance(distances, name, "forget", *key) for key in _keys(rows)] for title, name in far.items()}
+        "with the model before": attacks(rows, "pair"),
+        **{title: [_distance(distances, name, "forget", *key) for key in _keys(rows)] for title, name in far.items()},
+    }
 
 
 def with_forgotten(table: pd.DataFrame, rows: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
@@ -82,7 +81,7 @@ def forgotten_line(rows: pd.DataFrame, labels: dict[str, str]) -> str | None:
     told = [f"{label} {words[name]}" for name, label in labels.items() if name in words and name != ORIGINAL]
     if not told:
         return None
-    models, nulls = int(rows["models"].min()), f"null {_null(rows['twins_null'].max())}{_original(rows)}"
+    models, nulls = int(rows["models"].min()), f"null {null_text(rows['twins_null'].max())}{_original(rows)}"
     return f"Was the client forgotten? AUC by twins, {models} models a world ({nulls}): {'; '.join(told)}."
 
 
@@ -140,37 +139,17 @@ def _small(value: float) -> str:
     return f"{value:.2f}" if value >= 0.005 else f"{value:.1g}"
 
 
-def _null(deviation: float) -> str:
-    return "-" if pd.isna(deviation) else f"0.50 +- {deviation:.2f}"
-
-
 def _placebos(rows: pd.DataFrame) -> list[str]:
     """An AUC next to its null, in the first row of each training: methods that share it have the same."""
     first = ~rows.duplicated(["scenario", "request", "placebo_auc"])
     pairs = zip(rows["placebo_auc"], rows["placebo_null"], first, strict=True)
-    return [f"{one:.2f} (null {_null(two)})" if new and pd.notna(one) else "-" for one, two, new in pairs]
-
-
-def _p_value(value: float) -> str:
-    return "-" if pd.isna(value) else f"{value:.3f}"
-
-
-def _told(rows: pd.DataFrame) -> list[str]:
-    """How well an attacker tells a method's models from scratch's, next to the null and with its p-value."""
-    parts = rows[["retrain_auc", "retrain_null", "retrain_p"]].itertuples(index=False, name=None)
-    return ["-" if pd.isna(one) else f"{one:.2f} (null {_null(two)}, p {_p_value(p)})" for one, two, p in parts]
-
-
-def _remaining(rows: pd.DataFrame) -> list[str]:
-    """The same by remaining clients, and the share of them that is told apart."""
-    pairs = zip(rows["remaining_auc"], rows["remaining_told"], strict=True)
-    return ["-" if pd.isna(one) else f"{one:.2f} ({told:.0%} told apart)" for one, told in pairs]
+    return [f"{one:.2f} (null {null_text(two)})" if new and pd.notna(one) else "-" for one, two, new in pairs]
 
 
 def _games(rows: pd.DataFrame) -> list[str]:
     """RULI's games, privacy and efficacy, next to their null."""
     parts = rows[["ruli_privacy", "ruli_efficacy", "ruli_null"]].itertuples(index=False, name=None)
-    return ["-" if pd.isna(one) else f"{one:.2f}, {two:.2f} (null {_null(null)})" for one, two, null in parts]
+    return ["-" if pd.isna(one) else f"{one:.2f}, {two:.2f} (null {null_text(null)})" for one, two, null in parts]
 
 
 def _share(row: pd.Series) -> str:
@@ -200,5 +179,5 @@ def _distance(distances: pd.DataFrame, metric: str, subset: str, scenario: str, 
     (row,) = rows.to_dict("records")
     mean, null = (f"{row[name]:.2f}".replace("-0.00", "0.00") for name in ("mean", "null_mean"))
     known = pd.notna(row["null_deviation"])
-    spread = f" +- {_small(row['null_deviation'])}" if known else f", p {_p_value(row['p_value'])}"
+    spread = f" +- {_small(row['null_deviation'])}" if known else f", p {p_text(row['p_value'])}"
     return f"{mean} (null {null}{spread}{'' if row['enough'] else ', few models'})"

@@ -12,15 +12,15 @@ COLUMNS = {
     "told from retraining": "AUC of an attack (U-LiRA) that tells a method's models from scratch's by the forgotten "
     "clients' data, with its p-value",
     "paired p": "the p-value of that AUC against scratch of the same seeds, which sees more than an attacker does",
-    "on remaining clients": "the same AUC by each of theirs, so a general shift shows in both, and how many of them "
-    "the paired test tells apart (5% of these by mistake)",
+    "on remaining clients": "the mean AUC of the attack by each of theirs, so a general shift shows in both; the null "
+    "of one of them, the p-value of all, and how many of them the paired test tells apart (5% of these by mistake)",
     "by twins": "is the client remembered? In the other world a twin with like data sat in its seat; AUC of the margin "
     "on the client's data minus that on the twin's. 0.5 means that nothing of the client is left, however odd the "
     "model",
     "shift": "how far that difference lies apart in the two worlds, in its standard deviations: an AUC ends at 1, this "
     "does not",
     "null": "0.5 and the standard deviation of the AUC where nothing is remembered",
-    "U-LiRA by twins": "the same by a likelihood ratio",
+    "U-LiRA by twins": "the same by a likelihood ratio, with its own null and p-value",
     "half against half": "a placebo, one half of the twins' world against the other before the request, with the null "
     "of so few, once for each training",
     "RULI": "AUC of its two games, unlearned against never seen, both under unlearned models (privacy), and the latter "
@@ -46,9 +46,11 @@ CAPTION = " ".join(
 )  # of the table as a file
 
 MORE_CAPTION = (
-    "`hits at 1%`: models of the method that the attack of `told from retraining` calls unlearned, at most 1% of "
-    "scratch's, and how many of scratch's it did; `lowest tenth`: its AUC by the lowest tenth of the clients' "
-    "margins; `with the model before`: its AUC for an attacker who also has the model before the first request, with "
-    "its p-value; `Gaussian KL`, `disagreement` (how often a model of each world say different classes) and "
-    "`Jensen-Shannon` (distance of the right class's probability): as `KLOM`."
+    "`hits`: models of the method that the attack of `told from retraining` calls unlearned where it may call so 1%, "
+    "or 0.1%, of scratch's, with the counts of both (a rate of less than one model allows none); `hits with the model "
+    "before`, `hits on remaining clients` (of models times clients, with one threshold) and `hits by twins` (models "
+    "of the clients' world, and of the twins'): the same of the other attacks; `lowest tenth`: the AUC of `told from "
+    "retraining` by the lowest tenth of the clients' margins; `with the model before`: its AUC for an attacker who "
+    "also has the model before the first request; `Gaussian KL`, `disagreement` (how often a model of each world say "
+    "different classes) and `Jensen-Shannon` (distance of the right class's probability): as `KLOM`."
 )

@@ -6,20 +6,45 @@ import pandas as pd
 
 from sifu.plan.report_plan import ReportPlan
 from sifu.report.grades import CLOSE, FORGOTTEN, NOT_FORGOTTEN, TWINS, UNKNOWN, twin_grades
-from sifu.report.standings import EXACT, Standing
+from sifu.report.standings import EXACT, TRAIN_AGAIN, Standing
+from sifu.report.untested import untested
 
 
-def looked_good(plan: ReportPlan, rows: list[Standing]) -> str | None:
-    """The methods whose clients seem forgotten by accuracy and are not by twins, by scenario; None: no twin test."""
+def looked_good(plan: ReportPlan, rows: list[Standing], *, named: bool = False) -> str | None:
+    """The methods whose clients seem forgotten by accuracy and are not by twins, by scenario; None: no twin test.
+
+    `named`: with the names of those that were not tested, and could be among them.
+    """
     tested = [row for row in rows if row.by == TWINS]
     if not tested:
         return None
-    failed = [row for row in tested if _fails(row) and _passes_by_accuracy(row)]
+    failed, more = (
+        [row for row in tested if _fails(row) and _passes_by_accuracy(row)],
+        not_tested(plan, rows, named=named),
+    )
     if not failed:
-        return "No method that looks good by accuracy fails the twin test."
+        return f"No method that looks good by accuracy fails the twin test.{more}"
     scenarios = list(dict.fromkeys(row.scenario for row in failed))
     words = [f"{plan.titles[name]}: {_methods(plan, failed, name)}" for name in scenarios]
-    return f"They look good by accuracy and fail the twin test: {'; '.join(words)}.{_blind(plan, failed)}"
+    return f"They look good by accuracy and fail the twin test: {'; '.join(words)}.{_blind(plan, failed)}{more}"
+
+
+def not_tested(plan: ReportPlan, rows: list[Standing], *, named: bool = True) -> str:
+    """How many variants were run on a dataset and never tested by twins there, and who looks good by accuracy."""
+    rows = [row for row in rows if plan.methods[row.variant] not in TRAIN_AGAIN]
+    tested = {(row.scenario, row.variant) for row in rows if row.by == TWINS}
+    good = {(plan.datasets.get(row.scenario, row.scenario), row.variant) for row in rows if _passes_by_accuracy(row)}
+    words = []
+    for dataset, names in untested([(row.scenario, row.variant) for row in rows], tested, plan.datasets).items():
+        labels = [plan.labels[name] for name in names if (dataset, name) in good]
+        count = f"{_title(plan, dataset)}: {len(names)}, {len(labels)} of which look good by accuracy"
+        words.append(f"{count} ({'; '.join(labels)})" if named and labels else count)
+    return f" Variants run on the same data and not tested by twins: {'; '.join(words)}." if words else ""
+
+
+def _title(plan: ReportPlan, dataset: str) -> str:
+    """The name of the first scenario of a dataset."""
+    return next(title for name, title in plan.titles.items() if plan.datasets.get(name, name) == dataset)
 
 
 def forgot(plan: ReportPlan, rows: list[Standing]) -> list[Standing]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def pack(results: Path, datasets: dict[str, str]) -> list[Path]:
     unpack(results)  # what was published before and is not here
     found: dict[Path, list[Path]] = {}
     for stage, table in _kept():
-        for path in block_files(results, stage, f"{table}.parquet"):
+        for path in _small(block_files(results, stage, f"{table}.parquet"), f"{stage}/{table}"):
             found.setdefault(_packed_file(results, path, datasets), []).append(path)
     for target, paths in found.items():
         _write_packed(target, results, paths)
@@ -102,6 +103,14 @@ KEPT = {
     "forgetting/power",
     "forgetting/client_margins",
 }  # histories, weights, partitions, curves and margins are too large
+LARGEST = {
+    "forgetting/client_margins": 4 * 2**20
+}  # bytes of a block that is kept; of 38 variants with 225 models: 2 MiB
+
+
+def _small(paths: list[Path], table: str) -> list[Path]:
+    """Those that are not too large to be kept."""
+    return [path for path in paths if path.stat().st_size <= LARGEST.get(table, math.inf)]
 
 
 def block_files(results: Path, stage: str, file: str) -> list[Path]:

@@ -144,7 +144,7 @@ def _still_to_run(source: Results) -> str:
 def _forgetting(source: Results, folder: Path, rows: list[Standing]) -> str:
     """What many models say of forgetting, and what accuracy misses; nothing where it was not measured."""
     parts = page_tables.forgetting(source, folder)
-    told = looked_good(source.plan, rows) if parts else None
+    told = looked_good(source.plan, rows, named=True) if parts else None
     more = page_tables.inverted(source, folder) + page_tables.atlas(source, folder)
     return (f"<p>{escape(told)}</p>" if told else "") + parts + more
 

@@ -24,7 +24,8 @@ def run_figure(plan: ReportPlan, name: str, folder: Path) -> None:
     target = FIGURES[name].module
     module, source = import_module(target, target), Results(for_figures(plan))
     drawn = module.draw(source)
-    caption, title = module.CAPTION, module.TITLE if module.TITLE.endswith("?") else f"{module.TITLE}."
+    caption = module.caption(source) if hasattr(module, "caption") else module.CAPTION
+    title = module.TITLE if module.TITLE.endswith("?") else f"{module.TITLE}."
     if source.missing:
         count = missing_words(source.missing)
         caption += f" {count}: {'; '.join(missing_names(source.missing, source.root))}."

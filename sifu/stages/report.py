@@ -25,7 +25,7 @@ from sifu.report.inverted import inverted_table, known_inverted
 from sifu.report.methods import methods_csv, methods_latex, methods_page
 from sifu.report.missing import missing_names, missing_words, stage_of
 from sifu.report.plain_text import csv_text, markdown_text
-from sifu.report.power import CAPTION as POWER_CAPTION
+from sifu.report.power import caption as power_caption
 from sifu.report.power import power_table
 from sifu.report.results import Results
 from sifu.report.scenario_searches import WHEN_SEARCHED, scenario_searches
@@ -39,7 +39,6 @@ CAPTIONS = {
     "atlas": ATLAS_CAPTION,
     "audit": CAPTION,
     "forgetting": f"{FORGETTING_CAPTION} {MORE_CAPTION}",
-    "power": POWER_CAPTION,
     "inverted": INVERTED_CAPTION,
     "fats": FATS_CAPTION,
     "headline": "After each request, recovered to the target accuracy: mean over seeds and its 95% bootstrap interval; "
@@ -138,7 +137,8 @@ def run_report(plan: ReportPlan, folder: Path) -> None:
         "settings": tables.hyper_parameters(plan.titles, source.settings),
     }
     for name, table in shown.items():
-        _write_people_table(out, name, table, source)
+        caption = power_caption(source.power) if name == "power" else CAPTIONS[name]
+        _write_people_table(out, name, table, caption, source)
     for kind, made in (("md", methods_page), ("csv", methods_csv), ("tex", methods_latex)):
         write_text(out / f"methods.{kind}", made(plan.methods.values()))
 
@@ -162,10 +162,10 @@ _SOURCES = {  # the stages that a table is made of: what is missing of others do
 }
 
 
-def _write_people_table(folder: Path, name: str, table: pd.DataFrame, source: Results) -> None:
+def _write_people_table(folder: Path, name: str, table: pd.DataFrame, caption: str, source: Results) -> None:
     missing = [file for file in source.missing if stage_of(file, source.root) in _SOURCES[name]]
     write_text(folder / f"{name}.csv", csv_text(table))
     count = f" {missing_words(missing)}." if missing else ""
-    write_text(folder / f"{name}.tex", tables.latex(table, CAPTIONS[name] + count))
-    caption = CAPTIONS[name] + (f" Missing: {'; '.join(missing_names(missing, source.root))}." if missing else "")
+    write_text(folder / f"{name}.tex", tables.latex(table, caption + count))
+    caption += f" Missing: {'; '.join(missing_names(missing, source.root))}." if missing else ""
     write_text(folder / f"{name}.md", tables.markdown(markdown_text(table), caption))

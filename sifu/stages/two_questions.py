@@ -22,8 +22,9 @@ from sifu.forgetting.relearning import relearn_time
 from sifu.forgetting.ruli import Separated, separated
 from sifu.forgetting.sample import Floats, TooFewModels
 from sifu.forgetting.twins import Share, TwinTest, share_forgotten, twin_test
-from sifu.forgetting.u_lira import ULira, pair, u_lira, u_lira_test
+from sifu.forgetting.u_lira import ULira, pair, u_lira
 from sifu.forgetting.verdict import CANNOT_TELL, verdict
+from sifu.stages.lira_columns import Attack, attack, paired_attack
 from sifu.store.margins import MarginFiles, ModelMargins
 from sifu.store.oracle_schemas import OTHER_DRAWS, WITH_CLIENT, WITH_TWIN
 
@@ -47,11 +48,9 @@ class Differences(NamedTuple):
 class Retrained(NamedTuple):
     """Attacks that tell a variant's models from scratch's, a column a client, and last all of them."""
 
-    alone: ULira  # of mean margins
-    p_value: Floats  # [C + 1] of its AUC
+    alone: Attack  # of mean margins
     lowest: ULira  # of the lowest tenth of margins
-    pair: ULira | None  # with the model before the request; None after a later one
-    pair_p: Floats | None  # [C + 1] of its AUC
+    pair: Attack | None  # with the model before the request; None after a later one
 
 
 @dataclass(frozen=True)
@@ -69,13 +68,14 @@ class TwoQuestions:
         own, before = (self._differences(name) for name in (self.variant, self.original))
         test, first = twin_test(*own), twin_test(*before)
         retrained, paired = self._told_apart(), self._attack(self.clients)
-        twins_lira = u_lira(*own, *self._seeds)
+        twins_lira = attack(*own, self._seeds)
         privacy, efficacy = self._three_worlds()
         rows = []
         for place, client in enumerate([*self.clients, TOGETHER]):
             row: dict[str, Any] = {"client": client, "models": min(test.models), "reached": self._reached}
-            row |= _retrain_columns(retrained, place)
-            row |= _paired_columns(paired, place) | {"twins_lira_auc": float(twins_lira.auc[place])}
+            row |= {"client_models": test.models[0], "twin_models": test.models[1]}
+            row |= _retrain_columns(retrained, place) | twins_lira.of_client("twins_lira", place)
+            row |= _paired_columns(paired, place)
             share = share_forgotten(own.column(place), before.column(place), self._seeds)
             row |= _twin_columns(test, first, share, place, there=2 * self._reached >= min(test.models))
             row |= {"ruli_privacy": float(privacy.auc[place]), "ruli_efficacy": float(efficacy.auc[place])}
@@ -144,27 +144,20 @@ class TwoQuestions:
 
     def _told_apart(self) -> Retrained:
         """Unlearned models against scratch's with other draws; and pairs with the model before, of the same draws."""
-        (own, other), unlearned = self._seeds, self._statistic(self.variant, WITH_CLIENT)
-        oracles = self._statistic(SCRATCH, WITH_TWIN)
+        unlearned, oracles = (self._statistic(*one) for one in self._against_scratch)
         lowest, others_lowest = (self._statistic(*one, of=lowest_margins) for one in self._against_scratch)
-        return Retrained(
-            u_lira(unlearned, oracles, own, other),
-            u_lira_test(unlearned, oracles, own, other).p_value,
-            u_lira(lowest, others_lowest, own, other),
-            *self._pairs(),
-        )
+        by_lowest = u_lira(lowest, others_lowest, *self._seeds)
+        return Retrained(attack(unlearned, oracles, self._seeds), by_lowest, self._pairs())
 
-    def _pairs(self) -> tuple[ULira, Floats] | tuple[None, None]:
-        """The attack on models before and after the first request, with its p-values. Before a later one stands the
-        answer to the one before, and what is kept is the original.
+    def _pairs(self) -> Attack | None:
+        """The attack on models before and after the first request. Before a later one stands the answer to the one
+        before, and what is kept is the original.
         """
         if self.request > 1:
-            return None, None
+            return None
         before, *after = (self._statistic(name, WITH_CLIENT) for name in (self.original, self.variant, SCRATCH))
         first, second = (pair(before, one) for one in after)
-        seeds = self._seeds[0]  # of both: they have the draws of the same seeds
-        test = u_lira_test(first, second, seeds, seeds, _PAIR_DRAWS, paired=True)
-        return u_lira(first, second, seeds, seeds), test.p_value
+        return paired_attack(first, second, self._seeds[0], _PAIR_DRAWS)  # both have the draws of the same seeds
 
     @property
     def _against_scratch(self) -> tuple[tuple[str, str], tuple[str, str]]:
@@ -187,13 +180,13 @@ class TwoQuestions:
         privacy, efficacy = (separated(unlearned, one, own, other) for one in never)
         return privacy, efficacy
 
-    def _remaining(self) -> dict[str, float]:
-        """The remaining clients, each attacked alone: the mean AUC of U-LiRA, and how many are told apart."""
+    def _remaining(self) -> dict[str, Any]:
+        """The remaining clients, each attacked alone: U-LiRA of all of them, and how many are told apart."""
         remain = self.remaining
         margins = (self.models(*one).margins for one in self._against_scratch)
         first, second = (client_margins(one, self.owners("client"), remain) for one in margins)
-        mean = float(u_lira(first, second, *self._seeds).auc.mean())
-        return {"remaining_auc": mean, "remaining_told": self._attack(remain).told}
+        row = attack(first, second, self._seeds, pooled=True).of_all("remaining")
+        return row | {"remaining_clients": len(remain), "remaining_told": self._attack(remain).told}
 
     def _relearn(self) -> dict[str, Any]:
         """Client steps until the forgotten clients are known again, over scratch's; nothing if it was not measured."""
@@ -226,14 +219,8 @@ def _placebo(with_twin: Floats) -> dict[str, float]:
 
 
 def _retrain_columns(found: Retrained, place: int) -> dict[str, Any]:
-    alone = found.alone
-    row: dict[str, Any] = {"retrain_auc": float(alone.auc[place]), "retrain_null": alone.null_deviation}
-    row |= {"retrain_p": float(found.p_value[place]), "lowest_auc": float(found.lowest.auc[place])}
-    for counted, name in zip(alone.low_rates(place).values(), ("1", "01"), strict=True):
-        row |= {f"retrain_hits_{name}": counted.hits, f"retrain_alarms_{name}": counted.alarms}
-    if found.pair is None or found.pair_p is None:
-        return row
-    return row | {"pair_auc": float(found.pair.auc[place]), "pair_p": float(found.pair_p[place])}
+    row = found.alone.of_client("retrain", place) | {"lowest_auc": float(found.lowest.auc[place])}
+    return row if found.pair is None else row | found.pair.of_client("pair", place)
 
 
 def _paired_columns(found: ClientAttack, place: int) -> dict[str, Any]:

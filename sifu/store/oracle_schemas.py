@@ -72,16 +72,24 @@ POINTS = Table(
 )
 
 _MODELS = Column("models", _INT, "models a world")
-_COUNTS = tuple(
-    Column(
-        f"retrain_{kind}_{name}",
-        _INT,
-        f"models {which} that it calls unlearned, at most {rate} of the retrained ones",
-        nullable=True,
+
+
+def _counts(name: str, who: str, whom: str, *, later: bool) -> tuple[Column, ...]:
+    """Hits and alarms of an attack at both low rates."""
+    return tuple(
+        Column(f"{name}_{kind}_{rate}", _INT, meaning.format(percent), nullable=True, later=later)
+        for rate, percent in (("1", "1%"), ("01", "0.1%"))
+        for kind, meaning in (
+            ("hits", f"{who} that it finds, at most {{}} of {whom}"),
+            ("alarms", f"{whom} that it takes for them, at most {{}}"),
+        )
     )
-    for name, rate in (("1", "1%"), ("01", "0.1%"))
-    for kind, which in (("hits", "of the method"), ("alarms", "of scratch"))
-)
+
+
+def _null(name: str, of: str) -> Column:
+    meaning = f"standard deviation of {of} where nothing differs, at most"
+    return Column(f"{name}_null", _REAL, meaning, nullable=True, later=True)
+
 
 FORGETTING = Table(
     "forgetting",
@@ -95,6 +103,20 @@ FORGETTING = Table(
         _MODELS,
         Column("reached", _INT, "of them, those that met the target accuracy, in the world in which fewer did"),
         Column(
+            "client_models",
+            _INT,
+            "models of the world with the clients: hits and pair_alarms are of so many; null: made before it was noted",
+            nullable=True,
+            later=True,
+        ),
+        Column(
+            "twin_models",
+            _INT,
+            "models of the world with their twins: the other alarms are of so many",
+            nullable=True,
+            later=True,
+        ),
+        Column(
             "retrain_auc",
             _REAL,
             "AUC of U-LiRA, cross-fitted: unlearned against scratch; 0.5: not told apart",
@@ -102,7 +124,7 @@ FORGETTING = Table(
         ),
         Column("retrain_null", _REAL, "standard deviation of that AUC where nothing differs, at most", nullable=True),
         Column("retrain_p", _REAL, "p-value of that AUC, with worlds permuted at random", nullable=True),
-        *_COUNTS,
+        *_counts("retrain", "models of the method", "scratch's models", later=False),
         Column("lowest_auc", _REAL, "the same by the lowest tenth of the client's margins", nullable=True),
         Column(
             "pair_auc",
@@ -112,12 +134,30 @@ FORGETTING = Table(
             nullable=True,
         ),
         Column("pair_p", _REAL, "p-value of that AUC, with worlds permuted within seeds", nullable=True),
+        _null("pair", "pair_auc"),
+        *_counts("pair", "pairs of the method", "scratch's pairs", later=True),
         Column(
             "remaining_auc",
             _REAL,
-            "the same by remaining clients, their mean; null: a client's row",
+            "retrain_auc by remaining clients, their mean; null: a client's row",
             nullable=True,
         ),
+        _null("remaining", "the AUC of one remaining client"),
+        Column(
+            "remaining_p",
+            _REAL,
+            "p-value of remaining_auc, with worlds permuted at random: one test of all of them",
+            nullable=True,
+            later=True,
+        ),
+        Column(
+            "remaining_clients",
+            _INT,
+            "remaining clients: their hits and alarms are of so many times the models",
+            nullable=True,
+            later=True,
+        ),
+        *_counts("remaining", "scores of the method's models by each remaining client", "those of scratch", later=True),
         Column(
             "remaining_told",
             _REAL,
@@ -152,9 +192,18 @@ FORGETTING = Table(
         Column(
             "twins_lira_auc",
             _REAL,
-            "AUC of U-LiRA, cross-fitted, between the same worlds; its null deviation is retrain_null",
+            "AUC of U-LiRA, cross-fitted, between the same worlds",
             nullable=True,
         ),
+        _null("twins_lira", "that AUC"),
+        Column(
+            "twins_lira_p",
+            _REAL,
+            "p-value of that AUC, with worlds permuted at random",
+            nullable=True,
+            later=True,
+        ),
+        *_counts("twins_lira", "models of the clients' world", "those of the twins' world", later=True),
         Column(
             "twins_shift",
             _REAL,
@@ -259,8 +308,8 @@ POWER = Table(
         Column(
             "metric",
             _TEXT,
-            "auc | u_lira | ruli | klom | gaussian_kl | neurips_score | jensen_shannon | accuracy (of examples whose "
-            "right class has more than half of the probability) | twins (the twin test) | worst_decile",
+            "auc | u_lira | ruli | klom | gaussian_kl | neurips_score | jensen_shannon | accuracy, disagreement (both "
+            "of whether the right class has more than half of the probability) | twins (the twin test) | worst_decile",
         ),
         _MODELS,
         Column(

@@ -18,6 +18,7 @@ from sifu.forgetting.power import (
     smallest_shift,
 )
 from sifu.forgetting.sample import NEEDS, TooFewModels
+from tests import reference_forgetting as plain
 
 PUBLISHED = [(10, 1.64), (40, 0.78), (100, 0.46), (200, 0.34), (1000, 0.16)]
 
@@ -80,6 +81,33 @@ def test_accuracy_sees_less_than_the_margin() -> None:
     seen, by_margin = (smallest_effect(oracles, 50, SCORES[name]) for name in ("accuracy", "auc"))
     assert by_margin < seen < 4 * by_margin
     assert smallest_effect(oracles + 20, 50, SCORES["accuracy"]) == np.inf
+
+
+def test_disagreement_is_that_beyond_models_of_no_world() -> None:
+    """Three draws of seven and six models on four points, each as in plain loops. Of two worlds with shares p and q it
+    is (p - q)^2 / 2: where all are right in one and none in the other, a half, and 0 where all say the same.
+    """
+    random = np.random.default_rng(0)
+    one, two = random.normal(0.3, 1, (7, 3, 4)), random.normal(-0.3, 1, (6, 3, 4))
+    wanted = [plain.excess_disagreement(one[:, draw].tolist(), two[:, draw].tolist()) for draw in range(3)]
+    assert SCORES["disagreement"](one, two) == pytest.approx(wanted)
+    right = np.ones((5, 1, 2))
+    assert SCORES["disagreement"](right, -right) == pytest.approx([0.5])
+    assert SCORES["disagreement"](right, right) == pytest.approx([0.0])
+
+
+def test_disagreement_sees_a_shift_where_there_is_room_for_one() -> None:
+    """Margins are shifted upwards. Models that are wrong in nine of ten (a mean of -1.3 deviations, of sqrt 2) or in
+    half can say the right class more often, those that are right in nine of ten hardly, and others not at all.
+    """
+    random = np.random.default_rng(0)
+    oracles = random.normal(size=(200, 1)) + random.normal(size=(200, 20))
+    by_margin = smallest_effect(oracles, 50, SCORES["auc"])
+    wrong, half, right, all_right = (
+        smallest_effect(oracles + mean, 50, SCORES["disagreement"]) for mean in (-1.8, 0.0, 1.8, 20.0)
+    )
+    assert by_margin / 2 < wrong < half < 2 * by_margin < right
+    assert all_right == np.inf
 
 
 def test_the_worst_decile_varies_more_than_the_mean() -> None:

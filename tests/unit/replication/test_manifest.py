@@ -11,11 +11,14 @@ import pandas as pd
 import pytest
 
 from sifu.cli.main import main
-from sifu.replication.manifest import counted_models, jobs_of
+from sifu.replication.manifest import NOT_RECORDED, counted_models, jobs_of
+from sifu.replication.published import REPLICATION, read_manifest
 from sifu.store.experiment_schemas import SWEEP
-from sifu.store.parquet import write_table
+from sifu.store.oracle_schemas import FORGETTING
+from sifu.store.parquet import read_stamp, read_table, write_table
 from sifu.store.provenance import provenance
 from sifu.store.timing import JobTime, busy_seconds, read_job_time, timed
+from tests.conftest import REPO
 from tests.small_run import BLOCK, VARIANTS
 from tests.unit.stages.tiny_oracles import tiny_oracles
 
@@ -148,6 +151,12 @@ def test_models_of_oracles_and_atlas_are_counted_with_their_seconds() -> None:
     assert counted_models(blocks + other) == oracles
     assert counted_models(blocks + left_out) == oracles | {"atlas": {"models": 22, "seconds": {"gpu": 4.0}}}
     assert counted_models(other) == {}
+    lost = timed | {"models": 5, "seconds": None}
+    assert counted_models([blocks[0], lost])["oracles"] == {
+        "models": 45,
+        "seconds": {"gpu": 2.5},
+        "time": "not recorded for 5 models",
+    }
 
 
 def test_the_jobs_of_oracles_are_named_where_their_margins_were_not_kept(
@@ -163,6 +172,43 @@ def test_the_jobs_of_oracles_are_named_where_their_margins_were_not_kept(
     (found,) = [job for job in jobs_of(results) if job["stage"] == "oracles"]  # the table is of this block alone
     same = ("scenario", "seeds", "models", "device", "began", "seconds")
     assert {key: found[key] for key in same} == {key: kept[1][key] for key in same}
+
+
+def test_models_are_counted_where_their_blocks_were_not_noted(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Twelve seeds of both worlds after both requests, of three variants and the original: of a table of an earlier
+    version, whose stamp does not say so.
+    """
+    made, results = tiny_oracles(tmp_path_factory), tmp_path / "results"
+    table = made.file("forgetting", "s000-011", "forgetting")
+    rows = read_table(table, FORGETTING)
+    own = results / table.relative_to(made.root / "results")
+    write_table(own, FORGETTING, rows, provenance("forgetting", {}, "", "gpu"))
+    found = jobs_of(results)
+    assert [job["stage"] for job in found] == ["forgetting", "oracles"]
+    noted = json.loads(read_stamp(table)["notes"])["oracles"]
+    models = 12 * 2 * 2 * rows["variant"].nunique()
+    assert sum(noted.values()) == models, "as the blocks themselves say"
+    assert {key: found[1][key] for key in ("scenario", "seeds", "models", "device", "seconds")} == {
+        "scenario": rows["scenario"].iloc[0],
+        "seeds": [0, 11],
+        "models": models,
+        "device": "gpu",
+        "seconds": None,
+    }
+    assert counted_models(found) == {"oracles": {"models": models, "seconds": {}, "time": "not recorded"}}
+
+
+def test_the_replication_names_the_models_of_its_twin_tests() -> None:
+    """How many they are, and how long they took, or that it was not recorded."""
+    found = read_manifest(REPO / REPLICATION)
+    asked = {block["scenario"] for block in found["blocks"] if block["stage"] == "forgetting"}
+    oracles = [block for block in found["blocks"] if block["stage"] == "oracles"]
+    assert asked == {block["scenario"] for block in oracles if block["models"] > 0}
+    assert asked, "the replication has a twin test"
+    assert found["oracles"]["models"] == sum(block["models"] for block in oracles)
+    assert found["oracles"]["seconds"] or found["oracles"]["time"] == NOT_RECORDED
 
 
 def test_files_that_are_no_tables_count_with_their_time(small_run: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from sifu.forgetting.twins import NOTHING, SOMETHING, UNSURE, Share
 from sifu.forgetting.verdict import verdict
 from sifu.report.forgetting import COLUMN, MORE, by_the_rule, forgetting_table, forgotten_line, with_forgotten
+from sifu.report.forgetting_attacks import HITS
 from sifu.report.forgetting_words import CAPTION, COLUMNS, INTRODUCTION, MORE_CAPTION
 from sifu.store.oracle_schemas import DISTANCES, FORGETTING
 
@@ -29,9 +30,26 @@ def row(variant: str, twins: float, forgotten: str, client: int = -1, **more: An
         "remaining_told": 0.25,
         "twins_lira_auc": 0.88,
         "twins_shift": 1.59,
+        "twins_lira_null": 0.058,
+        "twins_lira_p": 0.015,
+        "remaining_null": 0.058,
+        "remaining_p": 0.02,
+        "remaining_clients": 18,
+        "client_models": 100,
+        "twin_models": 101,
         "reached": 100,
         "retrain_hits_1": 86,
-        "retrain_alarms_1": 2,
+        "retrain_alarms_1": 1,
+        "retrain_hits_01": 40,
+        "retrain_alarms_01": 0,
+        "remaining_hits_1": 36,
+        "remaining_alarms_1": 18,
+        "remaining_hits_01": 3,
+        "remaining_alarms_01": 1,
+        "twins_lira_hits_1": 70,
+        "twins_lira_alarms_1": 1,
+        "twins_lira_hits_01": 20,
+        "twins_lira_alarms_01": 0,
         "lowest_auc": 0.81,
         "pair_auc": 0.93,
         "pair_p": 0.01,
@@ -67,19 +85,35 @@ def test_a_row_a_method_with_every_null_next_to_its_number() -> None:
     assert list(table.index) == ["Original", "Scratch", "SIFU"]  # single clients are in the Parquet table
     sifu = table.loc["SIFU"]
     assert sifu["told from retraining"] == "0.90 (null 0.50 +- 0.06, p 0.005)"
-    assert [sifu["paired p"], sifu["on remaining clients"]] == ["0.001", "0.70 (25% told apart)"]
-    assert [sifu["U-LiRA by twins"], sifu["worst decile drop"]] == ["0.88", "0.40 (null 0.00 +- 0.02)"]
+    assert [sifu["paired p"], sifu["on remaining clients"]] == [
+        "0.001",
+        "0.70 (null 0.50 +- 0.06, p 0.020, 25% told apart)",
+    ]
+    assert sifu["U-LiRA by twins"] == "0.88 (null 0.50 +- 0.06, p 0.015)"
+    assert sifu["worst decile drop"] == "0.40 (null 0.00 +- 0.02)"
     assert [sifu["by twins"], sifu["null"], sifu[COLUMN]] == ["0.87", "0.50 +- 0.04", "no"]
     assert table["half against half"].tolist() == ["0.47 (null 0.50 +- 0.06)", "-", "-"]  # one training, one placebo
     assert sifu["shift"] == "1.6"
     assert sifu["share forgotten"] == "0.25 [0.10, 0.40]"
     assert sifu["KLOM"] == "1.50 (null 0.34, p 0.048, few models)"  # a table from before the deviation was noted
     assert sifu[list(MORE)].tolist() == [
-        *("86 of 100 at 2 of 100", "0.81", "0.93 (p 0.010)"),
+        "86 of 100 at 1 of 101 (1%); 40 of 100 at 0 of 101 (0.1%)",
+        "-",  # no counts with the model before
+        "36 of 1,800 at 18 of 1,818 (1%); 3 of 1,800 at 1 of 1,818 (0.1%)",  # 18 remaining clients a model
+        "70 of 100 at 1 of 101 (1%); 20 of 100 at 0 of 101 (0.1%)",
+        *("0.81", "0.93 (p 0.010)"),
         *("-", "-", "0.20 (null 0.34 +- 0.0004)"),
     ]
     assert table.loc["Original", "share forgotten"] == table.loc["Original", "KLOM"] == "-"
     assert forgetting_table(frame(), distances, LABELS).empty
+
+
+def test_an_earlier_table_has_dashes_where_nothing_was_noted() -> None:
+    """Its counts are of the models of the smaller world."""
+    later = {column.name: None for column in FORGETTING.columns if column.later}
+    (found,) = forgetting_table(frame(row("sifu", 0.87, "no", **later)), NO_DISTANCES, LABELS).to_dict("records")
+    assert [found[name] for name in HITS] == ["86 of 100 at 1 of 100 (1%); 40 of 100 at 0 of 100 (0.1%)", "-", "-", "-"]
+    assert [found["U-LiRA by twins"], found["on remaining clients"]] == ["0.88", "0.70 (25% told apart)"]
 
 
 @pytest.mark.parametrize(

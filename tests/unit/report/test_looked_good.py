@@ -42,6 +42,34 @@ def test_who_looks_good_by_accuracy_and_fails_is_named_by_scenario() -> None:
     assert "By accuracy clients" not in text, "who was judged by twins needs no accuracy"
 
 
+def test_who_was_run_on_the_same_data_and_not_tested_is_said() -> None:
+    """On b, which has the data of a, tuned was run and sifu looks good; neither there nor on a was it tested by twins.
+    c has other data, and no twin test.
+    """
+    plan = replace(
+        PLAN,
+        titles=PLAN.titles | {"c": "Faces"},
+        labels=LABELS | {"other": "Other"},
+        methods=METHODS | {"other": "other"},
+        datasets={"a": "mnist", "b": "mnist", "c": "celeba"},
+    )
+    rows = [
+        standing("a", "scratch", FORGOTTEN, FORGOTTEN),
+        standing("a", "other", FORGOTTEN, FORGOTTEN),
+        standing("b", "tuned", None, NOT_FORGOTTEN),
+        standing("b", "sifu", None, FORGOTTEN),
+        standing("b", "other", None, FORGOTTEN),
+        standing("c", "tuned", None, FORGOTTEN),
+    ]
+    said = " Variants run on the same data and not tested by twins: Digits: 2, 1 of which look good by accuracy"
+    none = "No method that looks good by accuracy fails the twin test."
+    assert looked_good(plan, rows) == f"{none}{said}."
+    assert looked_good(plan, rows, named=True) == f"{none}{said} (SIFU)."
+    told = looked_good(plan, [*rows, standing("b", "sifu", NOT_FORGOTTEN, FORGOTTEN)], named=True)
+    assert told is not None
+    assert told.endswith("not tested by twins: Digits: 1, 0 of which look good by accuracy.")
+
+
 def test_who_fails_the_twin_test_on_a_dataset_has_forgotten_nowhere_on_it() -> None:
     """Fine-tuning looks good by accuracy on b, which has the data of a, where it fails; c has other data."""
     plan = replace(PLAN, titles=PLAN.titles | {"c": "Faces"}, trainings={"a": "mnist", "b": "mnist", "c": "celeba"})
@@ -142,7 +170,8 @@ def test_both_grades_of_a_method_are_kept() -> None:
         ACCURACY,
     )
     assert looked_good(PLAN, list(by_name.values())) == (
-        "They look good by accuracy and fail the twin test: Digits: Fine-tuning."
+        "They look good by accuracy and fail the twin test: Digits: Fine-tuning. Variants run on the same data and not "
+        "tested by twins: Digits: 1, 0 of which look good by accuracy."
     )
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from sifu.errors import StoreError
 from sifu.replication.claims.stored_tables import read_tables
+from sifu.report import packed
 from sifu.report.packed import FOLDER, pack, unpack
 from sifu.store.schemas import CELLS
 from tests.claimed import BLOCK, PLAIN, World
@@ -133,3 +134,16 @@ def test_a_foreign_file_is_one_sentence(run: Path, parts: bytes) -> None:
 def test_a_scenario_that_is_not_planned_is_refused(run: Path) -> None:
     with pytest.raises(StoreError, match="of a scenario that the config does not plan"):
         pack(run, {"mnist": "mnist"})
+
+
+def test_a_table_that_is_too_large_is_not_packed(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its block stays where it is; without a limit it is packed."""
+    size, name = (run / SIFU).stat().st_size, Path(FOLDER, "mnist", "unlearn.cells.parquet")
+    largest = max(path.stat().st_size for path in run.glob("unlearn/mnist/*/*/cells.parquet"))
+    monkeypatch.setattr(packed, "LARGEST", {"unlearn/cells": largest})
+    assert run / name in pack(run, DATASETS)
+    monkeypatch.setattr(packed, "LARGEST", {"unlearn/cells": 0})
+    assert run / name not in pack(run, DATASETS)
+    assert not (run / name).exists()
+    unpack(run)
+    assert (run / SIFU).stat().st_size == size

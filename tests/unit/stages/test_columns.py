@@ -25,7 +25,8 @@ from sifu.forgetting.twins import share_forgotten, twin_test
 from sifu.forgetting.u_lira import ULira, u_lira, u_lira_test
 from sifu.forgetting.verdict import verdict
 from sifu.stages.forgetting import _alike, run_forgetting
-from sifu.stages.two_questions import Retrained, _read, _retrain_columns
+from sifu.stages.lira_columns import Attack
+from sifu.stages.two_questions import _read
 from sifu.store.oracle_schemas import (
     CLIENT_MARGINS,
     DISTANCES,
@@ -69,6 +70,13 @@ def read(folder: Path, table: Table, request: int, **chosen: Any) -> pd.DataFram
     return rows
 
 
+def counts(name: str, found: np.ndarray, oracles: np.ndarray, *, known: bool = True) -> dict[str, int | None]:
+    """The columns of hits and alarms of an attack with these scores of both worlds."""
+    rates = {rate: low_rate(found, oracles, value) for rate, value in (("1", 0.01), ("01", 0.001))}
+    hits = {f"{name}_hits_{rate}": one.hits if known else None for rate, one in rates.items()}
+    return hits | {f"{name}_alarms_{rate}": one.alarms if known else None for rate, one in rates.items()}
+
+
 @pytest.mark.parametrize("request_number", [1, 2])
 def test_every_column_of_the_two_questions(folder: Path, request_number: int) -> None:
     r, clients = request_number, LEAVE[request_number]
@@ -90,14 +98,17 @@ def test_every_column_of_the_two_questions(folder: Path, request_number: int) ->
     now, first = (tuple(differences[name, world] for world in WORLDS) for name in ("method", "original"))
     retrain, twins_lira = u_lira(unlearned, oracles, own, other), u_lira(*now, own, other)
     retrain_p = u_lira_test(unlearned, oracles, own, other).p_value
+    twins_lira_p = u_lira_test(*now, own, other).p_value
     lowest = [
         with_all(means(*one, "client", clients, of=lowest_tenth))
         for one in (("method", r, "client"), ("scratch", r, "twin"))
     ]
     pairs = [np.stack([before, after], axis=-1) for after in (unlearned, same)]
+    worlds = dict(zip(WORLDS, (len(own), len(other)), strict=True))
     pair, pair_p = u_lira(*pairs, own, own), u_lira_test(*pairs, own, own, 99, paired=True).p_value
     paired = client_attack(unlearned[:, :-1], same[:, :-1], own)
     remain = [means(*one, r, world, "client", REMAIN[r]) for *one, world in (("method", "client"), ("scratch", "twin"))]
+    remain_lira, remain_p = u_lira(*remain, own, other), u_lira_test(*remain, own, other, pooled=True).p_value
     same_remain = means("scratch", r, "client", "client", REMAIN[r])
     test, original = twin_test(*now), twin_test(*first)
     privacy, efficacy = separated(unlearned, never, own, other), separated(unlearned, never_before, own, other)
@@ -113,25 +124,28 @@ def test_every_column_of_the_two_questions(folder: Path, request_number: int) ->
         together = client == ALL
         share = share_forgotten(*(tuple(world[:, place] for world in pair) for pair in (now, first)), (own, other))
         half = first[1][:, place]
-        rate = low_rate(retrain.unlearned[:, place], retrain.oracle[:, place], 0.01)
-        rarer = low_rate(retrain.unlearned[:, place], retrain.oracle[:, place], 0.001)
         wanted: dict[str, Any] = {
             "scenario": "made",
             "variant": "method",
             "request": r,
             "models": 39 if r == 1 else 40,
             "reached": reached,
+            "client_models": worlds["client"],
+            "twin_models": worlds["twin"],
             "retrain_auc": retrain.auc[place],
             "retrain_null": retrain.null_deviation,
             "retrain_p": retrain_p[place],
-            "retrain_hits_1": rate.hits,
-            "retrain_alarms_1": rate.alarms,
-            "retrain_hits_01": rarer.hits,
-            "retrain_alarms_01": rarer.alarms,
+            **counts("retrain", retrain.unlearned[:, place], retrain.oracle[:, place]),
             "lowest_auc": u_lira(*lowest, own, other).auc[place],
             "pair_auc": pair.auc[place] if r == 1 else None,
             "pair_p": pair_p[place] if r == 1 else None,
-            "remaining_auc": u_lira(*remain, own, other).auc.mean() if together else None,
+            "pair_null": pair.null_deviation if r == 1 else None,
+            **counts("pair", pair.unlearned[:, place], pair.oracle[:, place], known=r == 1),
+            "remaining_auc": remain_lira.auc.mean() if together else None,
+            "remaining_null": remain_lira.null_deviation if together else None,
+            "remaining_p": remain_p if together else None,
+            "remaining_clients": len(REMAIN[r]) if together else None,
+            **counts("remaining", remain_lira.unlearned, remain_lira.oracle, known=together),
             "remaining_told": client_attack(remain[0], same_remain, own).told if together else None,
             "paired_auc": paired.auc.mean() if together else paired.auc[place],
             "paired_p": paired.pooled_p_value if together else paired.p_value[place],
@@ -139,6 +153,9 @@ def test_every_column_of_the_two_questions(folder: Path, request_number: int) ->
             "twins_auc": test.auc[place],
             "twins_null": test.null_deviation,
             "twins_lira_auc": twins_lira.auc[place],
+            "twins_lira_null": twins_lira.null_deviation,
+            "twins_lira_p": twins_lira_p[place],
+            **counts("twins_lira", twins_lira.unlearned[:, place], twins_lira.oracle[:, place]),
             "twins_shift": test.shift[place],
             "original_auc": original.auc[place],
             "placebo_auc": mann_whitney(half[::2], half[1::2]),
@@ -170,10 +187,20 @@ def test_hits_and_alarms_are_those_of_their_rate_and_client() -> None:
     unlearned = np.zeros((200, 2))
     unlearned[:150, 0] = unlearned[:30, 1] = 198.5
     unlearned[:20, 0] = unlearned[:5, 1] = 250
-    attack, nothing = ULira(np.zeros(2), 0.1, unlearned, oracle, True), np.zeros(2)
-    rows = [_retrain_columns(Retrained(attack, nothing, attack, None, None), place) for place in (0, 1)]
-    names = [f"retrain_{kind}_{rate}" for rate in ("1", "01") for kind in ("hits", "alarms")]
+    attack = Attack(ULira(np.zeros(2), 0.1, unlearned, oracle, True), np.zeros(2))
+    names = [f"x_{kind}_{rate}" for rate in ("1", "01") for kind in ("hits", "alarms")]
+    rows = [attack.of_client("x", place) for place in (0, 1)]
     assert [[row[name] for name in names] for row in rows] == [[150, 2, 20, 0], [30, 2, 5, 0]]
+
+
+def test_clients_at_once_have_one_threshold() -> None:
+    """Of the 400 scores of oracles 1% are four (198 and 199 twice: threshold 197), and 0.1% none (199)."""
+    oracle, unlearned = np.tile(np.arange(200.0)[:, None], 2), np.zeros((200, 2))
+    unlearned[:150, 0] = unlearned[:30, 1] = 198.5
+    unlearned[:20, 0] = unlearned[:5, 1] = 250
+    row = Attack(ULira(np.array([0.6, 0.8]), 0.1, unlearned, oracle, True), np.array(0.25)).of_all("x")
+    assert [row["x_auc"], row["x_null"], row["x_p"]] == pytest.approx([0.7, 0.1, 0.25])
+    assert [row["x_hits_1"], row["x_alarms_1"], row["x_hits_01"], row["x_alarms_01"]] == [180, 4, 25, 0]
 
 
 @pytest.mark.parametrize("request_number", [1, 2])

@@ -95,7 +95,17 @@ def test_the_twin_test_can_be_repeated_from_the_published_means(made: Made) -> N
 def test_power_is_measured_with_the_oracles_of_both_worlds(made: Made) -> None:
     """24 oracles: two sets of ten. The formula for an AUC of ten and ten says 1.56; draws of 24 differ from it."""
     rows = read_table(made.file("forgetting", "s000-011", "power"), POWER)
-    usual = {"auc", "u_lira", "klom", "gaussian_kl", "jensen_shannon", "accuracy", "twins", "worst_decile"}
+    usual = {
+        "auc",
+        "u_lira",
+        "klom",
+        "gaussian_kl",
+        "jensen_shannon",
+        "accuracy",
+        "disagreement",
+        "twins",
+        "worst_decile",
+    }
     assert set(rows["metric"]) == usual  # no slow one with few models
     assert set(rows["models"]) == {10}
     assert set(rows["oracles"]) == {24}
