@@ -19,7 +19,7 @@ def why_missing(results: Path, scenario: str, variant: str, seed: int) -> str:
     top = stage_folder(results, "unlearn")
     scenarios = _names(top, f"*/*/s*/{_CELLS}")
     if not scenarios:
-        return f"nothing was unlearned under {top}{_other_results(results)}: {_RUN}"
+        return f"nothing was unlearned under {top}{_other_results(results) or f': {_RUN}'}"
     if scenario not in scenarios:
         return _no("scenario", scenario, top, scenarios)
     folder = stage_folder(results, "unlearn", scenario)

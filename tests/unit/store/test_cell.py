@@ -88,7 +88,7 @@ def test_the_results_of_a_config_lie_in_a_folder_of_their_own(
     """As those of config/smoke.yaml do: the option then names the folder above them."""
     monkeypatch.chdir(small_run)
     assert cell(small_run, "--results", ".") == 2
-    assert "nothing was unlearned under unlearn; --results may be results: run its stage" in one_sentence(capsys)
+    assert one_sentence(capsys) == "error: nothing was unlearned under unlearn; --results may be results"
 
 
 def test_two_folders_are_compared(small_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
