@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from html import escape
 from itertools import pairwise
 from string import Template
+from typing import Any
 
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _TITLE = re.compile(r"^# (.*)$", re.MULTILINE)
+_PASSES = re.compile(  # of HTML: a picture in two widths, and what folds a part of a page
+    r'<picture>\s*<source media="[^"<>]*" srcset="[^"<>]*">\s*<img alt="[^"<>]*" src="[^"<>]*">\s*</picture>\s*'
+    r"|<details><summary>[^<>]*</summary>\s*|</details>\s*"
+)
 _PAGE = Template("""\
 <!doctype html>
 <html lang="en">
@@ -39,7 +46,7 @@ $body
 
 
 def markdown_page(text: str, navigation: str = "") -> str:
-    """The whole page; HTML inside of the text stays text, but comments are left out."""
+    """The whole page; HTML inside of the text stays text, but for pictures and folded parts; comments are left out."""
     title = _TITLE.search(text)
     return html_page(title[1] if title else "", _rendered(_COMMENT.sub("", text)), navigation)
 
@@ -50,12 +57,25 @@ def html_page(title: str, body: str, navigation: str = "") -> str:
 
 def _rendered(text: str) -> str:
     """The text as HTML; headings have the names that GitHub gives them."""
-    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    parser = MarkdownIt("commonmark", {"html": True}).enable("table")
+    parser.add_render_rule("html_block", _block)
+    parser.add_render_rule("html_inline", _inline)
     tokens = parser.parse(text)
     for opening, inline in pairwise(tokens):
         if opening.type == "heading_open":
             opening.attrSet("id", slug(inline.content))
     return str(parser.renderer.render(tokens, parser.options, {}))
+
+
+def _block(_: Any, tokens: Sequence[Token], place: int, *rest: Any) -> str:
+    """HTML on lines of its own."""
+    text = tokens[place].content
+    return text if _PASSES.fullmatch(text) else f"<p>{escape(text)}</p>\n"
+
+
+def _inline(_: Any, tokens: Sequence[Token], place: int, *rest: Any) -> str:
+    """HTML within a line is text."""
+    return escape(tokens[place].content)
 
 
 def slug(heading: str) -> str:
