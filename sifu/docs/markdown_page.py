@@ -10,7 +10,11 @@ from string import Template
 from typing import Any
 
 from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
+
+from sifu.docs.flowchart import draw_flowchart
+from sifu.docs.sequence_diagram import draw_sequence
 
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _TITLE = re.compile(r"^# (.*)$", re.MULTILINE)
@@ -33,6 +37,11 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; p
 table { border-collapse: collapse; display: block; overflow-x: auto; overflow-wrap: normal; font-size: 0.9em; }
 td, th { border: 1px solid #8888; padding: 0.25rem 0.5rem; text-align: left; vertical-align: top; }
 img { max-width: 100%; height: auto; }
+.diagram { overflow-x: auto; margin: 1rem 0; }
+@media (min-width: 62rem) {
+  .diagram { margin: 1rem calc(50% - 50vw + 2rem); text-align: center; }
+  .diagram svg { max-width: 100%; }
+}
 pre { overflow-x: auto; background: #8882; padding: 0.75rem; }
 blockquote { border-left: 4px solid #8888; margin: 0; padding-left: 1rem; }
 </style>
@@ -60,6 +69,7 @@ def _rendered(text: str) -> str:
     parser = MarkdownIt("commonmark", {"html": True}).enable("table")
     parser.add_render_rule("html_block", _block)
     parser.add_render_rule("html_inline", _inline)
+    parser.add_render_rule("fence", _fence)
     tokens = parser.parse(text)
     for opening, inline in pairwise(tokens):
         if opening.type == "heading_open":
@@ -76,6 +86,15 @@ def _block(_: Any, tokens: Sequence[Token], place: int, *rest: Any) -> str:
 def _inline(_: Any, tokens: Sequence[Token], place: int, *rest: Any) -> str:
     """HTML within a line is text."""
     return escape(tokens[place].content)
+
+
+def _fence(renderer: Any, tokens: Sequence[Token], place: int, options: Any, env: Any) -> str:
+    """Code as it is; a diagram is drawn."""
+    token = tokens[place]
+    if token.info != "mermaid":
+        return str(RendererHTML.fence(renderer, tokens, place, options, env))
+    draw = draw_sequence if token.content.startswith("sequenceDiagram") else draw_flowchart
+    return f'<div class="diagram">{draw(token.content)}</div>\n'
 
 
 def slug(heading: str) -> str:
