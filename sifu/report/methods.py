@@ -14,6 +14,7 @@ from sifu.config.certificate import Certificate
 from sifu.errors import ConfigError
 from sifu.plan.method_check import method_class
 from sifu.plan.variants import build_method
+from sifu.report.method_labels import method_label
 from sifu.unlearning.method import Assumptions
 
 CAPTION = (
@@ -40,7 +41,10 @@ _TITLES = {
 def method_rows(names: Iterable[str]) -> list[dict[str, Any]]:
     """One row a method: the columns of Table 1, what it reads of the history, what the server stores."""
     classes = {method_class(name): name for name in names}  # each once: a config may call one by several names
-    return [{"method": cls.name} | cls.assumptions._asdict() | {"reads": _reads(name)} for cls, name in classes.items()]
+    return [
+        {"method": cls.name, "label": method_label(cls.name)} | cls.assumptions._asdict() | {"reads": _reads(name)}
+        for cls, name in classes.items()
+    ]
 
 
 def _reads(name: str) -> str:
@@ -59,9 +63,10 @@ def print_methods(*, as_json: bool) -> None:
         print(json.dumps(rows, indent=1))
         return
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
-    table = Table(*(_TITLES.get(key, key) for key in rows[0]))
+    rows = [{"method": row.pop("label"), "id": row.pop("method")} | row for row in rows]
+    table = Table(*(Column(_TITLES.get(key, key), no_wrap=key == "id") for key in rows[0]))
     for row in rows:
         table.add_row(*(_word(value) for value in row.values()))
     Console(width=max(150, Console().width)).print(table)
@@ -87,9 +92,8 @@ def _row(row: dict[str, Any], listed: dict[str, Any], notes: list[str]) -> dict[
         notes.append(_footnote(other))
         assumed |= {key: f"{assumed[key]} [{len(notes)}]" for key in other["corrected"]}
     named = {_TITLES[key]: word for key, word in assumed.items()}
-    return (
-        {"method": f"`{row['method']}`", "reference": row["reference"]} | named | {"the server stores": row["stores"]}
-    )
+    who = {"method": row["label"], "id": f"`{row['method']}`", "reference": row["reference"]}
+    return who | named | {"the server stores": row["stores"]}
 
 
 def _footnote(other: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -156,4 +157,12 @@ def _write_people_table(folder: Path, name: str, table: pd.DataFrame, source: Re
     count = f" {missing_words(missing)}." if missing else ""
     write_text(folder / f"{name}.tex", tables.latex(table, CAPTIONS[name] + count))
     caption = CAPTIONS[name] + (f" Missing: {'; '.join(missing_names(missing, source.root))}." if missing else "")
-    write_text(folder / f"{name}.md", tables.markdown(markdown_text(table), caption))
+    write_text(folder / f"{name}.md", tables.markdown(markdown_text(_named(table, source.plan.titles)), caption))
+
+
+def _named(table: pd.DataFrame, titles: Mapping[str, str]) -> pd.DataFrame:
+    """The table as people read it: scenarios by their titles, and by their ids in a last column."""
+    if "scenario" not in table or not set(table["scenario"]) <= set(titles):  # settings have titles already
+        return table
+    ids = table["scenario"]
+    return table.assign(**{"scenario": ids.map(dict(titles)), "scenario id": ids})

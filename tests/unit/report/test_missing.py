@@ -272,8 +272,8 @@ def test_a_variant_that_is_missing_leaves_the_others(plan: ReportPlan) -> None:
     shutil.rmtree(Path(plan.results) / "unlearn" / "smoke" / "sifu")
     run_report(plan, Path(plan.results) / "report")
     text = (Path(plan.results) / "report" / "tables" / "headline.md").read_text()
-    assert "| smoke_backdoor | SIFU | 1 |" in text
-    assert "| smoke | Last | 1 |" in text
+    assert "| Smoke (backdoors) | SIFU | 1 |" in text
+    assert "| Smoke | Last | 1 |" in text
     assert "unlearn/smoke/sifu/s000-001/cells.parquet" in text
 
 
