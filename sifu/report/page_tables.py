@@ -14,7 +14,7 @@ from sifu.report.audits import audit_table
 from sifu.report.deletion_test import verification
 from sifu.report.forgetting import MORE, forgetting_table, with_forgotten
 from sifu.report.forgetting_words import COLUMNS, INTRODUCTION
-from sifu.report.frontier import frontier, frontier_for_people
+from sifu.report.frontier import frontier, frontier_for_people, own_sigmas
 from sifu.report.html import definitions, filtered_table, folded, html_table
 from sifu.report.marked import marked
 from sifu.report.methods import CAPTION as METHODS_CAPTION
@@ -79,7 +79,8 @@ def claimed_and_actual(source: Results, folder: Path) -> str:
 def honest(source: Results) -> str:
     """What certificates that survive cost."""
     plan = source.plan
-    table = titled(source, frontier_for_people(frontier(source.cells, source.sweep), plan.unmarked, plan.labels))
+    found, own = frontier(source.cells, source.sweep), own_sigmas(source.cells)
+    table = titled(source, frontier_for_people(found, plan.unmarked, plan.labels, own))
     return folded("What certificates that survive cost", filtered_table(table, "frontier", _WHO)) if len(table) else ""
 
 

@@ -18,7 +18,7 @@ from sifu.report.deletion_test import verification
 from sifu.report.forgetting import forgetting_table, with_forgotten
 from sifu.report.forgetting_words import CAPTION as FORGETTING_CAPTION
 from sifu.report.forgetting_words import MORE_CAPTION
-from sifu.report.frontier import frontier, frontier_for_people
+from sifu.report.frontier import frontier, frontier_for_people, own_sigmas
 from sifu.report.methods import methods_csv, methods_latex, methods_page
 from sifu.report.missing import missing_names, missing_words, stage_of
 from sifu.report.plain_text import csv_text, markdown_text
@@ -70,8 +70,8 @@ CAPTIONS = {
     "requests, and of spare clients in the training, over scratch's, seed by seed, then averaged, with the 95% t "
     "interval. `epsilon`: the real one at delta = 0.01, the largest of any seed and request; for noise in every round, "
     "what an accountant says, where that is the claimed delta. `exact by design`: what never saw a client has "
-    "nothing to hide, and was not counted. If B holds; `measured` assumes nothing. Other values of sigma are from the "
-    "sweep.",
+    "nothing to hide, and was not counted. If B holds; `measured` assumes nothing. `its own`: that of the "
+    "method's certificate; other values of sigma are from the sweep, which may have fewer seeds.",
     "search": "Values that were tried for settings of a method, on seeds that are not reported, each with the same "
     "budget: trainings of a method that has its own, otherwise answers to the first request. Chosen is what reaches "
     "the target on most seeds, forgets, and takes the fewest client steps, calibration included; where none reaches "
@@ -119,7 +119,7 @@ def run_report(plan: ReportPlan, folder: Path) -> None:
         "power": power_table(source.power),
         "budgets": tables.budgets(numbers, labels),
         "certificates": certificates.for_people(promises, labels),
-        "frontier": frontier_for_people(honest, plan.unmarked, labels),
+        "frontier": frontier_for_people(honest, plan.unmarked, labels, own_sigmas(source.cells)),
         "search": searches(source.trials, labels),
         "scenario_search": scenario_searches(source.scenario_trials),
         "verification": verification(source.verification, labels),
