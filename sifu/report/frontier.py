@@ -184,7 +184,7 @@ def own_sigmas(cells: pd.DataFrame) -> Sigmas:
 def _sigma(row: Mapping[Any, Any], own: Sigmas) -> str:
     sigma = own.get((row["scenario"], row["variant"]))
     named = pd.isna(row["sigma"]) and sigma
-    return f"{sigma:g}, {row['noise']}" if named else str(row["noise"])
+    return f"{sigma:.3g}, {row['noise']}" if named else str(row["noise"])
 
 
 def _not_again(table: pd.DataFrame, own: Sigmas) -> pd.DataFrame:
