@@ -46,12 +46,6 @@ _ALL_MISSING = "[All that is missing](docs/replication/run.md)."
 _MARKED = ("_watermark", "_backdoor")  # how names of scenarios end whose clients carry marks
 
 
-def overview(root: Path, run: Published) -> str:
-    """The picture of what unlearning costs, and whether the clients were forgotten."""
-    path = (run.figures / "overview.png").relative_to(root)
-    return f"![what every method costs on every dataset, and whether the clients were forgotten]({path.as_posix()})"
-
-
 def data(root: Path, run: Published) -> str:
     """What was run so far, which datasets are parts, and where all deviations are listed."""
     parts = [one.label for one in trained_on(run.folder).values() if one.is_part]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sifu.config.fields import build
 from sifu.config.scenario import Scenario, request_lists
-from sifu.docs import findings, forgetting, performance
+from sifu.docs import findings, forgetting, performance, picture
 from sifu.docs.by_counting import proved_by_counting
 from sifu.docs.by_twins import forgotten_by_twins, forgotten_in_short, not_tested_by_twins
 from sifu.docs.citation import bibtex
@@ -181,7 +181,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "setting": of_replication(setting),
     "headline": of_replication(headline),
     "datasets": methods_by_dataset,
-    "overview": of_replication(findings.overview),
+    "overview": of_replication(picture.overview),
     "data": of_replication(findings.data),
     "findings": of_replication(findings.findings),
     "costs": of_replication(findings.costs),

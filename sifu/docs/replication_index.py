@@ -5,6 +5,7 @@ from __future__ import annotations
 from sifu.docs.deviations import in_short
 from sifu.docs.deviations_of_data import clipped_before
 from sifu.docs.measured_text import number_text, table_text
+from sifu.docs.picture import picture
 from sifu.docs.released_code import released_in_short
 from sifu.docs.replication_run import MeasuredRun, anchor
 from sifu.docs.run_so_far import so_far
@@ -16,7 +17,7 @@ from sifu.replication.claims.counted import counted
 from sifu.replication.claims.stored_tables import DATASETS
 from sifu.replication.claims.verdict import Verdict
 from sifu.replication.published import NOT_RUN, REPLICATION
-from sifu.store.paths import figure_file, report_folder
+from sifu.store.paths import PICTURE, figure_file, report_folder
 
 _RULE = "claims.md#how-a-verdict-follows"
 _VERDICTS = f"""\
@@ -57,9 +58,9 @@ def index_page(run: MeasuredRun) -> str:
 
 def _picture(run: MeasuredRun) -> list[str]:
     """The opening picture, where it was drawn."""
-    path = figure_file(report_folder(REPLICATION), "overview", "png")
+    path = figure_file(report_folder(REPLICATION), PICTURE, "png")
     drawn = run.manifest is not None and (run.root / path).exists()
-    return [f"![what every method costs, and whether the clients were forgotten](../../{path.as_posix()})\n"] * drawn
+    return [f"{picture(run.root, '../../')}\n"] * drawn
 
 
 def _box(run: MeasuredRun) -> str:

@@ -17,7 +17,7 @@ from sifu.plan.load import read_yaml
 from sifu.store.paths import figures_folder, manifest_file, report_folder, report_page, tables_folder
 
 MARK = ".nojekyll"  # GitHub Pages takes the files as they are; and a folder with it may be replaced
-_LINK = re.compile(r'\b(href|src)="([^"]*)"')
+_LINK = re.compile(r'\b(href|src|srcset)="([^"]*)"')
 _SCRIPT = re.compile(r"(<script\b.*?</script>)", re.DOTALL)
 _ELSEWHERE = re.compile(r"#|[a-zA-Z][a-zA-Z0-9+.-]*:|//")  # an anchor, another protocol, another host
 _KINDS = {".png", ".csv", ".md", ".parquet"}  # of tables and figures

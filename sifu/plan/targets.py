@@ -263,6 +263,10 @@ class Targets:
     def page_file(self) -> str:
         return str(paths.report_page(self.report))
 
+    @property
+    def narrow_picture(self) -> str:
+        return str(paths.narrow_picture(self.report))
+
     def report_log(self, name: str) -> str:
         return str(self.report / name)
 
@@ -288,7 +292,7 @@ class Targets:
 
     def everything(self) -> list[str]:
         """What people read: the target of a whole run."""
-        return [*self.report_files(), *self.all_figures(), self.page_file]
+        return [*self.report_files(), *self.all_figures(), self.page_file, self.narrow_picture]
 
 
 def _job(wildcards: Any) -> Job:

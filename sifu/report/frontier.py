@@ -171,14 +171,47 @@ def surviving(table: pd.DataFrame) -> pd.DataFrame:
     return kept.sort_values(["_place", "_unknown", "cost"]).drop(columns=["_place", "_unknown"])
 
 
-def frontier_for_people(table: pd.DataFrame, titles: Mapping[str, str], labels: Mapping[str, str]) -> pd.DataFrame:
-    """A row a certificate that survives, in the scenarios `titles`: for whom it holds, its cost, its real epsilon."""
-    shown = surviving(table[table["scenario"].isin(list(titles))])
+Sigmas = Mapping[tuple[str, str], float]  # (scenario, variant) -> of its own noise
+
+
+def own_sigmas(cells: pd.DataFrame) -> Sigmas:
+    """The noise of variants as they are, where it is the same in all of their rows."""
+    if not len(cells) or "sigma" not in cells:
+        return {}
+    found = cells.dropna(subset=["sigma"]).groupby(["scenario", "variant"])["sigma"].agg(["min", "max"])
+    return {(str(key[0]), str(key[1])): low for key, low, high in found.itertuples() if low == high}
+
+
+def _sigma(row: Mapping[Any, Any], own: Sigmas) -> str:
+    sigma = own.get((row["scenario"], row["variant"]))
+    named = pd.isna(row["sigma"]) and sigma
+    return f"{sigma:.3g}, {row['noise']}" if named else str(row["noise"])
+
+
+def _not_again(table: pd.DataFrame, own: Sigmas) -> pd.DataFrame:
+    """Without the sweep's rows of a variant's own sigma: the same noise on fewer seeds."""
+    itself = {(row["scenario"], row["variant"]) for row in table.to_dict("records") if pd.isna(row["sigma"])}
+    keys = list(zip(table["scenario"], table["variant"], strict=True))
+    again = [
+        key in itself and own.get(key) is not None and math.isclose(sigma, own[key], rel_tol=1e-6)
+        for key, sigma in zip(keys, table["sigma"].astype(float), strict=True)
+    ]
+    return table[~np.array(again, dtype=bool)]
+
+
+def frontier_for_people(
+    table: pd.DataFrame, titles: Mapping[str, str], labels: Mapping[str, str], own: Sigmas
+) -> pd.DataFrame:
+    """A row a certificate that survives, in the scenarios `titles`: for whom it holds, its cost, its real epsilon.
+
+    `own`: the noise of variants as they are, `own_sigmas`.
+    """
+    shown = surviving(_not_again(table[table["scenario"].isin(list(titles))], own))
     rows = [
         {
             "scenario": row["scenario"],
             "method": labels.get(str(row["variant"]), str(row["variant"])),
-            "sigma": row["noise"],
+            "sigma": _sigma(row, own),
             "holds for": _SURVIVES.get(str(row["promise"]), _BY_DESIGN if row["claimed_epsilon"] == 0 else UNKNOWN),
             "cost / scratch": _cost(row),
             "claimed epsilon": f"{row['claimed_epsilon']:g}",
@@ -206,4 +239,6 @@ def _cost(row: Mapping[Any, Any]) -> str:
 
 
 def _number(value: float) -> str:
-    return "-" if pd.isna(value) else f"{value:.3g}"
+    """As the table of claimed and actual promises has it: 58,622."""
+    text = f"{value:,.0f}" if 1000 <= value < math.inf else f"{value:.3g}"
+    return "-" if pd.isna(value) else text

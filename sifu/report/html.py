@@ -9,27 +9,22 @@ from pathlib import Path
 
 import pandas as pd
 
-from sifu.report.image import DPI, webp
+from sifu.report.image import dots_per_inch, webp
 from sifu.report.marked import marked
 
 _MANY = 12  # columns, beyond which a table is set in small print
 
 
 def html_table(table: pd.DataFrame, name: str, *, sortable: bool = False) -> str:
-    """A table; intervals in small print. End tags of cells and rows, which HTML does not need, are left out."""
+    """A table; the page's script sets intervals in small print. End tags that HTML does not need are left out."""
     head = "".join(f'<th scope="col">{escape(str(title))}' for title in table.columns)
     rows = "".join(
-        "<tr>" + "".join(f"<td>{_cell(str(value))}" for value in row) for row in table.itertuples(index=False)
+        "<tr>" + "".join(f"<td>{escape(str(value))}" for value in row) for row in table.itertuples(index=False)
     )
     kinds = [*(["sortable"] if sortable else []), *(["dense"] if len(table.columns) > _MANY else [])]
     kind = f' class="{" ".join(kinds)}"' if kinds else ""
     body = f"<thead><tr>{head}<tbody>{rows}"
     return f'<div class="scroll"><table id="{name}"{kind}>{body}</table></div>'
-
-
-def _cell(text: str) -> str:
-    value, bracket, rest = text.partition(" [")
-    return escape(value) + (f" <small>[{escape(rest)}</small>" if bracket else "")
 
 
 def filtered_table(table: pd.DataFrame, name: str, by: Collection[str], preset: Collection[str] = ("scenario",)) -> str:
@@ -73,7 +68,7 @@ def two_images(png: bytes, narrow: bytes, title: str) -> str:
 
 
 def _tag(png: bytes, title: str, kind: str) -> str:
-    width = round(int.from_bytes(png[16:20]) * 96 / DPI)  # from the PNG's header; a page has 96 dots an inch
+    width = round(int.from_bytes(png[16:20]) * 96 / dots_per_inch(png))  # its header; a page has 96 dots an inch
     name = "" if kind == "wide" and width <= 700 else f' class="{kind}"'
     data = base64.b64encode(webp(png)).decode()
     return f'<img alt="{escape(title)}"{name} width="{width}" src="data:image/webp;base64,{data}">'

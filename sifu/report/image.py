@@ -10,27 +10,38 @@ from PIL import Image
 
 from sifu.store.parquet import atomic
 
-DPI = 200
+DPI = 144  # of a figure: half as many dots again as a page has
+SHARP = 200  # of the picture that pages open with, whose type is small
 _COLOURS = 256  # of a PNG: with a palette it has a quarter of the size, and looks the same
 
 
-def write_figure(path: Path, figure: Figure) -> None:
+def write_figure(path: Path, figure: Figure, dpi: int = DPI) -> None:
     """A figure as `path`.pdf and `path`.png, without the time of its making."""
-    with atomic(path.with_suffix(".png")) as temporary:
-        Path(temporary).write_bytes(png(figure))
+    write_png(path.with_suffix(".png"), figure, dpi)
     figure.set_layout_engine("none")  # all is in its place, and finding it takes as long as drawing
     with atomic(path.with_suffix(".pdf")) as temporary:
-        figure.savefig(temporary, format="pdf", dpi=DPI, metadata={"CreationDate": None})
+        figure.savefig(temporary, format="pdf", dpi=SHARP, metadata={"CreationDate": None})
 
 
-def png(figure: Figure) -> bytes:
+def write_png(path: Path, figure: Figure, dpi: int = DPI) -> None:
+    """A figure as a PNG alone."""
+    with atomic(path) as temporary:
+        Path(temporary).write_bytes(png(figure, dpi))
+
+
+def png(figure: Figure, dpi: int = DPI) -> bytes:
     """A figure as a PNG with a palette."""
     drawn, small = BytesIO(), BytesIO()
-    figure.savefig(drawn, format="png", dpi=DPI)
+    figure.savefig(drawn, format="png", dpi=dpi)
     flat = Image.open(drawn).convert("RGB")
     few = flat.quantize(_COLOURS, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
-    few.save(small, format="png", optimize=True, dpi=(DPI, DPI))
+    few.save(small, format="png", optimize=True, dpi=(dpi, dpi))
     return small.getvalue()
+
+
+def dots_per_inch(png: bytes) -> float:
+    """What a PNG says of itself."""
+    return float(Image.open(BytesIO(png)).info.get("dpi", (DPI,))[0])
 
 
 def webp(png: bytes) -> bytes:

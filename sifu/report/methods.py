@@ -14,6 +14,7 @@ from sifu.config.certificate import Certificate
 from sifu.errors import ConfigError
 from sifu.plan.method_check import method_class
 from sifu.plan.variants import build_method
+from sifu.report.method_labels import method_label
 from sifu.unlearning.method import Assumptions, Method
 
 CAPTION = (
@@ -41,7 +42,10 @@ _TITLES = {
 def method_rows(names: Iterable[str]) -> list[dict[str, Any]]:
     """One row a method: the columns of Table 1, what it reads of the history, what the server stores."""
     classes = {method_class(name): name for name in names}  # each once: a config may call one by several names
-    return [{"method": cls.name} | cls.assumptions._asdict() | _more(cls, name) for cls, name in classes.items()]
+    return [
+        {"method": cls.name, "label": method_label(cls.name)} | cls.assumptions._asdict() | _more(cls, name)
+        for cls, name in classes.items()
+    ]
 
 
 def _more(cls: type[Method], name: str) -> dict[str, str]:
@@ -65,10 +69,11 @@ def print_methods(*, as_json: bool) -> None:
         print(json.dumps(rows, indent=1))
         return
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
+    rows = [{"method": row.pop("label"), "id": row.pop("method")} | row for row in rows]
     shown = [key for key in rows[0] if key != "specified_from"]  # for which a terminal has no room
-    table = Table(*(_TITLES.get(key, key) for key in shown))
+    table = Table(*(Column(_TITLES.get(key, key), no_wrap=key == "id") for key in shown))
     for row in rows:
         table.add_row(*(_word(row[key]) for key in shown))
     Console(width=max(150, Console().width)).print(table)
@@ -95,7 +100,8 @@ def _row(row: dict[str, Any], listed: dict[str, Any], notes: list[str]) -> dict[
         assumed |= {key: f"{assumed[key]} [{len(notes)}]" for key in other["corrected"]}
     named = {_TITLES[key]: word for key, word in assumed.items()}
     last = {"the server stores": row["stores"], "specified from": row["specified_from"]}
-    return {"method": f"`{row['method']}`", "reference": row["reference"]} | named | last
+    who = {"method": row["label"], "id": f"`{row['method']}`", "reference": row["reference"]}
+    return who | named | last
 
 
 def _footnote(other: dict[str, Any]) -> str:

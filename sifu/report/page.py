@@ -14,10 +14,9 @@ import yaml
 from sifu.plan.report_plan import ReportPlan
 from sifu.report import page_tables, tables
 from sifu.report.data_used import parts_in_words
-from sifu.report.figures.overview import draw_narrow, drawn_scenarios
+from sifu.report.figures.overview import drawn_scenarios
 from sifu.report.findings import findings
 from sifu.report.html import folded, html_table, image, two_images
-from sifu.report.image import png
 from sifu.report.key_findings import key_findings
 from sifu.report.leaderboard import RowCommand, leaderboard, row_command, with_targets
 from sifu.report.looked_good import looked_good
@@ -25,17 +24,15 @@ from sifu.report.marked import marked
 from sifu.report.missing import missing_names, missing_words, to_run
 from sifu.report.old_clipping import old_clipping
 from sifu.report.page_tables import titled
-from sifu.report.plain_text import for_figures
 from sifu.report.results import Results
 from sifu.report.standings import Standing, main_scenarios, standings
 from sifu.report.verdict_strip import ClaimRow, verdict_strip
 from sifu.store.json_file import read_json
-from sifu.store.paths import figure_file, manifest_file
+from sifu.store.paths import PICTURE, figure_file, manifest_file, narrow_picture
 
 FigureCommand = Callable[[str], str]  # of a figure's name: what draws it again
 _TEMPLATE = Path(__file__).with_name("page.html")
 _MAX_NAMES = 8  # of scenarios, at the top of the page
-_PICTURE = "overview"  # the figure that the page opens with
 _DEVIATIONS, _TABLE = "docs/replication/deviations.md", "deviations-from-the-paper"  # in a checkout
 
 
@@ -121,9 +118,7 @@ def _picture(source: Results, folder: Path, draw: FigureCommand, rows: list[Stan
     found = key_findings(source.plan, [row for row in rows if row.scenario in shown])
     items = "".join(f"<li><b>{escape(head)}</b> {escape(text)}</li>" for head, text in found)
     items = items or "<li>Nothing has been unlearned yet.</li>"
-    narrow = png(draw_narrow(Results(for_figures(source.plan))))
-    picture = _figure(folder, draw, _PICTURE, narrow)
-    return f'{picture}<ol class="findings">{items}</ol>{_still_to_run(source)}'
+    return f'{_figure(folder, draw, PICTURE)}<ol class="findings">{items}</ol>{_still_to_run(source)}'
 
 
 def _still_to_run(source: Results) -> str:
@@ -162,20 +157,21 @@ def figure_command(folder: Path, command: str) -> FigureCommand:
 
 
 def _figures(plan: ReportPlan, folder: Path, draw: FigureCommand) -> str:
-    names = [name for name in plan.figures if name != _PICTURE]
+    names = [name for name in plan.figures if name != PICTURE]
     return folded(f"{len(names)} figures", "".join(_figure(folder, draw, name) for name in names))
 
 
-def _figure(folder: Path, draw: FigureCommand, name: str, narrow: bytes | None = None) -> str:
-    """A figure with its caption, folded, and the command that draws it again; `narrow`: the same for a phone."""
+def _figure(folder: Path, draw: FigureCommand, name: str) -> str:
+    """A figure with its caption, folded, and the command that draws it again; of the first one both widths."""
     path, caption = figure_file(folder, name, "png"), figure_file(folder, name, "md")
     if not path.exists():
         return f'<p class="missing">Figure {name} has not been drawn.</p>'
     title, _, text = caption.read_text(errors="replace").strip().removeprefix("**").partition("**")
     words = f"{marked(text.strip(), folder)} <br>Again: <code>{escape(draw(name))}</code>"
-    head = "" if name == _PICTURE else f"<h3>{escape(title)}</h3>"
-    drawn = path.read_bytes()
-    shown = two_images(drawn, narrow, title) if narrow else image(drawn, title)
+    head = "" if name == PICTURE else f"<h3>{escape(title)}</h3>"
+    drawn, narrow = path.read_bytes(), narrow_picture(folder)
+    with_narrow = name == PICTURE and narrow.exists()
+    shown = two_images(drawn, narrow.read_bytes(), title) if with_narrow else image(drawn, title)
     return (
         f'<figure id="figure-{name}">{head}{shown}'
         f"<figcaption><details><summary>How to read it</summary>{words}</details></figcaption></figure>"

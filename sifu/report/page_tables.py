@@ -16,7 +16,7 @@ from sifu.report.fats import CAPTION as FATS_CAPTION
 from sifu.report.fats import fats_table
 from sifu.report.forgetting import MORE, forgetting_table, with_forgotten
 from sifu.report.forgetting_words import COLUMNS, INTRODUCTION
-from sifu.report.frontier import frontier, frontier_for_people
+from sifu.report.frontier import frontier, frontier_for_people, own_sigmas
 from sifu.report.html import definitions, filtered_table, folded, html_table
 from sifu.report.inverted import CAPTION as INVERTED_CAPTION
 from sifu.report.inverted import inverted_table, known_inverted
@@ -100,7 +100,8 @@ def claimed_and_actual(source: Results, folder: Path) -> str:
 def honest(source: Results) -> str:
     """What certificates that survive cost."""
     plan = source.plan
-    table = titled(source, frontier_for_people(frontier(source.cells, source.sweep), plan.unmarked, plan.labels))
+    found, own = frontier(source.cells, source.sweep), own_sigmas(source.cells)
+    table = titled(source, frontier_for_people(found, plan.unmarked, plan.labels, own))
     return folded("What certificates that survive cost", filtered_table(table, "frontier", _WHO)) if len(table) else ""
 
 

@@ -9,12 +9,12 @@ from matplotlib.figure import Figure
 from sifu.catalog.figures import FIGURES
 from sifu.catalog.lookup import import_module
 from sifu.plan.report_plan import ReportPlan
-from sifu.report.image import write_figure
+from sifu.report.image import DPI, SHARP, write_figure
 from sifu.report.missing import missing_names, missing_words
 from sifu.report.plain_text import for_figures
 from sifu.report.results import Results
 from sifu.store.parquet import write_text
-from sifu.store.paths import figure_file
+from sifu.store.paths import PICTURE, figure_file
 
 
 def run_figure(plan: ReportPlan, name: str, folder: Path) -> None:
@@ -31,7 +31,7 @@ def run_figure(plan: ReportPlan, name: str, folder: Path) -> None:
         caption += f" {count}: {'; '.join(missing_names(source.missing, source.root))}."
         if not drawn.get_suptitle():
             _note(drawn, "part of the plan is still to run: see the caption")
-    write_figure(figure_file(folder, name, "png").with_suffix(""), drawn)
+    write_figure(figure_file(folder, name, "png").with_suffix(""), drawn, SHARP if name == PICTURE else DPI)
     write_text(figure_file(folder, name, "md"), f"**{title}** {caption}\n")
 
 

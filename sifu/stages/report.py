@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -19,7 +20,7 @@ from sifu.report.fats import fats_table
 from sifu.report.forgetting import forgetting_table, with_forgotten
 from sifu.report.forgetting_words import CAPTION as FORGETTING_CAPTION
 from sifu.report.forgetting_words import MORE_CAPTION
-from sifu.report.frontier import frontier, frontier_for_people
+from sifu.report.frontier import frontier, frontier_for_people, own_sigmas
 from sifu.report.inverted import CAPTION as INVERTED_CAPTION
 from sifu.report.inverted import inverted_table, known_inverted
 from sifu.report.methods import methods_csv, methods_latex, methods_page
@@ -75,8 +76,8 @@ CAPTIONS = {
     "requests, and of spare clients in the training, over scratch's, seed by seed, then averaged, with the 95% t "
     "interval. `epsilon`: the real one at delta = 0.01, the largest of any seed and request; for noise in every round, "
     "what an accountant says, where that is the claimed delta. `exact by design`: what never saw a client has "
-    "nothing to hide, and was not counted. If B holds; `measured` assumes nothing. Other values of sigma are from the "
-    "sweep.",
+    "nothing to hide, and was not counted. If B holds; `measured` assumes nothing. `its own`: that of the "
+    "method's certificate; other values of sigma are from the sweep, which may have fewer seeds.",
     "search": "Values that were tried for settings of a method, on seeds that are not reported, each with the same "
     "budget: trainings of a method that has its own, otherwise answers to the first request. Chosen is what reaches "
     "the target on most seeds, forgets, and takes the fewest client steps, calibration included; where none reaches "
@@ -127,7 +128,7 @@ def run_report(plan: ReportPlan, folder: Path) -> None:
         "fats": fats_table(source.cells, numbers, source.made_with("fats"), labels),
         "budgets": tables.budgets(numbers, labels),
         "certificates": certificates.for_people(promises, labels),
-        "frontier": frontier_for_people(honest, plan.unmarked, labels),
+        "frontier": frontier_for_people(honest, plan.unmarked, labels, own_sigmas(source.cells)),
         "search": searches(source.trials, labels),
         "scenario_search": scenario_searches(source.scenario_trials, plan.settings),
         "verification": verification(source.verification, labels),
@@ -168,4 +169,12 @@ def _write_people_table(folder: Path, name: str, table: pd.DataFrame, caption: s
     count = f" {missing_words(missing)}." if missing else ""
     write_text(folder / f"{name}.tex", tables.latex(table, caption + count))
     caption += f" Missing: {'; '.join(missing_names(missing, source.root))}." if missing else ""
-    write_text(folder / f"{name}.md", tables.markdown(markdown_text(table), caption))
+    write_text(folder / f"{name}.md", tables.markdown(markdown_text(_named(table, source.plan.titles)), caption))
+
+
+def _named(table: pd.DataFrame, titles: Mapping[str, str]) -> pd.DataFrame:
+    """The table as people read it: scenarios by their titles, and by their ids in a last column."""
+    if "scenario" not in table or not set(table["scenario"]) <= set(titles):  # settings have titles already
+        return table
+    ids = table["scenario"]
+    return table.assign(**{"scenario": ids.map(dict(titles)), "scenario id": ids})

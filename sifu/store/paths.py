@@ -12,6 +12,7 @@ UNFINISHED = ".unfinished"  # in a stage's folder: checkpoints, should it be cut
 LOCK = ".lock"  # in a stage's folder: an empty file, locked by the process that works there
 GIVEN = ".given"  # in a stage's folder: an empty file, by which its results count as made, whatever they were made of
 FIGURE_KINDS = ("pdf", "png", "md")  # md: the caption
+PICTURE = "overview"  # the figure that pages open with
 
 
 def stage_folder(results: str | Path, stage: str, scenario: str = "", block: str = "", part: str = "") -> Path:
@@ -33,6 +34,11 @@ def figures_folder(report: Path) -> Path:
 
 def figure_file(report: Path, name: str, kind: str) -> Path:
     return figures_folder(report) / f"{name}.{kind}"
+
+
+def narrow_picture(report: Path) -> Path:
+    """The picture that pages open with, as wide as a phone."""
+    return figure_file(report, f"{PICTURE}_narrow", "png")
 
 
 def report_page(report: Path) -> Path:

@@ -14,6 +14,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page
 
 from sifu.plan.report_plan import Job, ReportPlan
+from sifu.report.image import DPI
 from sifu.report.page import build_page
 from sifu.report.results import Results
 from sifu.report.verdict_strip import ClaimRow
@@ -242,7 +243,7 @@ def test_a_wide_figure_scrolls_on_a_phone_and_fits_on_a_desk(browser: Browser, t
     """Drawn 12 inches wide: 1152 dots of a page; a small one, of 4 inches, is never stretched."""
     (tmp_path / "report" / "figures").mkdir(parents=True)
     for name, inches in (("requests", 12), ("budgets", 4)):
-        Image.new("RGB", (200 * inches, 400), "white").save(tmp_path / "report" / "figures" / f"{name}.png")
+        Image.new("RGB", (DPI * inches, 400), "white").save(tmp_path / "report" / "figures" / f"{name}.png")
         (tmp_path / "report" / "figures" / f"{name}.md").write_text(f"**{name}.** Text.\n")
     text = build_page(Results(write_results(tmp_path)), tmp_path / "report", "make")
     (tmp_path / "report.html").write_text(text)

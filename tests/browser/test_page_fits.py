@@ -111,6 +111,14 @@ def test_of_a_long_table_the_first_scenario_is_shown(browser: Browser, tmp_path:
     opened.close()
 
 
+def test_intervals_are_in_small_print(browser: Browser, tmp_path: Path) -> None:
+    table = pd.DataFrame({"method": ["x [1]"], "cost": ["0.98 [0.97, 0.99]"], "rounds": ["3"]})
+    opened = with_tables(browser, tmp_path, 1280, html_table(table, "few"))
+    assert opened.locator("#few td small").all_inner_texts() == ["[1]", "[0.97, 0.99]"]
+    assert opened.locator("#few td").all_text_contents() == ["x [1]", "0.98 [0.97, 0.99]", "3"]
+    opened.close()
+
+
 def test_cells_without_a_value_are_left_out_on_a_phone(browser: Browser, tmp_path: Path) -> None:
     table = pd.DataFrame({"method": ["x"], "cost": ["-"], "rounds": ["3"]})
     for width, shown in ((390, 2), (1280, 3)):

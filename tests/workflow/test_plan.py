@@ -60,7 +60,7 @@ def test_a_run_without_its_datasets_is_refused(config: str) -> None:
         ({"sedes": 5}, "sedes: 5 is refused; allowed: only the keys scenarios"),
         ({"num_seeds": -1}, "num_seeds: -1 is refused; allowed: 1 to 100000"),
         ({"scenarios": ["mnist"]}, "scenarios.mnist: dataset mnist is missing: looked for"),
-        ({"device": "gpu"}, r"device: 'gpu' is refused; allowed: auto \| cpu \| cuda"),
+        ({"device": "gpu"}, r"device: 'gpu' is refused \(did you mean cuda\?\); allowed: auto \| cpu \| cuda"),
         ({"block_size": None, "nodes": 4}, "block_size: null is refused on a cluster; allowed: a number of seeds"),
     ],
     ids=str,

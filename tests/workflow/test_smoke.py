@@ -100,7 +100,7 @@ def test_a_scenarios_search_is_stored_and_shown(results: Path) -> None:
     table = read_table(path, SCENARIO_SEARCH)
     assert table.loc[table["used"], "value"].tolist() == ["null"]
     assert table["chosen"].sum() == 1
-    assert "| smoke | federation.clip | 5 |" in (results / "report" / "tables" / "scenario_search.md").read_text()
+    assert "| Smoke | federation.clip | 5 |" in (results / "report" / "tables" / "scenario_search.md").read_text()
 
 
 def test_running_again_does_nothing(done: Checkout) -> None:

@@ -99,8 +99,8 @@ def test_a_scenarios_searches_are_stored_and_shown(done: Checkout) -> None:
         assert table.loc[table["used"], "value"].tolist() == [value]
         assert table["chosen"].sum() == 1
     shown = (root / "report" / "tables" / "scenario_search.md").read_text()
-    assert "| smoke_cnn | federation.clip | null |" in shown
-    assert "| smoke_cnn | model | logistic |" in shown
+    assert "| Smoke (CNN) | federation.clip | null |" in shown
+    assert "| Smoke (CNN) | model | logistic |" in shown
     assert "What was tried for settings of scenarios" in (root / "report" / "report.html").read_text()
 
 
@@ -111,7 +111,7 @@ def test_a_method_that_does_not_apply_has_rows_that_say_so(done: Checkout) -> No
     assert len(refused) == 2 * 3 * 2  # seeds, requests, stop rules
     fine = read_table(root / "unlearn" / "smoke_convex" / "descent_to_delete" / "s000-001" / "cells.parquet", CELLS)
     assert (fine["sigma"] > 0).all()
-    assert "| smoke | Descent-to-Delete | 1 | refused |" in (root / "report/tables/headline.md").read_text()
+    assert "| Smoke | Descent-to-Delete | 1 | refused |" in (root / "report/tables/headline.md").read_text()
 
 
 def test_running_again_does_nothing(done: Checkout) -> None:

@@ -35,6 +35,7 @@ rule page:
         template=str(PLAN.package / "report/page.html"),
     output:
         report(TARGETS.page_file, category="report"),
+        narrow=TARGETS.narrow_picture,
     log:
         TARGETS.report_log("page.txt"),
     params:

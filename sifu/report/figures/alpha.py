@@ -92,7 +92,7 @@ def _map(axis: Axes, shares: pd.DataFrame, columns: list[str]) -> None:
         dark = numbers[i, j] < 0.6
         colour = "white" if dark else "black"
         axis.text(j, i, _percent(numbers[i, j]), ha="center", va="center", fontsize=8, color=colour)
-    axis.set_xticks(range(len(columns)), [word.replace(" ", "\n", 1) for word in columns])
+    axis.set_xticks(range(len(columns)), columns, rotation=30, ha="right", rotation_mode="anchor")
     axis.tick_params(length=0, labelsize=8)
     for side in axis.spines.values():
         side.set_visible(False)

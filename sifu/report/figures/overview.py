@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.transforms import ScaledTranslation
 
-from sifu.report.figures.overview_rows import COLUMNS, Line, lines_of, panel_titles
+from sifu.report.figures.overview_rows import COLUMNS, Line, lines_of
 from sifu.report.figures.overview_rows import drawn_scenarios as drawn_scenarios  # the report imports it from here
 from sifu.report.figures.style import finish, grid
 from sifu.report.grades import BY_ACCURACY, FORGOTTEN, GRADES, Grade
@@ -22,8 +22,8 @@ TITLE = "What unlearning costs, and whether the clients were forgotten"
 CAPTION = (
     "A bar is what a method costs: the client steps of all requests until the target accuracy, calibration included, "
     "relative to training again from scratch (100%, the line). A bar above 150% is cut off there and has two white "
-    "strokes. Colour, pattern and sign say whether the clients were forgotten. `<dataset> (twin test)` is a training "
-    "on the same dataset that is judged by many models, with and without the clients, after the requests for which "
+    "strokes. Colour, pattern and sign say whether the clients were forgotten. `<dataset>, twins` is a training on "
+    "the same dataset that is judged by many models, with and without the clients, after the requests for which "
     "table `forgetting` has it. Other panels are judged by accuracy on the forgotten clients' data: within 0.03 of "
     "scratch's (forgotten), up to 0.1 above it (in part), further above it (not forgotten), or more than 0.03 below "
     "it; it cannot tell where it was not measured, or is within 0.1 of scratch's even for the model before any "
@@ -35,7 +35,8 @@ CAPTION = (
     "`exact`: the same with epsilon 0; `one client`: for each client alone; `broken`: not even that; `not counted`: "
     "this run did not. Means over the seeds in which the method and scratch reached the target after every request, "
     "with their number where some did not (`3/5`); a method without a bar did so, within the maximum rounds, in fewer"
-    " than half of the seeds (`recovers in 0 of 3 seeds`), or reached it after no request at all (`never recovers`). "
+    " than half of the seeds (`recovers in 1 of 3 seeds`), in none of them (`after some requests only`), or reached it "
+    "after no request at all (`never recovers`). "
     "The training that DP-FedAvg needs for itself is not counted. One panel a dataset, and one for each federation "
     "with a twin test; where there are many, those in which no bar can be told stand last and smaller. A method "
     "without a word is not part of that panel's plan; at most 14 methods: the report has the others."
@@ -96,7 +97,7 @@ def _draw(source: Results, columns: int) -> Figure:
     narrow = columns == 1
     width = _NARROW if narrow else min(_WIDTH, max(_LEAST, _LABELS + _PANEL * across))
     drawing = Drawing(source, rows, verdicts(plan, every), _right((width - _LABELS) / across), narrow)
-    figure = _panels(drawing, lines, width, panel_titles(plan, names, rows))
+    figure = _panels(drawing, lines, width, plan.titles)
     if not narrow:
         figure.suptitle(TITLE, x=0.01, ha="left", fontsize=11, fontweight="bold")
     _read(figure, narrow=narrow)

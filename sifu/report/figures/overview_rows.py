@@ -33,17 +33,6 @@ def drawn_scenarios(plan: ReportPlan, rows: list[Standing]) -> list[str]:
     return sorted(wanted, key=lambda name: order.index(data[name]))[:MAX_PANELS]
 
 
-def panel_titles(plan: ReportPlan, names: list[str], rows: list[Standing]) -> dict[str, str]:
-    """The names of panels: one with a twin test is called after the panel of its dataset that has none."""
-    tested = {row.scenario for row in rows if row.by == TWINS}
-    main = {plan.datasets.get(name, name): name for name in names if name not in tested}
-    found = {}
-    for name in names:
-        base = main.get(plan.datasets.get(name, name), name)
-        found[name] = plan.titles.get(base, "") + (" (twin test)" if base != name else "")
-    return found
-
-
 def drawn_variants(plan: ReportPlan, rows: list[Standing]) -> list[str]:
     """Variants that figures show and that were run, as many as there is room for: scratch, SIFU, then the others."""
     ran = {row.variant for row in rows}

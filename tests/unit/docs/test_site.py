@@ -10,9 +10,11 @@ import pytest
 
 from sifu.cli.main import main
 from sifu.docs.markdown_page import markdown_page
+from sifu.docs.picture import PHONE, two_pictures
 from tests.conftest import REPO, one_sentence
 
-LINK = re.compile(r'\b(?:href|src)="([^"]*)"')
+LINK = re.compile(r'\b(?:href|src|srcset)="([^"]*)"')
+DRAWN = "../results/mine/report/figures"
 PAGE = "<html><body><p>{}</p><script>x = 'href=\"gone\"'</script></body></html>"
 
 
@@ -27,6 +29,8 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "results/mine/report/figures/requests.png": "",
         "results/mine/manifest.json": "{}",
         "docs/a.md": "# A b\n\n[b](sub/b.md#c), [code](../sifu/x.py), [out](https://example.org)",
+        "results/mine/report/figures/requests_narrow.png": "",
+        "docs/c.md": two_pictures(f"{DRAWN}/requests.png", f"{DRAWN}/requests_narrow.png", "what it costs"),
         "docs/sub/b.md": "# B\n\n## C\n\n[report](../../results/mine/report), [m](../../results/mine/manifest.json)",
     }
     for name, text in files.items():
@@ -63,6 +67,9 @@ def test_links_lead_to_files_of_the_site(checkout: Path) -> None:
     page = (site / "docs" / "a.html").read_text()
     assert "<a >code</a>" in page, "what the site has not is text"
     assert 'href="sub/b.html#c"' in page
+    picture = (site / "docs" / "c.html").read_text()
+    assert f'<source media="{PHONE}" srcset="../figures/requests_narrow.png">' in picture, "a phone has its own"
+    assert '<img alt="what it costs" src="../figures/requests.png">' in picture
     assert 'href="../../manifest.json"' in (site / "docs" / "sub" / "b.html").read_text()
     (site / "old.html").write_text("")
     assert main(["site", "--config", "config/mine.yaml"]) == 0
@@ -86,6 +93,26 @@ def test_html_in_a_page_is_text() -> None:
     assert "hidden" not in page
     assert "<title>T &lt;x&gt;</title>" in page
     assert "<td><code>b</code></td>" in page
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<picture>\n<source media="x" srcset="a.png">\n<img alt="b" src="c.png" onerror="alert(1)">\n</picture>',
+        "<picture>\n<script>alert(1)</script>\n</picture>",
+        "a <img src=x onerror=alert(1)> b",
+        "<details onclick=alert(1)>",
+    ],
+)
+def test_of_html_only_pictures_and_folded_parts_pass(text: str) -> None:
+    body = markdown_page(text).partition("<body>")[2]
+    assert "&lt;" in body
+    assert not re.search(r"<(?:picture|script|img|details)", body)
+
+
+def test_folded_parts_fold() -> None:
+    page = markdown_page("<details><summary>All values</summary>\n\n| a |\n| --- |\n| 1 |\n\n</details>\n")
+    assert re.search(r"<details><summary>All values</summary>\s*<table>.*</table>\s*</details>", page, re.DOTALL)
 
 
 @pytest.mark.skipif(not (REPO / "results/paper/report/report.html").exists(), reason="no results/paper")

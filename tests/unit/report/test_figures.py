@@ -183,7 +183,7 @@ def test_a_png_has_a_palette_and_the_colours_of_the_pdf(tmp_path: Path) -> None:
     write_figure(tmp_path / "bars", figure)
     assert {path.name for path in tmp_path.iterdir()} == {"bars.pdf", "bars.png"}
     image = Image.open(tmp_path / "bars.png")
-    assert (image.mode, image.size, round(image.info["dpi"][0])) == ("P", (800, 500), DPI)
+    assert (image.mode, image.size, round(image.info["dpi"][0])) == ("P", (4 * DPI, round(2.5 * DPI)), DPI)
     pixels = np.asarray(image.convert("RGB")).reshape(-1, 3).astype(int)
     for wanted in [(1.0, 1.0, 1.0), *colours()]:
         near = np.abs(pixels - np.round(255 * np.array(wanted))).max(1) <= 1

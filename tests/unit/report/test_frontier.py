@@ -16,7 +16,7 @@ from sifu.docs.honest_saving import _means, honest_saving, honest_savings
 from sifu.plan.report_plan import ReportPlan
 from sifu.replication.published import Published
 from sifu.report.figures import frontier as figure
-from sifu.report.frontier import frontier, frontier_for_people, worth
+from sifu.report.frontier import _number, frontier, frontier_for_people, own_sigmas, worth
 from sifu.report.results import Results
 from tests.claimed import PLAIN, World
 
@@ -125,7 +125,7 @@ def test_people_see_what_survives_cheapest_first() -> None:
         cells("shards", (2, 2), claimed_epsilon=0.0, claimed_delta=0.0),
         cells("none", (1, 1), claimed_epsilon=math.nan),
     ]
-    shown = frontier_for_people(frontier(pd.concat(parts), EMPTY), {"s": "S"}, {"cheap": "Cheap"})
+    shown = frontier_for_people(frontier(pd.concat(parts), EMPTY), {"s": "S"}, {"cheap": "Cheap"}, {})
     assert shown["method"].tolist() == ["Cheap", "dear", "scratch", "old", "shards"]
     assert shown["holds for"].tolist() == [
         "each client alone",
@@ -135,6 +135,21 @@ def test_people_see_what_survives_cheapest_first() -> None:
         "exact by design, not counted",
     ]
     assert shown["cost / scratch"].tolist()[:2] == ["0.50 [0.50, 0.50]", "0.90 [0.90, 0.90]"]
+
+
+def test_the_same_noise_is_shown_once_and_numbers_in_one_style() -> None:
+    """SIFU's own sigma is 1, in two seeds; the sweep has it again in one, and 2."""
+    own = cells("sifu", (50, 60), **psi(1.0, 1.0))
+    swept = pd.concat([cells("sifu", (20,), **psi(1.0, 1.0)).assign(sigma=value) for value in (1.0, 2.0)])
+    rows, table = pd.concat([SCRATCH, own]), frontier(pd.concat([SCRATCH, own]), swept)
+    shown = frontier_for_people(table, {"s": "S"}, {}, own_sigmas(rows))
+    assert shown[shown["method"] == "sifu"]["sigma"].tolist() == ["2", "1, its own"]
+    noises = table[table["variant"] == "sifu"]["noise"].tolist()
+    assert noises == ["its own", "1", "2"], "the Parquet twin has all"
+    varied = rows.assign(sigma=[*rows["sigma"][:-1], 3.0])
+    kept = frontier_for_people(table, {"s": "S"}, {}, own_sigmas(varied))
+    assert kept[kept["method"] == "sifu"]["sigma"].tolist() == ["1", "2", "its own"]
+    assert [_number(value) for value in (3231.4, 0.5, math.inf, math.nan)] == ["3,231", "0.5", "inf", "-"]
 
 
 def results(*parts: pd.DataFrame, sweep: pd.DataFrame = EMPTY) -> Results:

@@ -6,13 +6,14 @@ import yaml
 
 from sifu.catalog.methods import METHODS
 from sifu.plan.method_check import method_class
+from sifu.report.method_labels import method_label
 from sifu.report.methods import PUBLISHED, methods_page, table_1
 
 
 def test_every_method_has_a_row_of_its_own_making() -> None:
     rows, _ = table_1()
-    assert [row["method"] for row in rows[: len(METHODS)]] == [f"`{name}`" for name in METHODS]
-    said = {row["method"].strip("`"): row for row in rows[: len(METHODS)]}
+    assert [row["id"] for row in rows[: len(METHODS)]] == [f"`{name}`" for name in METHODS]
+    said = {row["id"].strip("`"): row for row in rows[: len(METHODS)]}
     assert said["fed_eraser"]["theorem, convex"] == "no"
     assert said["dp_fedavg"]["FedAvg as it is"] == "no"
     assert said["descent_to_delete"]["theorem, convex"] == "yes"
@@ -28,7 +29,7 @@ def test_every_method_has_a_row_of_its_own_making() -> None:
 def test_a_method_of_the_papers_table_that_is_run_keeps_the_papers_marks_in_a_note() -> None:
     """The marks agree with what the methods declare, but for the corrections."""
     rows, notes = table_1()
-    said = {row["method"].strip("`"): row for row in rows}
+    said = {row["id"].strip("`"): row for row in rows}
     assert said["rapid_retraining"]["needs forgotten clients' data"] == "no [1]"
     assert said["rapid_retraining"]["theorem, non-convex"] == "yes [1]"
     assert "the paper's table says `theorem, non-convex: no, needs forgotten clients' data: yes`" in notes[0]
@@ -62,7 +63,7 @@ def test_marks_are_of_the_papers_theorems() -> None:
 def test_the_papers_table_is_run_and_corrected_where_it_errs() -> None:
     """Six methods of its Table 1 that are not its own baselines: each is a row here, its wrong marks are footnotes."""
     rows, notes = table_1()
-    said = {row["method"].strip("`"): row for row in rows}
+    said = {row["id"].strip("`"): row for row in rows}
     assert len(yaml.safe_load(PUBLISHED.read_text())) == 6
     assert said["bfu"]["needs forgotten clients' data"] == "yes [3]"
     assert said["forget_svgd"]["needs forgotten clients' data"] == "yes [4]"
@@ -70,3 +71,13 @@ def test_the_papers_table_is_run_and_corrected_where_it_errs() -> None:
     assert len(notes) == 4
     for number, note in enumerate(notes, start=1):
         assert f"[{number}] {note}" in methods_page()
+
+
+def test_methods_have_the_leaderboards_labels_in_front() -> None:
+    rows, _ = table_1()
+    assert next(iter(rows[0])) == "method"
+    labels = {row["id"].strip("`"): row["method"] for row in rows}
+    wanted = {"fed_eraser_released": "FedEraser, as released", "dp_fedavg": "DP-FedAvg", "fed_osd": "FedOSD"}
+    assert {name: labels[name] for name in wanted} == wanted
+    assert not [name for name in METHODS.own if labels[name] == name], "add it to sifu/report/method_labels.py"
+    assert method_label("of_another_package") == "of_another_package"

@@ -140,7 +140,7 @@ def make_all(plan: ReportPlan) -> Path:
 @pytest.mark.second
 def test_with_everything_there_nothing_is_missing(plan: ReportPlan, monkeypatch: pytest.MonkeyPatch) -> None:
     """Captions, tables and the page; drawing takes long, and captions do not wait for it."""
-    monkeypatch.setattr("sifu.stages.figure.write_figure", lambda path, figure: None)
+    monkeypatch.setattr("sifu.stages.figure.write_figure", lambda path, figure, dpi: None)
     report = make_all(plan)
     assert Results(plan).all_missing() == []
     texts = [path.read_text() for path in report.rglob("*.md")]
@@ -250,7 +250,7 @@ def test_the_note_stands_clear_of_everything_else(plan: ReportPlan, name: str, m
     (Path(plan.results) / "null_space" / "null_space.parquet").unlink()
     shutil.rmtree(Path(plan.results) / "alpha_sweep")
     figures: list[Figure] = []
-    monkeypatch.setattr("sifu.stages.figure.write_figure", lambda path, figure: figures.append(figure))
+    monkeypatch.setattr("sifu.stages.figure.write_figure", lambda path, figure, dpi: figures.append(figure))
     run_figure(plan, name, Path(plan.results) / "report")
     (figure,) = figures
     figure.draw_without_rendering()
@@ -272,8 +272,8 @@ def test_a_variant_that_is_missing_leaves_the_others(plan: ReportPlan) -> None:
     shutil.rmtree(Path(plan.results) / "unlearn" / "smoke" / "sifu")
     run_report(plan, Path(plan.results) / "report")
     text = (Path(plan.results) / "report" / "tables" / "headline.md").read_text()
-    assert "| smoke_backdoor | SIFU | 1 |" in text
-    assert "| smoke | Last | 1 |" in text
+    assert "| Smoke (backdoors) | SIFU | 1 |" in text
+    assert "| Smoke | Last | 1 |" in text
     assert "unlearn/smoke/sifu/s000-001/cells.parquet" in text
 
 

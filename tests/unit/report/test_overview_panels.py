@@ -43,7 +43,7 @@ def test_a_twin_test_stands_after_its_dataset_and_speaks_for_it() -> None:
     words = {axis.get_title(loc="left"): [text.get_text() for text in axis.texts] for axis in figure.axes}
     assert list(words.items()) == [
         ("Digits", ["100% ✓", "100% ✗ twin test", "100% ✓"]),
-        ("Digits (twin test)", ["100% ✓", "100% ✗", "100% ✓"]),
+        ("Digits, twins", ["100% ✓", "100% ✗", "100% ✓"]),
         ("Faces", ["100% ✓", "100% (✓)", "100% (✓)"]),
     ]
 

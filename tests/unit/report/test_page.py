@@ -56,7 +56,7 @@ def test_audits_and_assumptions_are_on_the_page(tmp_path: Path) -> None:
     assert all(f"<td>{word}" in audits for word in ("Digits", "SIFU", "each alone", "7.1", "5000", "exceeded"))
     assumptions = page.partition('<table id="assumptions"')[2].partition("</table>")[0]
     assert "needs forgotten clients" in assumptions
-    assert "<tr><td>sifu<td>" in assumptions
+    assert "<tr><td>SIFU<td>sifu<td>" in assumptions
     assert "<p>[1] " in page, "footnotes stand below"
 
 

@@ -35,14 +35,16 @@ def test_the_report_shows_every_method_and_says_what_is_missing(results: Ran) ->
     assert (statistics["low"] <= statistics["mean"] + 1e-12).all()
     assert (statistics["mean"] <= statistics["high"] + 1e-12).all()
     headline = (report / "tables" / "headline.md").read_text()
-    assert "| smoke | Dummy | 1 |" in headline
-    assert "| smoke | Refusing | 1 | refused | - | - | - | - | - | - | - | - |" in headline
-    assert "| smoke | its own | one client | published |" in (report / "tables" / "bounds.md").read_text()
-    assert "| smoke | SIFU | 1 | 10 | 0.01 | claimed | 2.86 |" in (report / "tables" / "certificates.md").read_text()
+    assert "| Smoke | Dummy | 1 |" in headline
+    assert all(line.endswith(" | smoke |") for line in headline.splitlines() if line.startswith("| Smoke |"))
+    assert set(pd.read_csv(report / "tables" / "headline.csv")["scenario"]) == {"smoke"}, "programs have ids"
+    assert "| Smoke | Refusing | 1 | refused | - | - | - | - | - | - | - | - |" in headline
+    assert "| Smoke | its own | one client | published |" in (report / "tables" / "bounds.md").read_text()
+    assert "| Smoke | SIFU | 1 | 10 | 0.01 | claimed | 2.86 |" in (report / "tables" / "certificates.md").read_text()
     assert set(read_table(report / "tables" / "certificates.parquet", CERTIFICATES)["variant"]) <= set(LABELS)
     assert "| `fed_eraser` |" in (report / "tables" / "methods.md").read_text()
     assert "fed\\_eraser & " in (report / "tables" / "methods.tex").read_text()
-    assert "`fed_eraser`" in pd.read_csv(report / "tables" / "methods.csv")["method"].tolist()
+    assert "`fed_eraser`" in pd.read_csv(report / "tables" / "methods.csv")["id"].tolist()
     for name in plan_of(results.root).figures:
         assert (report / "figures" / f"{name}.png").stat().st_size > 4_000
         assert (report / "figures" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
@@ -98,7 +100,7 @@ def test_figures_draw_what_is_shown_and_tables_hold_all(results: Ran, tmp_path: 
     assert [text.get_text() for text in drawn.legends[0].get_texts()] == ["Scratch", "Dummy"]
     run_report(plan, tmp_path)
     table = (tmp_path / "tables" / "headline.md").read_text()
-    assert all(f"| smoke | {label} | 1 |" in table for label in LABELS.values())
+    assert all(f"| Smoke | {label} | 1 |" in table for label in LABELS.values())
     assert not lineage_figure.draw(Results(plan)).legends, "SIFU, whose lineage it is, is not shown"
 
 
