@@ -104,12 +104,12 @@ def over_seeds(numbers: pd.DataFrame) -> pd.DataFrame:
     groups = {key: group.to_numpy(float) for key, group in numbers.groupby(by)["value"]}
     rows = []
     for (key, values), ends in zip(groups.items(), bootstrap_intervals(groups.values()), strict=True):
-        deviation = values.std(ddof=1) if len(values) > 1 else None
+        deviation = values.std(ddof=1) if _has_spread(values) else None
         names = dict(zip(by, key, strict=True))
         row = names | {"mean": values.mean(), "std": deviation, "seeds": len(values)}
         rows.append(row | _interval(values, ends, is_share=names["quantity"] in SHARES))
     table = pd.DataFrame(rows, columns=[*by, "mean", "std", "low", "high", "t_low", "t_high", "interval", "seeds"])
-    return table.astype({"t_low": float, "t_high": float})
+    return table.astype({"std": float, "t_low": float, "t_high": float})
 
 
 def _interval(values: NDArray[np.float64], bootstrap: tuple[float, float], *, is_share: bool) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from sifu.report import statistics
@@ -34,3 +35,19 @@ def test_bootstrap_interval() -> None:
     assert low == pytest.approx(values.mean() - 0.098, abs=0.015)
     assert high == pytest.approx(values.mean() + 0.098, abs=0.015)
     assert bootstrap_intervals([np.array([0.3]), values]) == [(0.3, 0.3), (low, high)]
+
+
+def test_an_infinite_number_has_no_deviation() -> None:
+    """As the actual epsilon of a method without noise in one seed of two; a warning would be an error here."""
+    key = {
+        "scenario": "a",
+        "variant": "last",
+        "stop": "target",
+        "request": 1,
+        "quantity": "actual_epsilon",
+        "subset": "",
+    }
+    numbers = pd.DataFrame([key | {"seed": seed, "value": value} for seed, value in enumerate((9.0, np.inf))])
+    (row,) = statistics.over_seeds(numbers).to_dict("records")
+    assert (row["mean"], row["high"], row["interval"]) == (np.inf, np.inf, "range")
+    assert np.isnan(row["std"])
