@@ -51,13 +51,12 @@ def _strict(tables: StoredTables, rows: pd.DataFrame, kept: float, titles: dict[
 
 
 def _measured(tables: StoredTables, titles: dict[str, str]) -> list[str]:
-    """In how many answers, and seeds, of which datasets strict SIFU's noise was measured too small for the request."""
+    """In how many answers, of which datasets, strict SIFU's noise was measured too small for the request."""
     found = []
     for name in (name for name in DATASETS if name in titles):
         far = tables.too_far(name, "sifu_strict")
-        seeds = far.groupby("seed").any()
         if far.any():
-            found.append(f"{far.sum()} of {len(far)} answers of {titles[name]} ({seeds.sum()} of {len(seeds)} seeds)")
+            found.append(f"{far.sum()} of {len(far)} answers of {titles[name]}")
     return [f"Measured, its noise is too small in {listed(found)}: B = 1 is assumed."] if found else []
 
 

@@ -70,7 +70,7 @@ def _rendered(text: str) -> str:
     parser.add_render_rule("html_block", _block)
     parser.add_render_rule("html_inline", _inline)
     parser.add_render_rule("fence", _fence)
-    tokens = parser.parse(text)
+    tokens = parser.parse(text.replace("<picture><", "<picture>\n<"))  # on one line its tags would come one by one
     for opening, inline in pairwise(tokens):
         if opening.type == "heading_open":
             opening.attrSet("id", slug(inline.content))

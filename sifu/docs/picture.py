@@ -29,4 +29,4 @@ def picture(root: Path, above: str) -> str:
 def two_pictures(wide: str, narrow: str, alt: str) -> str:
     """One picture in two widths, as `sifu/docs/markdown_page.py` lets it pass."""
     source = f'<source media="{PHONE}" srcset="{escape(narrow)}">'
-    return f'<picture>\n{source}\n<img alt="{escape(alt)}" src="{escape(wide)}">\n</picture>'
+    return f'<picture>{source}<img alt="{escape(alt)}" src="{escape(wide)}"></picture>'

@@ -57,10 +57,10 @@ def test_paper_config(checkout: Checkout, data_root: Path) -> None:
     output = result.stdout + result.stderr
     plan = parse_plan(output)
     each = dict.fromkeys(("verify", "alpha"), blocks) | dict.fromkeys(("partition", "train"), blocks + searched)
-    # 22 variants on MNIST, 16 on CIFAR-10, 15 on others, 10 with marks, 10 and 16 on two others, 6 on three controls, 8
-    # where single clients leave; the field's 43 and 45 on two, 6, 6, 6 and 10 on others, 34 and 38 with twins, 19
+    # 22 variants on MNIST, 16 on CIFAR-10, 15 on others, 11 with marks, 11 and 17 on two others, 6 on three controls, 8
+    # where single clients leave; the field's 44 and 46 on two, 7, 7, 7 and 11 on others, 34 and 38 with twins, 19
     # and three times 8 on MNIST for methods that these lack; 6 of a ResNet
-    unlearned = 22 + 16 + 15 * (datasets - 2) + 20 * datasets + 26 + 18 + 8 + 88 + 28 + 72 + 43 + 6
+    unlearned = 22 + 16 + 15 * (datasets - 2) + 22 * datasets + 28 + 18 + 8 + 90 + 32 + 72 + 43 + 6
     # DP-FedAvg: one variant on a dataset, two on MNIST, one with each of its marks, one and two on two others; shards
     # of 5 and of 10 where single clients leave; shards of both on two, FATS on one of them; DP-FedAvg's two and one,
     # shards and FATS with twins; five of FATS

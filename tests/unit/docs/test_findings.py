@@ -156,7 +156,7 @@ def test_what_was_measured_refutes_strict_noise_too(tmp_path: Path) -> None:
     tables = read_tables(World(("mnist",), {}, marks=PLAIN).write(tmp_path))
     rows = tables.cells["variant"] == "sifu_strict"
     for last, words in (
-        (9.0, "Measured, its noise is too small in 2 of 6 answers of MNIST (1 of 3 seeds): B = 1 is assumed."),
+        (9.0, "Measured, its noise is too small in 2 of 6 answers of MNIST: B = 1 is assumed."),
         (2.6, ""),
     ):
         alpha = tables.cells["seed"].map({0: 2.8, 1: 2.7, 2: last}).where(rows)

@@ -41,7 +41,7 @@ def test_a_method_of_the_papers_table_that_is_run_keeps_the_papers_marks_in_a_no
 
 def test_every_row_says_what_it_was_made_from() -> None:
     """The words of the method's own file."""
-    said = {row["method"].strip("`"): row["specified from"] for row in table_1()[0]}
+    said = {row["id"].strip("`"): row["specified from"] for row in table_1()[0]}
     assert said == {name: method_class(name).specified_from for name in METHODS}
     assert said["fed_osd"] == "authors' code: zibinpan/FedOSD 41cc106"
     assert "second-hand" in said["fed_recovery"]
