@@ -18,7 +18,7 @@ from sifu.forgetting.neurips_score import example_epsilons, forgetting_quality
 from sifu.forgetting.power import SCORES, smallest_shift
 from sifu.forgetting.sample import NEEDS
 from sifu.replication.published import Published
-from sifu.report.packed import LARGEST
+from sifu.report.packed import LARGEST, unpack
 from sifu.stages.power import TWINS, WORST
 from sifu.store.oracle_schemas import POWER
 from sifu.store.parquet import read_tables
@@ -88,20 +88,26 @@ def allowed_auc(root: Path) -> str:
 
 def power_has(root: Path, run: Published) -> str:
     """The metrics of each stored table `power`, and which it was made without, as they were added later."""
-    paths = sorted(run.folder.glob("forgetting/*/*/power.parquet"))
-    found = [_metrics_of(root, str(name), rows) for name, rows in read_tables(paths, POWER).groupby("scenario")]
+    rows = read_tables(_stored(run, "power"), POWER)
+    found = [_metrics_of(root, str(name), own) for name, own in rows.groupby("scenario")]
     return "; ".join(found) or "none has been made yet"
 
 
 def kept_tables(root: Path, run: Published) -> str:
     """The tables of the stage `forgetting` that are stored, scenario by scenario."""
-    places = sorted(path.relative_to(run.folder) for path in run.folder.glob("forgetting/*/*/*.parquet"))
+    places = [path.relative_to(run.folder) for path in _stored(run, "*")]
     titles = {name: one.label for name, one in scenarios(root).items()}
     found = {place.parts[1]: [one.stem for one in places if one.parts[1] == place.parts[1]] for place in places}
     words = [
         f"{', '.join(f'`{name}`' for name in dict.fromkeys(names))} of {titles[at]}" for at, names in found.items()
     ]
     return "; ".join(words) or "no table of this stage"
+
+
+def _stored(run: Published, table: str) -> list[Path]:
+    """The files of a table of the stage `forgetting`, made of the packed ones."""
+    unpack(run.folder)
+    return sorted(run.folder.glob(f"forgetting/*/*/{table}.parquet"))
 
 
 def kept_margins(root: Path) -> str:

@@ -77,7 +77,16 @@ def test_a_server_offers_no_way_to_the_engine() -> None:
         "scenario",
         "spent",
     }
-    reads |= {"counted_rounds", "new_start", "has_drawn", "data", "training_loss", "training_optimiser", "shards_of"}
+    reads |= {
+        "counted_rounds",
+        "has_budget",
+        "new_start",
+        "has_drawn",
+        "data",
+        "training_loss",
+        "training_optimiser",
+        "shards_of",
+    }
     assert set(offered) == trains | reads
 
 
