@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 import math
 from typing import Any
 
@@ -120,6 +121,6 @@ def test_claims_count_them_too() -> None:
     tables = World(("mnist",), marks=PLAIN).tables()
     rows = tables.cells["variant"].isin(["sifu", "scratch"])
     cells = tables.cells.assign(status=np.where(rows, "diverged", tables.cells["status"]), branch=0)
-    lost = type(tables)(**vars(tables) | {"cells": cells})
+    lost = replace(tables, cells=cells)
     assert len(lost.promises("mnist", "sifu", "delta")) == len(tables.promises("mnist", "sifu", "delta")) == 6
     assert lost.totals("mnist", "sifu").empty
