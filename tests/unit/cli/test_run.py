@@ -33,8 +33,8 @@ def test_cores_that_a_run_may_have(cores: str, capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize(
     ("config", "results", "options"),
     [
-        ("config.yaml", "results", ""),
-        ("my small run.yaml", "results", " --config 'config/my small run.yaml'"),
+        pytest.param("config.yaml", "results", "", marks=pytest.mark.long),
+        pytest.param("my small run.yaml", "results", " --config 'config/my small run.yaml'", marks=pytest.mark.long),
         ("small.yaml", "other", " --config config/small.yaml --set results=other num_seeds=2"),
     ],
 )
