@@ -109,7 +109,6 @@ def test_a_method_is_named_as_it_is_registered(name: str) -> None:
     assert method.name == name
     assert method.assumptions.stores
     assert method.assumptions.reference
-    assert method.specified_from
 
 
 def test_a_method_has_fewer_than_90_lines() -> None:
