@@ -19,7 +19,7 @@ from sifu.certificate.gaussian import largest_ratio
 from sifu.replication.claims.request_sets import RIVALS, SHOWN, SIFU
 from sifu.replication.claims.stored_tables import DATASETS, REFERENCE, StoredTables
 from sifu.store.experiment_schemas import NULL_SPACE, REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP
-from sifu.store.oracle_schemas import FORGETTING
+from sifu.store.forgetting_schemas import FORGETTING
 from sifu.store.parquet import write_table
 from sifu.store.provenance import provenance
 from sifu.store.report_schemas import BOUNDS

@@ -20,7 +20,7 @@ from sifu.forgetting.sample import NEEDS
 from sifu.replication.published import Published
 from sifu.report.packed import LARGEST, unpack
 from sifu.stages.power import TWINS, WORST
-from sifu.store.oracle_schemas import POWER
+from sifu.store.forgetting_schemas import POWER
 from sifu.store.parquet import read_tables
 
 _COUNTS = (10, 20, 40, 100, 200, 1000)  # models a world

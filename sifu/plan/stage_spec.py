@@ -60,6 +60,10 @@ def _experiments(**tables: str) -> dict[str, str]:
     return {name: f"sifu.store.experiment_schemas:{schema}" for name, schema in tables.items()}
 
 
+def _forgetting(**tables: str) -> dict[str, str]:
+    return {name: f"sifu.store.forgetting_schemas:{schema}" for name, schema in tables.items()}
+
+
 def _oracles(**tables: str) -> dict[str, str]:
     return {name: f"sifu.store.oracle_schemas:{schema}" for name, schema in tables.items()}
 
@@ -237,7 +241,8 @@ _ALL = (
         name="forgetting",
         does="Say what many models have forgotten: told from retrained ones, and from those of the clients' twins.",
         jobs="forgetting",
-        tables=_oracles(forgetting="FORGETTING", distances="DISTANCES", power="POWER", client_margins="CLIENT_MARGINS"),
+        tables=_forgetting(forgetting="FORGETTING", distances="DISTANCES", power="POWER")
+        | _oracles(client_margins="CLIENT_MARGINS"),
         reads=("oracle_margins",),
         settings=(*_TRAIN, "requests"),
         options=(option("--blocks", "blocks of the stage oracles, such as s000-099", **_LIST),),

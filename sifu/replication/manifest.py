@@ -18,7 +18,7 @@ from sifu.replication.published import described
 from sifu.report.forgetting import TOGETHER
 from sifu.report.packed import block_files, unpack
 from sifu.store.bounded import open_parquet
-from sifu.store.oracle_schemas import FORGETTING
+from sifu.store.forgetting_schemas import FORGETTING
 from sifu.store.parquet import read_stamp, read_table, readable, write_text
 from sifu.store.paths import manifest_file
 from sifu.store.timing import JobTime, busy_seconds, read_job_time

@@ -18,17 +18,9 @@ from sifu.stages.distances import Compared, distance_rows
 from sifu.stages.power import power_rows
 from sifu.stages.rows import ORIGINAL, frame
 from sifu.stages.two_questions import SCRATCH, TwoQuestions
+from sifu.store.forgetting_schemas import DISTANCES, FORGETTING, POWER
 from sifu.store.margins import MarginFiles
-from sifu.store.oracle_schemas import (
-    CLIENT_MARGINS,
-    DISTANCES,
-    FORGETTING,
-    POINTS,
-    POWER,
-    WITH_CLIENT,
-    WITH_TWIN,
-    original_of,
-)
+from sifu.store.oracle_schemas import CLIENT_MARGINS, POINTS, WITH_CLIENT, WITH_TWIN, original_of
 from sifu.store.parquet import read_stamp, read_table, write_table
 from sifu.store.provenance import Provenance, provenance
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from sifu.store.experiment_schemas import ALPHA, EXPERIMENT_TABLES
-from sifu.store.oracle_schemas import ORACLE_TABLES
+from sifu.store.forgetting_schemas import FORGETTING_TABLES
+from sifu.store.oracle_schemas import MARGIN_TABLES
 from sifu.store.schemas import CELL, SCENARIO, SEED, STAGE_TABLES
 from sifu.store.table import Column, Table
 
@@ -149,4 +150,13 @@ FRONTIER = Table(
     ),
 )
 
-TABLES = (*STAGE_TABLES, *EXPERIMENT_TABLES, *ORACLE_TABLES, STATISTICS, BOUNDS, CERTIFICATES, FRONTIER)
+TABLES = (
+    *STAGE_TABLES,
+    *EXPERIMENT_TABLES,
+    *MARGIN_TABLES,
+    *FORGETTING_TABLES,
+    STATISTICS,
+    BOUNDS,
+    CERTIFICATES,
+    FRONTIER,
+)

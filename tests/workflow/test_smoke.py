@@ -15,7 +15,7 @@ from sifu.plan.report_files import REPORT_FILES
 from sifu.plan.stage_spec import STAGES
 from sifu.stages.choice import chosen_values
 from sifu.store.experiment_schemas import ALPHA, ATLAS, AUDIT, REQUEST_SETS, SCENARIO_SEARCH, SWEEP
-from sifu.store.oracle_schemas import FORGETTING
+from sifu.store.forgetting_schemas import FORGETTING
 from sifu.store.parquet import read_stamp, read_table, read_tables
 from sifu.store.paths import FIGURE_KINDS
 from sifu.store.schemas import CELLS, METRICS

@@ -17,7 +17,7 @@ from sifu.report.privacy_points import ROUNDING, at_claim, claimed_ratio, promis
 from sifu.report.statistics import paid_steps
 from sifu.store import parquet as store
 from sifu.store.experiment_schemas import NULL_SPACE, REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP
-from sifu.store.oracle_schemas import FORGETTING
+from sifu.store.forgetting_schemas import FORGETTING
 from sifu.store.report_schemas import BOUNDS
 from sifu.store.schemas import CELLS, METRICS, VERIFICATION
 

@@ -14,7 +14,7 @@ from sifu.plan.report_plan import Job, ReportPlan
 from sifu.replication.claims.stored_tables import read_tables
 from sifu.replication.published import Published
 from sifu.report.results import Results
-from sifu.store.oracle_schemas import FORGETTING
+from sifu.store.forgetting_schemas import FORGETTING
 from sifu.store.parquet import write_table
 from sifu.store.provenance import provenance
 from tests.claimed import PLAIN, World

@@ -12,7 +12,7 @@ from sifu.docs.forgetting import kept_tables, power_has
 from sifu.forgetting.power import SCORES
 from sifu.replication.published import Published, quoted
 from sifu.stages.power import TWINS, WORST
-from sifu.store.oracle_schemas import POWER
+from sifu.store.forgetting_schemas import POWER
 from sifu.store.parquet import write_table
 from sifu.store.provenance import provenance
 from tests.conftest import REPO

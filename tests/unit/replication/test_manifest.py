@@ -14,7 +14,7 @@ from sifu.cli.main import main
 from sifu.replication.manifest import NOT_RECORDED, counted_models, jobs_of
 from sifu.replication.published import REPLICATION, read_manifest
 from sifu.store.experiment_schemas import SWEEP
-from sifu.store.oracle_schemas import FORGETTING
+from sifu.store.forgetting_schemas import FORGETTING
 from sifu.store.parquet import read_stamp, read_table, write_table
 from sifu.store.provenance import provenance
 from sifu.store.timing import JobTime, busy_seconds, read_job_time, timed

@@ -10,7 +10,7 @@ from sifu.report.findings import findings
 from sifu.report.privacy_points import Point
 from sifu.report.results import Results
 from sifu.store.experiment_schemas import SCENARIO_SEARCH
-from sifu.store.oracle_schemas import FORGETTING
+from sifu.store.forgetting_schemas import FORGETTING
 from sifu.store.schemas import VERIFICATION
 
 Number = tuple[str, str, str, float]  # variant, quantity, subset, mean

@@ -13,7 +13,7 @@ from sifu.forgetting.verdict import verdict
 from sifu.report.forgetting import COLUMN, MORE, by_the_rule, forgetting_table, forgotten_line, with_forgotten
 from sifu.report.forgetting_attacks import HITS
 from sifu.report.forgetting_words import CAPTION, COLUMNS, INTRODUCTION, MORE_CAPTION
-from sifu.store.oracle_schemas import DISTANCES, FORGETTING
+from sifu.store.forgetting_schemas import DISTANCES, FORGETTING
 
 LABELS = {"scratch": "Scratch", "sifu": "SIFU"}
 

@@ -7,7 +7,7 @@ import pandas as pd
 from sifu.plan.report_plan import ReportPlan
 from sifu.report.in_short import in_short
 from sifu.report.results import Results
-from sifu.store.oracle_schemas import FORGETTING
+from sifu.store.forgetting_schemas import FORGETTING
 from sifu.store.schemas import CELLS, VERIFICATION
 
 LABELS = {"original": "Original", "scratch": "Scratch", "sifu": "SIFU", "strict": "SIFU, strict", "dp": "DP"}

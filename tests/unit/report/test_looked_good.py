@@ -14,7 +14,7 @@ from sifu.report.key_findings import key_findings
 from sifu.report.looked_good import forgot, looked_good
 from sifu.report.results import Results
 from sifu.report.standings import EXACT, Certificate, Standing, standings
-from sifu.store.oracle_schemas import FORGETTING
+from sifu.store.forgetting_schemas import FORGETTING
 from sifu.store.schemas import CELLS, METRICS
 
 LABELS = {"original": "Original", "scratch": "Scratch", "tuned": "Fine-tuning", "sifu": "SIFU"}

@@ -32,9 +32,10 @@ from sifu.methods.last import Last
 from sifu.methods.scratch import Scratch
 from sifu.methods.scratch_again import ScratchAgain
 from sifu.models.flat import build_model
-from sifu.stages.audit import AuditedGroup, audit_rows
+from sifu.stages.audit import audit_rows
 from sifu.stages.audit_counts import Count, StoredCounts
 from sifu.stages.audit_plan import AuditPlan, Target
+from sifu.stages.audited_group import AuditedGroup
 from sifu.stages.block import Block
 from sifu.store.experiment_schemas import AUDIT
 from sifu.store.parquet import read_table

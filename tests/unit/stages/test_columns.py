@@ -27,13 +27,8 @@ from sifu.forgetting.verdict import verdict
 from sifu.stages.forgetting import _alike, run_forgetting
 from sifu.stages.lira_columns import Attack
 from sifu.stages.two_questions import _read
-from sifu.store.oracle_schemas import (
-    CLIENT_MARGINS,
-    DISTANCES,
-    FORGETTING,
-    OTHER_DRAWS,
-    POWER,
-)
+from sifu.store.forgetting_schemas import DISTANCES, FORGETTING, POWER
+from sifu.store.oracle_schemas import CLIENT_MARGINS, OTHER_DRAWS
 from sifu.store.parquet import read_table
 from sifu.store.provenance import provenance
 from sifu.store.table import Table

@@ -13,8 +13,9 @@ from sifu.forgetting.twins import Share, TwinTest
 from sifu.report.power import power_table
 from sifu.stages.forgetting import run_forgetting
 from sifu.stages.two_questions import _twin_columns
+from sifu.store.forgetting_schemas import DISTANCES, FORGETTING, POWER
 from sifu.store.margins import MarginFiles
-from sifu.store.oracle_schemas import CLIENT_MARGINS, DISTANCES, FORGETTING, MARGINS, POINTS, POWER
+from sifu.store.oracle_schemas import CLIENT_MARGINS, MARGINS, POINTS
 from sifu.store.parquet import read_table, write_table
 from sifu.store.provenance import provenance
 from tests import reference_forgetting as plain

@@ -27,8 +27,9 @@ from sifu.plan.variants import build_method
 from sifu.stages.forgetting import run_forgetting
 from sifu.stages.kept_margins import KeptMargins
 from sifu.stages.oracles import Asked, Oracles, run_oracles
+from sifu.store.forgetting_schemas import DISTANCES, FORGETTING
 from sifu.store.margins import MarginFiles
-from sifu.store.oracle_schemas import DISTANCES, FORGETTING, OTHER_DRAWS, POINTS
+from sifu.store.oracle_schemas import OTHER_DRAWS, POINTS
 from sifu.store.parquet import read_stamp, read_table
 from sifu.store.provenance import provenance
 from sifu.store.schemas import PARTITION

@@ -19,8 +19,9 @@ from sifu.stages.kept_margins import KeptMargins
 from sifu.stages.oracle_worlds import World, Worlds
 from sifu.stages.oracles import Asked, Oracles, run_oracles
 from sifu.stages.partition import run_partition
+from sifu.store.forgetting_schemas import FORGETTING
 from sifu.store.margins import MarginFiles
-from sifu.store.oracle_schemas import FORGETTING, POINTS, WITH_TWIN
+from sifu.store.oracle_schemas import POINTS, WITH_TWIN
 from sifu.store.parquet import read_table
 from sifu.store.provenance import provenance
 from tests.conftest import REPO
