@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sifu.config.block_size import BlockSize, refuse_sizes
 from sifu.config.fields import (
     at_least,
     from_to,
@@ -17,14 +18,6 @@ from sifu.errors import ConfigError
 
 PRECISIONS = ("tf32", "float32")
 _MOST_NAMES = 500  # scenarios, or variants, of a run: names of all variants are options of one command
-
-
-@settings
-class BlockSize:
-    """Scenarios with another size of blocks than the run's."""
-
-    scenarios: tuple[str, ...] = setting("some of the run's scenarios")
-    size: int = setting("seeds trained together in one job", at_least(1))
 
 
 @settings
@@ -149,9 +142,7 @@ class Run:
         variants = [sweep.variant for sweep in self.sigma_sweeps]
         if len(set(variants)) < len(variants):
             raise ConfigError("sigma_sweep", variants, "one sweep a variant")
-        sized = [name for entry in self.block_sizes for name in entry.scenarios]
-        if len(set(sized)) < len(sized):
-            raise ConfigError("block_sizes", sized, "each scenario once")
+        refuse_sizes(self.block_sizes)
         audited = [name for audits in self._audits for name in audits.scenarios]
         if len(set(audited)) < len(audited):
             raise ConfigError("audits", audited, "each scenario once")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sifu.config.block_size import BlockSize, refuse_sizes
 from sifu.config.changed_scenario import Change
 from sifu.config.fields import above, at_least, from_to, one_of, refuse_repeated, setting, settings
 from sifu.errors import ConfigError
@@ -139,8 +140,10 @@ class Oracles:
         at_least(1),
         default=None,
     )
+    block_sizes: tuple[BlockSize, ...] = setting("scenarios with another block_size", default=())
 
     def refuse(self) -> None:
+        refuse_sizes(self.block_sizes)
         for key in ("requests", "variants"):
             if not getattr(self, key) or len(set(getattr(self, key))) < len(getattr(self, key)):
                 raise ConfigError(key, list(getattr(self, key)), "at least one, each once")

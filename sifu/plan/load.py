@@ -131,6 +131,7 @@ def _refuse_parts(run: Run, scenarios: Mapping[str, Any], variants: Mapping[str,
         ("oracles", run.oracles),
         *(("atlas", atlas) for atlas in run.atlases),
         *(("block_sizes", sizes) for sizes in run.block_sizes),
+        *(("oracles.block_sizes", sizes) for sizes in (run.oracles.block_sizes if run.oracles else ())),
     ):
         for name in sweep.scenarios if sweep else ():
             _look_up(scenarios, name, f"{key}.scenarios")

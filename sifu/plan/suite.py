@@ -171,7 +171,8 @@ class Suite:
         oracles, found = self.run.oracles, []
         for name in self._oracle_scenarios:
             assert oracles is not None
-            size = oracles.block_size or block_of_oracles(self.scenarios[name], self.run.device)
+            own = [entry.size for entry in oracles.block_sizes if name in entry.scenarios]
+            size = own[0] if own else oracles.block_size or block_of_oracles(self.scenarios[name], self.run.device)
             found += [Job(name, block) for block in block_names(self._oracle_seeds, size)]
         return found
 

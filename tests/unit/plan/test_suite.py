@@ -170,6 +170,18 @@ def test_more_oracles_add_blocks_and_leave_the_others() -> None:
     assert few.oracle_variants("smoke") == ["scratch"]
 
 
+def test_a_scenario_of_the_oracles_may_have_blocks_of_its_own() -> None:
+    """Ten models in blocks of five, and of the other scenario in one of ten; one that is named twice is refused."""
+    raw = read_yaml(REPO / "config" / "smoke.yaml")
+    own = {"scenarios": ["smoke"], "size": 10}
+    oracles = raw["oracles"] | {"models": 10, "block_size": 5}
+    suite = load_suite(raw | {"oracles": oracles | {"block_sizes": [own]}}, REPO / "config")
+    assert [job.block for job in suite.jobs["oracles"] if job.scenario == "smoke"] == ["s000-009"]
+    for sizes, words in (([own, own], "each scenario once"), ([own | {"scenarios": ["smok"]}], "did you mean smoke")):
+        with pytest.raises(ConfigError, match=words):
+            load_suite(raw | {"oracles": oracles | {"block_sizes": sizes}}, REPO / "config")
+
+
 def test_the_atlas_is_cut_into_blocks_of_clients() -> None:
     """20 clients in blocks of 8; the command gets their range and the partition that all seeds share."""
     raw = read_yaml(REPO / "config" / "smoke.yaml")
