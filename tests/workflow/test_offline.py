@@ -70,8 +70,13 @@ def test_a_run_that_is_out_of_time_is_stopped_and_packed(tmp_path: Path) -> None
 
 @pytest.mark.long
 def test_without_files_it_makes_what_is_missing(tmp_path: Path) -> None:
-    """The smoke config is planned whole: nobody keeps its results."""
+    """The smoke config is planned whole: nobody keeps its results, nor what an earlier run measured method by method."""
+    metrics = tmp_path / "copy" / "results" / "smoke" / "verify" / "smoke" / "s000-001" / "metrics.parquet"
+    for folder in (metrics.parent, tmp_path / "copy" / ".measured" / "results" / "smoke" / "smoke" / "s000-001"):
+        folder.mkdir(parents=True)
+    metrics.touch()
     planned = run(tmp_path, "-a", "-n")
+    assert not metrics.exists()
     assert planned.returncode == 0, planned.stdout + planned.stderr
     counts = parse_plan(planned.stdout + planned.stderr)
     assert counts["unlearn"] == 4  # scratch, sifu, last, dp_smoke
@@ -118,7 +123,7 @@ def test_finished_tables_are_packed_without_histories(tmp_path: Path) -> None:
 def test_models_of_a_run_that_was_cut_off_are_measured(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """DP-FedAvg is not done, so nothing was verified; what is verified already stays as it is."""
+    """DP-FedAvg is not done, so nothing was verified. Measured later, it makes the table that the run itself makes."""
     copy = tmp_path / "copy"
     shutil.copytree(made_once(tmp_path_factory, "small_run", run_small), copy)
     (copy / "results").rename(copy / "small")
@@ -126,13 +131,20 @@ def test_models_of_a_run_that_was_cut_off_are_measured(
     (copy / "small").rename(copy / "results" / "small")
     (copy / ".began").touch()
     metrics = copy / "results" / "small" / "verify" / "smoke" / BLOCK / "metrics.parquet"
-    metrics.unlink()
-    (copy / "results" / "small" / "unlearn" / "smoke" / "dp_smoke" / BLOCK / "cells.parquet").unlink()
+    whole = read_table(metrics, METRICS)
+    shutil.rmtree(metrics.parent)
+    cells = copy / "results" / "small" / "unlearn" / "smoke" / "dp_smoke" / BLOCK / "cells.parquet"
+    later = cells.read_bytes()
+    cells.unlink()
     done = script("verify.sh", str(copy), str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"smoke {BLOCK}: scratch sifu\n")
     assert set(read_table(metrics, METRICS)["variant"]) == {"scratch", "sifu"}
     assert script("verify.sh", str(copy), str(tmp_path)).stdout == ""
+    cells.write_bytes(later)
+    done = script("verify.sh", str(copy), str(tmp_path))
+    assert done.stdout == f"smoke {BLOCK}: scratch dp_smoke\n", done.stderr
+    assert read_table(metrics, METRICS).equals(whole)
 
 
 @pytest.mark.parametrize(

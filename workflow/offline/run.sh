@@ -7,8 +7,8 @@
 # -c  the grid (config/paper.yaml)
 # -j  jobs that share the GPU (4)
 # -t  stop after so many seconds; what is finished stays (no limit)
-# -o  where to pack what is finished (collect.sh), every two minutes and at the end; models of a run that was cut off are
-#     measured first (verify.sh)
+# -o  where to pack what is finished (collect.sh), every two minutes and at the end; finished models of an unfinished scenario
+#     are measured first (verify.sh)
 # -m  share the GPU by NVIDIA's MPS: kernels of several jobs then run at once
 # -a  more arguments of snakemake, such as -a "--prioritize FILE" or -a -n
 # FILEs are what to make: without any, all that `python -m sifu missing` names. Two runs at once, of other
@@ -47,6 +47,10 @@ if ! test -e "$folder/.began"; then
   if test -d "$folder/results"; then find "$folder/results" -name search.parquet -execdir touch .given ';'; fi
   touch "$folder/.began"
 fi
+# what was measured method by method is verified again as a whole, where the run gets that far
+while read -r block; do rm -rf "$folder/${block%/*/*}/verify/${block#results/*/}"; done < <(cd "$folder/.measured" 2> /dev/null &&
+  find results -mindepth 3 -maxdepth 3 -type d)
+rm -rf "$folder/.measured"
 if test -n "$mps"; then
   export CUDA_MPS_PIPE_DIRECTORY=/tmp/sifu-mps CUDA_MPS_LOG_DIRECTORY=/tmp/sifu-mps
   mkdir -p "$CUDA_MPS_PIPE_DIRECTORY"
@@ -61,7 +65,10 @@ if test $# = 0; then
 fi
 if test -n "$out"; then # packed while it runs: the machine may be taken away at any time
   out=$(realpath -m "$out")
-  collect() { bash "$checkout/workflow/offline/collect.sh" "$folder" "$out" > "$folder/.collect.log" 2>&1 || true; }
+  collect() { # models are measured before, as weights are not packed
+    PYTHON=$python bash "$checkout/workflow/offline/verify.sh" "$folder" "$SIFU_DATA_ROOT" > "$folder/.verify.log" 2>&1 || true
+    bash "$checkout/workflow/offline/collect.sh" "$folder" "$out" > "$folder/.collect.log" 2>&1 || true
+  }
   while sleep 120; do collect; done > /dev/null 2>&1 &
   trap 'kill '$! EXIT
 fi
@@ -73,10 +80,7 @@ code=0 # a shell that was started in the background ignores SIGINT, and so would
 env --default-signal=INT timeout -s INT -k 30 "$seconds" $python -m snakemake --scheduler greedy --workflow-profile profiles/gpu \
   --configfile "$config" --cores $((2 * jobs)) --resources gpu="$jobs" "${more[@]}" -- "$@" || code=$?
 if test -n "$out"; then
-  if test $code != 0; then
-    unset CUDA_MPS_PIPE_DIRECTORY # its server may have gone with the jobs that were cut off
-    PYTHON=$python bash "$checkout/workflow/offline/verify.sh" "$folder" "$SIFU_DATA_ROOT" || true
-  fi
+  unset CUDA_MPS_PIPE_DIRECTORY # its server may have gone with the jobs that were cut off
   collect
 fi
 exit $code
