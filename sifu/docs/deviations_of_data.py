@@ -56,9 +56,12 @@ DATA = (
     ),
     Deviation(
         "Images of CelebA",
-        "The first 100 people of all with at least 25 images, at most 100 images each",
+        "Text: as LEAF. Code: its loader `celeba-leaf` takes the first 100 people with at least 25 images, at most 100 "
+        "images each; its list of experiments has most plain runs with the loader `celeba` (every second person, with "
+        "any number of images). Which of them made the figures is not known.",
         _images("celeba"),
-        "Other people than the paper's; CelebA's terms forbid passing images on. Not measured.",
+        "People as `celeba-leaf` takes them, other ones than the paper's; CelebA's terms forbid passing images on. Not "
+        "measured.",
     ),
     Deviation(
         "Networks of FashionMNIST and CelebA",
@@ -78,11 +81,13 @@ DATA = (
         "Watermarks",
         "Text: clients by Dirichlet(1), but on MNIST and FashionMNIST requests of ten clients that own the same class. "
         "Code: Dirichlet(1) in its list of experiments, one class a client in its README's example; ten clients share "
-        "a mark, and a request removes all clients of a mark. On CelebA its marked clients come from another loader "
+        "a mark, and a request removes all clients of a mark. Marking sets the seed of the draws anew: with one class "
+        "a client, most clients of a mark hold the same images. On CelebA its marked clients come from another loader "
         "than the plain ones (every second person, with any number of images), and a mark goes by the number of the "
         "person, a request by that of the client.",
-        "One class a client on MNIST and FashionMNIST, Dirichlet(1) on CIFAR; marks and requests as in the code; on "
-        "CelebA the people of the plain scenario, with marks by their numbers",
+        "One class a client on MNIST and FashionMNIST, Dirichlet(1) on CIFAR; draws, marks and requests as in the "
+        "code; on CelebA the people of the plain scenario, with marks by their numbers",
+        "Where clients hold the same images, a mark says more of them than their data do.",
     ),
     Deviation(
         "Requests",

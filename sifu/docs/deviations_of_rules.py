@@ -145,9 +145,10 @@ RULES = (
     Deviation("Maximum rounds", f"{_PAPERS_LIMIT:,}", _limits, "Rounds of runs that stop there are lower bounds."),
     Deviation(
         "alpha and Psi",
-        "Code: SIFU weighs by shares of all clients (1/M), as the text does. A function for this figure, which nothing "
-        "calls, weighs by the cohort (1/N and 1/N - 1/M). It takes the client to be in every round: where it is not, "
-        "the whole step divided by N - 1 is added, though the client did nothing.",
+        "Code: SIFU weighs by shares of all clients (1/M), as the text does. A function that nothing "
+        "calls weighs by the cohort (1/N and 1/N - 1/M). It takes the client to be in every round: where it is not, "
+        "the whole step divided by N - 1 is added, though the client did nothing; for a request of ten clients it "
+        "divides by N - 10. What measured alpha is not in the code.",
         "The claim is judged by the cohort's weights, in rounds in which the client takes part; shares of all clients "
         "are shown. alpha is measured with refilled seats, while both of the paper's Psi leave them empty.",
         _bounded,

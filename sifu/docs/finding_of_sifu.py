@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pandas as pd
 
 from sifu.docs.by_twins import TwinTest, in_sentences
@@ -22,8 +24,17 @@ from sifu.replication.claims.stored_tables import DATASETS
 _LEAST = 0.005  # a saving that is not written as 0%
 
 
-def finding_of_sifu(totals: pd.DataFrame, marked: pd.DataFrame, tests: list[TwinTest], titles: dict[str, str]) -> str:
-    """The whole finding; `totals` are of the paper's datasets, `marked` of scenarios whose clients carry marks."""
+def finding_of_sifu(
+    totals: pd.DataFrame,
+    marked: pd.DataFrame,
+    tests: list[TwinTest],
+    titles: dict[str, str],
+    unclipped: Collection[str] = (),
+) -> str:
+    """The whole finding; `totals` are of the paper's datasets, `marked` of scenarios whose clients carry marks.
+
+    `unclipped`: scenarios whose rows lack the clipping of the released code.
+    """
     rows, released, from_noise = (_of(totals, name) for name in ("sifu", "sifu_released", FROM_NOISE))
     sifu = with_cost(rows)
     if not len(sifu):
@@ -33,7 +44,7 @@ def finding_of_sifu(totals: pd.DataFrame, marked: pd.DataFrame, tests: list[Twin
     remembers = any(test.forgotten == "no" for test in tests) or bool((marks > BEYOND).any())
     traces = ", but traces of the clients remain" if remembers else ""
     text = (
-        f"As the text describes it, SIFU takes {cost_range(sifu, OF_SCRATCH)}.{unanswered(rows, titles)} "
+        f"As the text describes it, SIFU takes {cost_range(sifu, OF_SCRATCH)}.{unanswered(rows, titles, unclipped)} "
         f"{off_scratch(sifu)}{_on_marks(marks)}{in_sentences(tests, explained=True)}"
     )
     more = f"{_as_released(with_cost(released))}{_by_noise(with_cost(from_noise), titles)}"

@@ -32,7 +32,7 @@ from sifu.replication.claims.sigma import SWEPT
 from sifu.replication.claims.stored_tables import DATASETS, SHOWN_ONLY, StoredTables, read_tables
 from sifu.replication.published import CONFIG, Published, described, read_manifest
 from sifu.report.grades import BY_ACCURACY, FORGOTTEN, GRADES, UNKNOWN, Grade, grade
-from sifu.report.old_clipping import old_clipping, since_clipped
+from sifu.report.old_clipping import not_clipped, old_clipping, since_clipped
 from sifu.report.standings import expected_gaps
 from sifu.report.tables import markdown
 from sifu.report.totals import request_totals
@@ -43,6 +43,7 @@ _ROWS = (
     *("fed_eraser_searched", "dp_released"),
 )
 _ALL_MISSING = "[All that is missing](docs/replication/run.md)."
+_LOST = "†"
 _MARKED = ("_watermark", "_backdoor")  # how names of scenarios end whose clients carry marks
 
 
@@ -54,12 +55,25 @@ def data(root: Path, run: Published) -> str:
     return f"{_so_far(root, run)}{only}{_not_clipped(root, run)} One table has {table}.".strip()
 
 
+def _manifest(run: Published) -> Mapping[str, Any] | None:
+    return read_manifest(run.folder) if manifest_file(run.folder).exists() else None
+
+
+def _main(root: Path) -> dict[str, Any]:
+    """The settings of the paper's datasets."""
+    planned = described(root / CONFIG)["scenarios"]
+    return {name: planned[name] for name in DATASETS if name in planned}
+
+
+def _unclipped(root: Path, run: Published) -> list[str]:
+    """Scenarios whose rows lack the clipping of the released code."""
+    return not_clipped(_main(root), _manifest(run))
+
+
 def _not_clipped(root: Path, run: Published) -> str:
     """Which rows lack the clipping of the released code; it decides what becomes of models that explode."""
-    manifest = read_manifest(run.folder) if manifest_file(run.folder).exists() else None
+    manifest, main = _manifest(run), _main(root)
     titles = {name: one.label for name, one in scenarios(root).items()}
-    planned = described(root / CONFIG)["scenarios"]
-    main = {name: planned[name] for name in DATASETS if name in planned}
     words = old_clipping(main, manifest, lambda names: listed([titles[name] for name in names]))
     return f" {words}{_swept(read_tables(run.folder), main, manifest, titles)}" if words else ""
 
@@ -99,12 +113,12 @@ def findings(root: Path, run: Published) -> str:
     marked = everything[everything["scenario"].str.endswith(_MARKED)]
     names = ("sifu", "fine_tuning", "fed_eraser_searched")
     sifu, tuned, eraser = (twin_tests(root, tables, name) for name in names)
-    titles = {name: place.label for name, place in scenarios(root).items()}
+    titles, unclipped = {name: place.label for name, place in scenarios(root).items()}, _unclipped(root, run)
     lines = [
-        finding_of_sifu(totals, marked, sifu, titles),
+        finding_of_sifu(totals, marked, sifu, titles, unclipped),
         _fine_tuning(_of(totals, "fine_tuning"), tuned),
         _fed_eraser(_of(totals, "fed_eraser_searched"), eraser),
-        finding_of_certificates(tables, _all_of(totals, "sifu_strict"), titles),
+        finding_of_certificates(tables, _all_of(totals, "sifu_strict"), titles, unclipped),
     ]
     return "\n".join(f"{number}. {text}" for number, text in enumerate(lines, start=1))
 
@@ -158,15 +172,19 @@ def costs(root: Path, run: Published) -> str:
         for row in request_totals(tables.cells, tables.metrics).to_dict("records")
     }
     ran = [name for name in (*DATASETS, *SHOWN_ONLY) if (name, "scratch") in found]
-    expected = expected_gaps(tables.metrics)
-    columns = [_column(name, found, expected.get(name, -math.inf)) for name in ran]
+    expected, unclipped = expected_gaps(tables.metrics), _unclipped(root, run)
+    columns = [_column(name, found, expected.get(name, -math.inf), _LOST if name in unclipped else "") for name in ran]
     rows = [[methods[variant].label, *cells] for variant, *cells in zip(_ROWS, *columns, strict=True)]
     titles = [f"{places[name].label} ({_seeds(found[name, 'scratch']['seeds'])})" for name in ran]
     return markdown(pd.DataFrame(rows, columns=["method", *titles]), "").strip()
 
 
-def _column(scenario: str, found: dict[tuple[Hashable, Hashable], dict[Hashable, Any]], expected: float) -> list[str]:
-    """One dataset's cells. `expected`: the gap of a model that forgot nobody, where it was not run."""
+def _column(
+    scenario: str, found: dict[tuple[Hashable, Hashable], dict[Hashable, Any]], expected: float, mark: str
+) -> list[str]:
+    """One dataset's cells. `expected`: the gap of a model that forgot nobody, where it was not run. `mark`: of cells
+    that lack seeds.
+    """
     original = found.get((scenario, "original"), {}).get("gap_of_all", expected)
     rows = [found.get((scenario, variant)) for variant in _ROWS]
     signs = [grade(row["gap"], original) if row else UNKNOWN for row in rows]
@@ -177,7 +195,7 @@ def _column(scenario: str, found: dict[tuple[Hashable, Hashable], dict[Hashable,
         if row and sign is FORGOTTEN and row["compared"] == row["seeds"] and _ROWS[index] != "scratch"
     }
     best = min(good, key=lambda index: good[index]) if good else -1
-    cells = [_cell(row, sign) for row, sign in zip(rows, signs, strict=True)]
+    cells = [_cell(row, sign, mark) for row, sign in zip(rows, signs, strict=True)]
     return [f"**{cell}**" if index == best else cell for index, cell in enumerate(cells)]
 
 
@@ -186,7 +204,7 @@ def _has_cost(row: dict[Hashable, Any]) -> bool:
     return bool(2 * row["compared"] >= row["seeds"])
 
 
-def _cell(row: dict[Hashable, Any] | None, sign: Grade) -> str:
+def _cell(row: dict[Hashable, Any] | None, sign: Grade, mark: str) -> str:
     """`70% ~`, with the number of seeds in which the target was reached where it was not in all, `70% ~ (3 of 5)`;
     without a cost where these are fewer than half.
     """
@@ -194,8 +212,8 @@ def _cell(row: dict[Hashable, Any] | None, sign: Grade) -> str:
         return "not run"
     seeds = f"{row['compared']} of {row['seeds']}"
     if not _has_cost(row):
-        return f"{seeds} seeds"
-    return f"{row['cost']:.0%} {sign.sign}" + (f" ({seeds})" if row["compared"] < row["seeds"] else "")
+        return f"{seeds} seeds{mark}"
+    return f"{row['cost']:.0%} {sign.sign}" + (f" ({seeds}{mark})" if row["compared"] < row["seeds"] else "")
 
 
 def _seeds(count: int) -> str:
@@ -204,4 +222,6 @@ def _seeds(count: int) -> str:
 
 def signs(root: Path, run: Published) -> str:
     """What the signs of the table mean; it is by accuracy alone throughout."""
-    return ", ".join(f"{one.sign} {one.words}" for one in GRADES if one is not BY_ACCURACY)
+    words = [f"{one.sign} {one.words}" for one in GRADES if one is not BY_ACCURACY]
+    lost = [f"{_LOST} rows without the clipping of the paper's code, where a model that explodes is lost"]
+    return ", ".join([*words, *lost * bool(_unclipped(root, run))])

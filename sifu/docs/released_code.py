@@ -83,8 +83,11 @@ def released_code(run: MeasuredRun) -> str:
 
 
 def released_in_short(run: MeasuredRun) -> str:
-    """How many of its numbers lie between the least and the largest of our seeds; nothing where it was not run."""
-    found = [(scenario, theirs, ours) for scenario, _, theirs, ours in _compared(run) if ours is not None and len(ours)]
+    """How many of its numbers lie between the least and the largest of our seeds; nothing where it was not run. One
+    that no seed of ours has, as none recovers, lies outside.
+    """
+    found = [(scenario, theirs, ours) for scenario, _, theirs, ours in _compared(run) if ours is not None]
+    found = [one for one in found if run.tables.ran(one[0], "scratch")]
     if not found:
         return ""
     inside = sum(int(theirs.between(ours.min(), ours.max()).sum()) for _, theirs, ours in found)

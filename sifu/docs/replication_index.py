@@ -80,8 +80,9 @@ def _box(run: MeasuredRun) -> str:
         f"(the paper: {rounds.FED_ERASER_TAKES_MORE.number}).",
         f"SIFU has the best trade-off on {_held(run, trade_off.BEST_ON_FOUR)} (the paper: 4 of 5).",
         f"Psi with B = 1 bounds alpha on {_held(run, bound.ALPHA_BELOW_PSI)} (the paper: on all). Psi weighs by the "
-        "cohort, as the code does for this figure. It leaves a client's seat empty; alpha is measured with refilled "
-        "seats ([deviations](deviations.md), row on alpha and Psi).",
+        "cohort, as a function of the released code does that nothing calls; how the figure was made is not in the "
+        "code. It leaves a client's seat empty; alpha is measured with refilled seats ([deviations](deviations.md), "
+        "row on alpha and Psi).",
         "Counted strictly, for each client alone, SIFU's certificate holds on "
         f"{_held(run, certificate.SIFU_KEEPS_ITS_PROMISE)}. Strict SIFU takes {_beyond_scratch(run)}.",
         *filter(None, [f"{released_in_short(run)} {clipped_before(run)}".strip()]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 import pandas as pd
 
@@ -20,14 +21,19 @@ def with_cost(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[(2 * rows["compared"] >= rows["seeds"]) & rows["cost"].notna()] if len(rows) else rows
 
 
-def unanswered(rows: pd.DataFrame, titles: dict[str, str]) -> str:
-    """Where a variant misses the target after some request in some seeds, as when its noise was too much."""
+def unanswered(rows: pd.DataFrame, titles: dict[str, str], unclipped: Collection[str] = ()) -> str:
+    """Where a variant misses the target after some request in some seeds, as when its noise was too much.
+
+    `unclipped`: scenarios whose rows lack the clipping of the released code, so that models that explode are lost.
+    """
+    missed = set(rows.loc[rows["compared"] < rows["seeds"], "scenario"])
+    why = " (rows without the clipping of the paper's code)" if missed and missed <= set(unclipped) else ""
     found = [(titles[row["scenario"]], row["compared"], row["seeds"]) for row in rows.to_dict("records")]
     never = [title for title, compared, _ in found if compared == 0]
     seldom = [f"{compared} of {seeds} seeds of {title}" for title, compared, seeds in found if 0 < compared < seeds]
     words = [f"in no seed of {listed(never)}"] if never else []
     words += [f"in only {listed(seldom)}"] if seldom else []
-    return f" It answers every request {', and '.join(words)}." if words else ""
+    return f" It answers every request {', and '.join(words)}{why}." if words else ""
 
 
 def cost_range(totals: pd.DataFrame, of: str = "") -> str:

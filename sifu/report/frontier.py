@@ -18,7 +18,11 @@ from sifu.report.statistics import REFERENCE, paid_steps
 from sifu.store.report_schemas import FRONTIER
 
 DELTA = 1e-2  # at which epsilon is given
-_SURVIVES = {"request": "all clients of a request", "client": "each client alone"}
+_SURVIVES = {
+    "request": "all clients of a request",
+    "measured": "all clients of a request, as measured alone: B = 1 is refuted",
+    "client": "each client alone",
+}
 UNKNOWN = "not measured yet"
 _BY_DESIGN = "exact by design, not counted"  # such as a shard that never saw the client
 _LEVEL = 0.95
@@ -27,7 +31,7 @@ _LEVEL = 0.95
 class Worth(NamedTuple):
     """What a certificate is worth: the largest epsilon of any seed and request at DELTA; NaN where it is not known."""
 
-    promise: str  # request (all of its clients together) | client (each of them alone) | none | unknown
+    promise: str  # request (all of its clients together) | measured (the same, though B = 1 is refuted) | client | ...
     epsilon: float  # for all clients of a request together
     epsilon_client: float  # for the worst of them alone
     epsilon_everyone: float  # for all clients that were forgotten so far
@@ -103,11 +107,13 @@ def worth(rows: pd.DataFrame) -> Worth:
         return Worth("unknown", math.nan, math.nan, math.nan, math.nan)
     measured = rows[_column(rows, "alpha").notna()]
     request = _hidden(rows, rows["strict_psi"]) and _hidden(measured, _column(measured, "alpha"))
-    # Psi of single clients assumes the same B: where that was refuted, it says nothing
-    client = _hidden(rows, rows["single_psi"]) and not _refuted(measured)
+    client = _hidden(rows, rows["single_psi"])
+    alpha = _epsilon(rows, _column(rows, "alpha"))
+    if _refuted(measured):  # every Psi assumes the same B: where that was refuted, none of them says anything
+        return Worth("measured" if request else "none", math.nan, math.nan, math.nan, alpha)
     promise = "request" if request else "client" if client else "none"
-    columns = ("strict_psi", "single_psi", "everyone_psi", "alpha")
-    return Worth(promise, *(_epsilon(rows, _column(rows, name)) for name in columns))
+    strict, single, everyone = (_epsilon(rows, rows[name]) for name in ("strict_psi", "single_psi", "everyone_psi"))
+    return Worth(promise, strict, single, everyone, alpha)
 
 
 def _refuted(measured: pd.DataFrame) -> bool:
@@ -189,14 +195,18 @@ def _sigma(row: Mapping[Any, Any], own: Sigmas) -> str:
 
 
 def _not_again(table: pd.DataFrame, own: Sigmas) -> pd.DataFrame:
-    """Without the sweep's rows of a variant's own sigma: the same noise on fewer seeds."""
-    itself = {(row["scenario"], row["variant"]) for row in table.to_dict("records") if pd.isna(row["sigma"])}
-    keys = list(zip(table["scenario"], table["variant"], strict=True))
-    again = [
-        key in itself and own.get(key) is not None and math.isclose(sigma, own[key], rel_tol=1e-6)
-        for key, sigma in zip(keys, table["sigma"].astype(float), strict=True)
-    ]
-    return table[~np.array(again, dtype=bool)]
+    """Without the sweep's rows of a variant's own sigma, unless more seeds reached every target in them: the sweep may
+    have been run later, with other clipping.
+    """
+    rows = table.astype({"sigma": float}).to_dict("records")
+    compared = {(row["scenario"], row["variant"]): row["compared"] for row in rows if pd.isna(row["sigma"])}
+
+    def is_again(row: Mapping[Any, Any]) -> bool:
+        key = row["scenario"], row["variant"]
+        same = key in compared and key in own and math.isclose(row["sigma"], own[key], rel_tol=1e-6)
+        return same and row["compared"] <= compared[key]
+
+    return table[np.array([not is_again(row) for row in rows], dtype=bool)]
 
 
 def frontier_for_people(

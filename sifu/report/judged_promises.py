@@ -1,7 +1,8 @@
 """Which promises are judged: also those of recoveries that diverged, as a promise is about the model before recovery.
 
 A recovery that diverges keeps its last finite weights, which were exploding already. An answer that starts from these,
-or from what came of them, is left out if it diverges as well: it perturbed no sound model.
+or from what came of them, is left out if it diverges as well: it perturbed no sound model. (With noise at the end a
+promise is about the recovered model; where that exploded, it is judged by what was counted there, too.)
 """
 
 from __future__ import annotations

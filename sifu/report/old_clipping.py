@@ -19,9 +19,9 @@ def old_clipping(
     clipped = {stage: since_clipped(stage, scenarios, manifest) for stage in _SINCE}
     since = " and ".join(f"{_SINCE[stage]} of {in_words(found)}" for stage, found in clipped.items() if found)
     return (
-        f"Rows of {in_words(names)} were made without the clipping of the code's example (norms above 10,000). There a "
-        "model that explodes under its noise is lost, and counts as diverged. The released code may recover it."
-    ) + (f" With it were made: {since}." if since else "")
+        f"Rows of {in_words(names)} were made without the clipping of the code's example (norms above 10,000). A model "
+        "that explodes under its noise is lost there, and counts as diverged."
+    ) + (f" With the clipping were made: {since}." if since else "")
 
 
 def not_clipped(scenarios: Mapping[str, Any], manifest: Mapping[str, Any] | None) -> list[str]:

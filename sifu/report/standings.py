@@ -21,7 +21,7 @@ from sifu.report.totals import request_totals
 TRAIN_AGAIN = ("scratch", "scratch_again", "blurred_scratch")  # methods that others are compared with: all exact
 ORIGINAL = "original"  # the model before any request: it has no cost, and has forgotten nothing
 EXACT, KEPT, FOR_ONE, BROKEN, UNCOUNTED = "exact", "kept", "one client", "broken", "not counted"
-_PROMISES = {"request": KEPT, "client": FOR_ONE, "none": BROKEN, "unknown": UNCOUNTED}
+_PROMISES = {"request": KEPT, "measured": KEPT, "client": FOR_ONE, "none": BROKEN, "unknown": UNCOUNTED}
 _FROM_ALL = " from all requests"
 _UTILITY = ("test", "retain")  # subsets of the accuracy, the first that was measured
 

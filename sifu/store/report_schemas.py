@@ -124,8 +124,8 @@ FRONTIER = Table(
         Column(
             "promise",
             _TEXT,
-            "for whom the claim holds: request (all of its clients together) | client (each alone) | none | unknown "
-            "(rows that lack what it takes)",
+            "for whom the claim holds: request (all of its clients together) | measured (the same by alpha, though Psi "
+            "is refuted) | client (each alone) | none | unknown (rows that lack what it takes)",
         ),
         Column(
             "epsilon",

@@ -19,7 +19,7 @@ RULE = (
     "are counted, those with alpha <= Psi at every point. A dataset holds where these are all seeds, under the "
     "scenario's own settings and all other settings. It is in part where that is so under its own settings only, or no "
     "others were run. It does not hold where a point under its own settings is above. Psi is judged with the weights "
-    "of the cohort (1/N of the N clients of a round), which the paper's code has in its function for this figure. "
+    "of the cohort (1/N of the N clients of a round), as in a function of the paper's code that nothing calls. "
     "alpha is measured with refilled seats: the next in line takes the client's seat. Both of the paper's Psi leave it "
     "empty. Not judged: the share of points; Psi with a client's share of all clients, by which the text and SIFU's "
     "code go; strict Psi, for the run in which seats are refilled; and MNIST with full participation, the regime of "
@@ -28,7 +28,7 @@ RULE = (
 )
 JUDGED = "empty_seats"  # the cohort's weights, and a seat that stays empty
 _PSI = {
-    JUDGED: "Psi by the cohort, as the code weighs,",
+    JUDGED: "Psi by the cohort,",
     "published": "Psi by shares of all clients, as the text weighs,",
     "strict": "strict Psi,",
 }

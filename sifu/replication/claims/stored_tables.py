@@ -167,6 +167,11 @@ def total_rounds(rows: pd.DataFrame) -> pd.Series:
     return _totals(rows, "rounds")
 
 
+def total_steps(rows: pd.DataFrame) -> pd.Series:
+    """The same of client steps that are paid."""
+    return _totals(rows, "client_steps")
+
+
 def read_tables(folder: Path, planned: Collection[Path] | None = None) -> StoredTables:
     """The tables of a results folder that claims need; what was not run has no rows.
 

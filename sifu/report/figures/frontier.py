@@ -63,7 +63,7 @@ def _tells(source: Results, rows: pd.DataFrame) -> bool:
 def _why_empty(promises: pd.Series) -> str:
     if (promises == "unknown").any():
         return UNKNOWN
-    return "no mark to draw" if promises.isin(["request", "client"]).any() else "no certificate survives"
+    return "no mark to draw" if promises.isin(["request", "measured", "client"]).any() else "no certificate survives"
 
 
 def _drawn(rows: pd.DataFrame) -> pd.DataFrame:

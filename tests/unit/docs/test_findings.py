@@ -156,7 +156,7 @@ def test_what_was_measured_refutes_strict_noise_too(tmp_path: Path) -> None:
     tables = read_tables(World(("mnist",), {}, marks=PLAIN).write(tmp_path))
     rows = tables.cells["variant"] == "sifu_strict"
     for last, words in (
-        (9.0, "Measured, its noise is too small in 2 of 6 answers of MNIST: B = 1 is assumed."),
+        (9.0, "Measured, it has too little in 2 of 6 answers of MNIST."),
         (2.6, ""),
     ):
         alpha = tables.cells["seed"].map({0: 2.8, 1: 2.7, 2: last}).where(rows)
@@ -167,7 +167,7 @@ def test_what_was_measured_refutes_strict_noise_too(tmp_path: Path) -> None:
 def test_single_clients_that_strict_noise_does_not_hide_are_counted(tmp_path: Path) -> None:
     """Of 100 clients that took part 30 are hidden, in each of three seeds; 50 more that did not count for nothing."""
     tables = read_tables(World(("mnist",), {}, hidden=0.3, idle=50, marks=PLAIN).write(tmp_path))
-    words = "Nor does it hide 210 of 300 clients of MNIST, each taken as the only one to forget."
+    words = "It does not hide 210 of 300 clients of MNIST, each taken as the only one to forget."
     assert certificates._strict(tables, pd.DataFrame(), 0.0, TITLES) == [words]
 
 
@@ -221,14 +221,14 @@ def test_the_round_that_strict_sifu_goes_back_to_is_the_latest_of_any_seed(tmp_p
         cells = cells.assign(cut_round=cells["cut_round"].mask(rows, cells["seed"].map(by_seed)))
     found = certificates._went_back(replace(tables, cells=cells), ["mnist"])
     assert found == [
-        "It restarts from round 4 or earlier, of the training or of a recovery; the training has at least 500."
+        "It goes back to round 4 or earlier, of the training or of a recovery; the training has at least 500."
     ]
 
 
 @pytest.mark.parametrize(
     ("distances", "head", "share"),
     [
-        ({0: 2.8, 1: 2.9, 2: 9.0}, "promises more than its noise gives, even to a single client", "67%"),
+        ({0: 2.8, 1: 2.9, 2: 9.0}, "is not backed by its noise", "67%"),
         ({0: 2.8, 1: 2.7, 2: 9.0}, "covers a request", "33%"),
     ],
 )
@@ -239,9 +239,13 @@ def test_where_clients_leave_alone_the_promise_itself_is_measured(
     tables = read_tables(World(("mnist",), {}, marks=PLAIN).write(tmp_path))
     own = tables.cells[tables.cells["variant"] == "sifu"].assign(scenario="mnist_single")
     alone = own.assign(alpha=own["seed"].map(distances))
-    line = finding_of_certificates(replace(tables, cells=pd.concat([tables.cells, alone])), pd.DataFrame(), TITLES)
+    titles = TITLES | {"mnist_single": "MNIST, single clients"}
+    line = finding_of_certificates(replace(tables, cells=pd.concat([tables.cells, alone])), pd.DataFrame(), titles)
     assert line.startswith(f"**SIFU's certificate {head}.**")
-    assert f"clients leave one by one (MNIST, single clients), it is measured too small in {share}." in line
+    assert (
+        f"clients leave one by one, it is measured too small, given all draws, in {share} on MNIST, single clients."
+        in line
+    )
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,7 @@ SCRATCH = cells("scratch", (100, 200), **EXACT, **psi(0.0, 0.0, alpha=0.0))
         (psi(1.001 * LIMIT, 1.0), "client"),
         (psi(1.001 * LIMIT, 1.001 * LIMIT), "none"),
         (psi(1.0, 1.0, alpha=0.5), "request"),
+        (psi(1.0, 1.0, alpha=1.5), "measured"),  # within the noise, but Psi was no bound
         (psi(1.0, 1.0, alpha=1.001 * LIMIT), "none"),  # Psi was no bound, and so neither is that of single clients
         (psi(1.001 * LIMIT, 1.0, alpha=1.001 * LIMIT), "client"),  # what was measured keeps to its bound
         ({"strict_psi": 1.0}, "unknown"),  # rows from before seats were refilled
@@ -146,6 +147,9 @@ def test_the_same_noise_is_shown_once_and_numbers_in_one_style() -> None:
     assert shown[shown["method"] == "sifu"]["sigma"].tolist() == ["2", "1, its own"]
     noises = table[table["variant"] == "sifu"]["noise"].tolist()
     assert noises == ["its own", "1", "2"], "the Parquet twin has all"
+    more = table.assign(compared=table["compared"].mask(table["noise"] == "its own", 0))
+    fewer = frontier_for_people(more, {"s": "S"}, {}, own_sigmas(rows))
+    assert "1" in fewer[fewer["method"] == "sifu"]["sigma"].tolist(), "more seeds answered every request in the sweep"
     varied = rows.assign(sigma=[*rows["sigma"][:-1], 3.0])
     kept = frontier_for_people(table, {"s": "S"}, {}, own_sigmas(varied))
     assert kept[kept["method"] == "sifu"]["sigma"].tolist() == ["1", "2", "its own"]

@@ -35,10 +35,13 @@ def test_what_it_means_is_said_in_words() -> None:
     today, found = plan(celeba=1e4, cifar10=1e4), manifest(celeba=None, cifar10=None)
     said = old_clipping(today, found, " and ".join)
     assert said.startswith("Rows of celeba and cifar10 were made without the clipping of the code's example")
-    assert said.endswith("The released code may recover it.")
+    assert said.endswith("A model that explodes under its noise is lost there, and counts as diverged.")
     for stage, scenario, clip in (("sweep", "celeba", 1e4), ("request_sets", "celeba", None)):
         found["blocks"].append({"stage": stage, "scenario": scenario, "settings": f"{stage} of {scenario}"})
         found["block_settings"][f"{stage} of {scenario}"] = {"federation": {"clip": clip}}
-    assert old_clipping(today, found, " and ".join) == f"{said} With it were made: the sweeps of sigma of celeba."
+    assert (
+        old_clipping(today, found, " and ".join)
+        == f"{said} With the clipping were made: the sweeps of sigma of celeba."
+    )
     assert since_clipped("sweep", today, found) == ["celeba"]
     assert old_clipping(plan(mnist=None), found, " and ".join) == ""

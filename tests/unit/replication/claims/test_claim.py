@@ -202,7 +202,7 @@ def test_psi_is_judged_by_the_cohort_and_shown_by_shares_of_all_clients() -> Non
     first, *others = bound.psi_bounds(kept.tables())
     assert (first.verdict, first.what) == (
         HOLDS,
-        "seeds with alpha <= Psi by the cohort, as the code weighs, at every point, own settings",
+        "seeds with alpha <= Psi by the cohort, at every point, own settings",
     )
     found = {line.what: line.value.mean for line in others if line.value}
     assert found[bound.points_below("empty_seats")] == 1.0
