@@ -123,6 +123,10 @@ def test_partition_that_had_to_move_examples_says_so(tmp_path: Path, capsys: pyt
         ),
         (["train", "--scenario", "smoke", "--block", "s000-000", "--device", "cuda"], "torch sees no CUDA device"),
         (["train", "--scenario", "smoke", "--block", "s000-000", "--threads", "0"], "--threads: 0 is refused"),
+        (
+            ["train", "--scenario", "smoke", "--block", "s000-000", "--checkpoint-seconds", "nan"],
+            "--checkpoint-seconds: nan is refused; allowed: 0 or more",
+        ),
         (["unlearn", "--scenario", "smoke", "--block", "s000-000", "--variant", "sfu"], "(did you mean sifu?)"),
         (
             ["unlearn", "--scenario", "smoke", "--block", "s000-000", "--variant", "dp_fedavg"],
@@ -136,6 +140,9 @@ def test_partition_that_had_to_move_examples_says_so(tmp_path: Path, capsys: pyt
             ["certify", "--epsilon", "1", "--delta", "0.1", "--sigma", "1", "--num-clients", "9", "--beta", "0"],
             "--beta",
         ),
+        (["atlas", "--seed", "-3"], "--seed: -3 is refused; allowed: 0 or more"),
+        (["atlas", "--csv", "/nope/x.csv"], "--csv: '/nope/x.csv' is refused; allowed: a file in a folder that is"),
+        (["atlas", "--csv", "/dev/null"], "--csv: '/dev/null' is refused"),
         (["audit-noise", "--delta", "0"], "delta: 0.0 is refused"),
         (["audit-noise", "--epsilon", "-1"], "epsilon: -1.0 is refused"),
         (["audit-noise", "--draws", "1"], "at least 100 draws"),
@@ -145,7 +152,7 @@ def test_partition_that_had_to_move_examples_says_so(tmp_path: Path, capsys: pyt
         (["audit", "--scenario", "smok", "--config", str(REPO / "config" / "smoke.yaml")], "(did you mean smoke?)"),
         (
             ["audit", "--request", "9", "--config", str(REPO / "config" / "smoke.yaml")],
-            "requests: [9] is refused; allowed: numbers from 1 to",
+            "error: --request: [9] is refused; allowed: numbers from 1 to",
         ),
         (["audit", "--client", "99", "--config", str(REPO / "config" / "smoke.yaml")], "client 99 does not exist"),
         (["report", "--plan", "none.json"], "No such file or directory: none.json"),
