@@ -95,16 +95,16 @@ def _missing(parsed: argparse.Namespace) -> None:
     from sifu.report.results import Results
 
     suite = load_suite(read_yaml(parsed.config), parsed.config.parent)
-    for reason in suite.skipped_words():
-        print(reason, file=sys.stderr)
     results = Path(suite.run.results)
-    if manifest_file(results).exists():
-        for change in changes(read_manifest(results), parsed.config):
-            print(f"stored results are of other settings, and not named below: {change}", file=sys.stderr)
     if parsed.seeds is not None and parsed.seeds < 1:
         raise ConfigError("--seeds", parsed.seeds, "1 or more")
     if unknown := [name for name in parsed.scenario or () if name not in suite.run.scenarios]:
         raise ConfigError("--scenario", unknown[0], f"one of {', '.join(suite.run.scenarios)}")
+    for reason in suite.skipped_words():
+        print(reason, file=sys.stderr)
+    if manifest_file(results).exists():
+        for change in changes(read_manifest(results), parsed.config):
+            print(f"stored results are of other settings, and not named below: {change}", file=sys.stderr)
     reported = range(suite.run.first_seed, suite.run.first_seed + suite.run.num_seeds)
     every = Results(suite.report_plan()).all_missing()
     missing = [path for path in every if is_chosen(path, results, reported, parsed.scenario, parsed.seeds)]
@@ -115,9 +115,10 @@ def _missing(parsed: argparse.Namespace) -> None:
 def _add_part(parsed: argparse.Namespace) -> None:
     from sifu.replication.add_part import add_part
 
-    results = Path(build(Run, read_yaml(parsed.config), "").results)
+    run = build(Run, read_yaml(parsed.config), "")
+    results = Path(run.results)
     inside = parsed.folder / results
-    added = add_part(inside if inside.is_dir() else parsed.folder, results)
+    added = add_part(inside if inside.is_dir() else parsed.folder, results, run.scenarios)
     print(f"{results} has {added.files} new files")
     for block, variants in added.methods.items():
         print(f"{block}: verified, too: {', '.join(variants)}")
