@@ -78,7 +78,9 @@ def _refuse_unplanned(part: Path, places: Sequence[Path], planned: Collection[st
     found = {place.parts[1] for place in places if len(place.parts) > 2}  # a stage without blocks is of no scenario
     unknown = sorted(found - set(found if planned is None else planned))
     if unknown:
-        raise StoreError(f"{part} has results of {', '.join(unknown)}, which the config does not plan: plan or delete them")
+        raise StoreError(
+            f"{part} has results of {', '.join(unknown)}, which the config does not plan: plan or delete them"
+        )
 
 
 def _is_told_apart(place: Path, results: Path) -> bool:

@@ -117,5 +117,5 @@ def test_no_block_is_larger_than_a_config_may_plan() -> None:
     """A slip of the key would train for years."""
     assert len(block_seeds("s007-100006")) == 100_000
     for read, name in ((block_seeds, "s000-9999999"), (block_seeds, "s007-100007"), (block_clients, "c000-100000")):
-        with pytest.raises(ConfigError, match="of at most 100,000 (seeds|clients)"):
+        with pytest.raises(ConfigError, match=r"of at most 100,000 (seeds|clients)"):
             read(name)
