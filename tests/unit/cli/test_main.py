@@ -13,7 +13,7 @@ import torch
 
 from sifu.catalog.methods import METHODS
 from sifu.cli.main import main
-from sifu.federation.segment_file import read_segment
+from sifu.federation.segment_file import read_history
 from sifu.plan.load import read_yaml
 from sifu.report.summary import _print_headline
 from sifu.report.tables import HEADLINE
@@ -44,7 +44,7 @@ def test_tables_of_the_train_stage(block: Path) -> None:
     cells = read_table(block / "cells.parquet", CELLS)
     curves = read_table(block / "curves.parquet", CURVES)
     sensitivity = read_table(block / "sensitivity.parquet", SENSITIVITY)
-    segment = read_segment(block / "history.safetensors")
+    segment = read_history(block / "history.safetensors").segment
     assert cells["seed"].tolist() == [0, 1, 2]
     assert cells["rounds"].tolist() == segment.rounds.tolist()
     assert (cells["client_steps"] == cells["rounds"] * 10 * 5).all()  # 10 clients, 5 steps
@@ -64,7 +64,7 @@ def test_a_seed_is_the_same_in_any_block(block: Path, tmp_path: Path) -> None:
     for file, table in (("cells", CELLS), ("curves", CURVES), ("sensitivity", SENSITIVITY)):
         among = read_table(block / f"{file}.parquet", table).query("seed == 1").reset_index(drop=True)
         pd.testing.assert_frame_equal(read_table(alone / f"{file}.parquet", table), among)
-    one, many = read_segment(alone / "history.safetensors"), read_segment(block / "history.safetensors")
+    one, many = read_history(alone / "history.safetensors").segment, read_history(block / "history.safetensors").segment
     assert torch.equal(one.final[0], many.final[1])
 
 
@@ -81,7 +81,7 @@ def test_a_stored_history_replays_exactly(block: Path, tmp_path: Path) -> None:
     scenario = load_scenario(REPO / "config" / "scenarios.yaml", "smoke", tmp_path)
     partition = block.parents[2] / "partition" / "smoke" / "s000-002" / "partition.parquet"
     engine = Block("smoke", scenario, range(3), partition, tmp_path, threads=1).engine()
-    segment = read_segment(block / "history.safetensors")
+    segment = read_history(block / "history.safetensors").segment
     assert torch.equal(engine.replay(segment, segment.rounds), segment.final)
 
 
