@@ -25,7 +25,8 @@ def add_audit(commands: Commands) -> None:
 
 
 def _add_worlds(commands: Commands) -> None:
-    text = "Attack certificates: claimed, strict, measured, and proved by counting models with and without clients."
+    counted = "as claimed, counted strictly, measured, and proved by attacking many models"
+    text = f"Compare each certificate's epsilon {counted}."
     parser = commands.add(CERTIFICATES, "audit", text, _audit)
     parser.add_argument("--config", type=Path, default=config_file("config.yaml"), help="default: %(default)s")
     parser.add_argument("--scenario", help="one of the config's (default: its first)")

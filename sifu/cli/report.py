@@ -149,8 +149,12 @@ def _summary(parsed: argparse.Namespace) -> None:
 
 
 def _cell(parsed: argparse.Namespace) -> None:
+    from sifu.report.packed import unpack
     from sifu.store.cell import CellKey, compare_cells, print_cell
 
+    for folder in (Path(parsed.results), parsed.against):
+        if folder is not None:
+            unpack(folder)
     wanted = CellKey(parsed.scenario, parsed.variant, parsed.stop, parsed.seed, parsed.request)
     if parsed.against is None:
         print_cell(wanted, Path(parsed.results), as_json=parsed.json)
