@@ -58,7 +58,7 @@ def _add_cell(commands: Commands) -> None:
     parser = commands.add(EVERYDAY, "cell", text, _cell)
     parser.add_argument("--scenario", required=True, help="name in scenarios.yaml")
     parser.add_argument("--variant", required=True, help="name in variants.yaml")
-    parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--seed", type=int, required=True, help="number of the seed")
     parser.add_argument("--request", type=int, default=1, help="number of the request (default: %(default)s)")
     parser.add_argument("--stop", default="target", help="when recovery ended: target, or such as budget_25")
     parser.add_argument("--results", default="results", help="folder of all results (default: %(default)s)")

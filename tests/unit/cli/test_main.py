@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 import torch
 
 from sifu.catalog.methods import METHODS
-from sifu.cli.main import main
+from sifu.cli.main import main, parser
 from sifu.federation.segment_file import read_history
 from sifu.plan.load import read_yaml
 from sifu.report.summary import _print_headline
@@ -210,6 +211,12 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     helped = capsys.readouterr().out
     for command in ("partition", "train", "unlearn", "verify", "alpha", "report", "certify", "methods", "audit"):
         assert command in helped
+
+
+def test_every_option_has_a_help() -> None:
+    (commands,) = [action for action in parser()._actions if isinstance(action, argparse._SubParsersAction)]
+    for name, one in commands.choices.items():
+        assert [action.option_strings for action in one._actions if not action.help] == [], name
 
 
 def test_as_a_program() -> None:
