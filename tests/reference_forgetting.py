@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+
+import numpy as np
+
+from sifu.forgetting.permutation import Permuted, judged
+from sifu.forgetting.sample import Flags, Floats
 
 
 def margin(logits: list[float], label: int) -> float:
@@ -90,3 +96,12 @@ def excess_disagreement(one: list[list[float]], two: list[list[float]]) -> float
         return sum(pairs) / len(pairs)
 
     return share(one, two) - share(one + two, one + two)
+
+
+def permutation_test(
+    first: Floats, second: Floats, worlds: Flags, statistic: Callable[[Floats, Floats], Floats]
+) -> Permuted:
+    """Any statistic of worlds [N, ...] and [M, ...], one permutation of `worlds` [draws, N + M] after another."""
+    both = np.concatenate([first, second])
+    null = [statistic(both[chosen], both[~chosen]) for chosen in worlds]
+    return judged(statistic(first, second), np.stack(null))

@@ -17,7 +17,8 @@ from sifu.catalog.source import OWN, definition, may_have_more, module_spec, sea
 from sifu.errors import SifuError
 
 _PACKAGE = Path(__file__).parents[1]
-_ENDS = ', which would end Python: put what runs a script under `if __name__ == "__main__":`'
+_SCRIPT = 'put what runs a script under `if __name__ == "__main__":`'  # advice where importing ends Python
+_NO_EXIT = "do not call sys.exit in it"  # and where calling does
 
 
 def resolve(target: str) -> Any:
@@ -65,7 +66,7 @@ def import_module(module: str, target: str) -> ModuleType:
     except (Exception, SystemExit) as error:
         if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
             raise SifuError(f"{_does_not_exist(target)}, as there is no module {error.name}") from None
-        raise SifuError(f"importing {module} failed with {error_words(error)}") from error
+        raise SifuError(f"importing {module} failed with {error_words(error, ends=_SCRIPT)}") from error
 
 
 def place(target: str) -> str:
@@ -81,9 +82,13 @@ def place(target: str) -> str:
     return "sifu/catalog" if top_of(target) == OWN else "the config"
 
 
-def error_words(error: BaseException) -> str:
-    """An error and the line that it comes from, in the user's own code where some of it is."""
-    said = " ".join(str(error).split()) + (_ENDS if isinstance(error, SystemExit) else "")
+def error_words(error: BaseException, ends: str = _NO_EXIT) -> str:
+    """An error and the line that it comes from, in the user's own code where some of it is.
+
+    `ends`: advice where it would end Python.
+    """
+    said = " ".join(str(error).split())
+    said += f", which would end Python: {ends}" if isinstance(error, SystemExit) else ""
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error.msg} ({error.filename}, line {error.lineno})"
     frames = traceback.extract_tb(error.__traceback__)

@@ -14,8 +14,6 @@ from functools import cache
 import torch
 from torch import Tensor
 
-MECHANISMS = ("classical", "analytic")
-
 
 def delta_at(epsilon: float | Tensor, ratio: Tensor) -> Tensor:
     """The exact delta of Gaussian noise at `epsilon` (Balle and Wang 2018, theorem 8), for Psi / sigma = `ratio`."""

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifu.cli.audit import nothing_else, seed_block
+from sifu.cli.audit import nothing_else, refuse_seed, seed_block
 from sifu.cli.commands import REPORTS, Commands
 from sifu.config.shipped import config_file
 from sifu.errors import ConfigError
@@ -31,13 +31,13 @@ def add_atlas(commands: Commands) -> None:
 def _atlas(parsed: argparse.Namespace) -> None:
     from sifu.plan.load import load_suite, read_yaml
 
-    if parsed.seeds < 1:
-        raise ConfigError("--seeds", parsed.seeds, "1 or more")
+    _refuse(parsed)
     raw = read_yaml(parsed.config)
     name = parsed.scenario or next(iter(raw.get("scenarios") or [""]))
     suite = load_suite(raw | {"scenarios": [name], "missing_data": "refuse"} | nothing_else(), parsed.config.parent)
     from sifu.report.atlas import by_client
     from sifu.stages.atlas import atlas_rows, refuse_unknown
+    from sifu.store.parquet import write_text
 
     refuse_unknown(parsed.clients or (), suite.scenarios[name].partition.num_clients)
     with tempfile.TemporaryDirectory() as folder:
@@ -45,8 +45,17 @@ def _atlas(parsed: argparse.Namespace) -> None:
         rows = atlas_rows(block, range(parsed.seed, parsed.seed + parsed.seeds), parsed.clients)
     clients = by_client(rows).drop(columns="scenario")
     if parsed.csv:
-        parsed.csv.write_text(clients.to_csv(index=False))
+        write_text(parsed.csv, clients.to_csv(index=False))
     _print(clients)
+
+
+def _refuse(parsed: argparse.Namespace) -> None:
+    """What is wrong with the options, before anything is trained."""
+    if parsed.seeds < 1:
+        raise ConfigError("--seeds", parsed.seeds, "1 or more")
+    refuse_seed(parsed.seed)
+    if parsed.csv and (not parsed.csv.parent.is_dir() or (parsed.csv.exists() and not parsed.csv.is_file())):
+        raise ConfigError("--csv", str(parsed.csv), "a file in a folder that is there")
 
 
 def _print(clients: pd.DataFrame) -> None:

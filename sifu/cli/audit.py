@@ -25,7 +25,8 @@ def add_audit(commands: Commands) -> None:
 
 
 def _add_worlds(commands: Commands) -> None:
-    text = "Attack certificates: claimed, strict, measured, and proved by counting models with and without clients."
+    counted = "as claimed, counted strictly, measured, and proved by attacking many models"
+    text = f"Compare each certificate's epsilon {counted}."
     parser = commands.add(CERTIFICATES, "audit", text, _audit)
     parser.add_argument("--config", type=Path, default=config_file("config.yaml"), help="default: %(default)s")
     parser.add_argument("--scenario", help="one of the config's (default: its first)")
@@ -78,10 +79,14 @@ def nothing_else() -> dict[str, Any]:
 def _refuse(parsed: argparse.Namespace) -> None:
     if parsed.models < 20:
         raise ConfigError("--models", parsed.models, "20 or more")
-    if parsed.seed < 0:
-        raise ConfigError("--seed", parsed.seed, "0 or more")
+    refuse_seed(parsed.seed)
     if len(set(parsed.variant)) < len(parsed.variant):
         raise ConfigError("--variant", parsed.variant, "each variant once")
+
+
+def refuse_seed(seed: int) -> None:
+    if seed < 0:
+        raise ConfigError("--seed", seed, "0 or more")
 
 
 def _method(suite: Suite, scenario: str, variant: str) -> Method:
@@ -118,7 +123,7 @@ def _plan(block: Block, methods: dict[str, Method], parsed: argparse.Namespace) 
     from sifu.stages.audit_plan import AuditPlan, Target
 
     if parsed.client is None:
-        target = Target.of(block.scenario, parsed.seed, "request", parsed.request)
+        target = Target.of(block.scenario, parsed.seed, "request", parsed.request, "--request")
     else:
         target = Target.single(block.scenario, parsed.client)
     return AuditPlan(methods, [target], parsed.models)

@@ -13,10 +13,12 @@ def add_certificates(commands: Commands) -> None:
 
 
 def _add_certify(commands: Commands) -> None:
-    text = "What noise of sigma hides for an (epsilon, delta), by each rule, and the delta that really holds."
+    text = (
+        "For noise sigma: the sensitivity that an (epsilon, delta) certificate covers by each rule, and the true delta."
+    )
     parser = commands.add(CERTIFICATES, "certify", text, _certify)
-    parser.add_argument("--epsilon", type=float, required=True)
-    parser.add_argument("--delta", type=float, required=True)
+    parser.add_argument("--epsilon", type=float, required=True, help="the epsilon that is promised")
+    parser.add_argument("--delta", type=float, required=True, help="the delta that is promised")
     parser.add_argument("--sigma", type=float, required=True, help="standard deviation of the noise on each weight")
     parser.add_argument("--num-clients", type=int, default=100, help="the released code's delta is 1 over it")
     parser.add_argument("--beta", type=float, help="smoothness of the loss: print B for it, too")

@@ -30,7 +30,7 @@ def add_replication(commands: Commands) -> None:
     text = "Write a run's own files of the packed ones that git keeps. Reports, pages and checks do it for themselves."
     parser = commands.add(REPLICATION, "unpack-results", text, _unpack)
     parser.add_argument("--config", type=Path, default=_PAPER, help="what was run (default: %(default)s)")
-    text = "Print the tables that a config plans and that are not there, of the datasets that are."
+    text = "List planned tables that are still missing, for the datasets that are on this machine."
     parser = commands.add(REPLICATION, "missing", text, _missing)
     parser.add_argument("--config", type=Path, default=_PAPER, help="what is planned (default: %(default)s)")
     parser.add_argument("--scenario", nargs="+", help="only of these scenarios (default: all)")
@@ -38,7 +38,7 @@ def add_replication(commands: Commands) -> None:
     parser.add_argument("--seeds", type=int, help=words)
     words = "also name scratch, where methods of a verified block are missing: they are compared with it"
     parser.add_argument("--with-scratch", action="store_true", help=words)
-    text = "Add what a part of a run has made: tables that are not there, and methods of verified blocks."
+    text = "Merge results from another machine: copy missing tables, and add its methods to `verify` tables that exist."
     parser = commands.add(REPLICATION, "add-part", text, _add_part)
     parser.add_argument("folder", type=Path, help="of the part: the checkout or the results folder in it")
     parser.add_argument("--config", type=Path, default=_PAPER, help="what was run (default: %(default)s)")
@@ -60,7 +60,9 @@ def _add_verify(commands: Commands) -> None:
     parser.add_argument("--cell", action="append", default=[], help=words)
     parser.add_argument("--cells", type=int, default=5, help="size of the sample (default: %(default)s)")
     parser.add_argument("--minutes", type=float, default=10.0, help="on this device, roughly (default: %(default)s)")
-    parser.add_argument("--sample-seed", type=int, default=0, help="another one, other cells (default: %(default)s)")
+    parser.add_argument(
+        "--sample-seed", type=int, default=0, help="seed of the random sample of cells (default: %(default)s)"
+    )
     words = "which are run: the cell's own, or all of its block, as they were stored; default: auto, on a GPU the block"
     parser.add_argument("--seeds", choices=("auto", "own", "block"), default="auto", help=words)
     parser.add_argument("--data-root", type=Path, help="folder of the datasets; default: SIFU_DATA_ROOT, else data")
@@ -95,16 +97,16 @@ def _missing(parsed: argparse.Namespace) -> None:
     from sifu.report.results import Results
 
     suite = load_suite(read_yaml(parsed.config), parsed.config.parent)
-    for reason in suite.skipped_words():
-        print(reason, file=sys.stderr)
     results = Path(suite.run.results)
-    if manifest_file(results).exists():
-        for change in changes(read_manifest(results), parsed.config):
-            print(f"stored results are of other settings, and not named below: {change}", file=sys.stderr)
     if parsed.seeds is not None and parsed.seeds < 1:
         raise ConfigError("--seeds", parsed.seeds, "1 or more")
     if unknown := [name for name in parsed.scenario or () if name not in suite.run.scenarios]:
         raise ConfigError("--scenario", unknown[0], f"one of {', '.join(suite.run.scenarios)}")
+    for reason in suite.skipped_words():
+        print(reason, file=sys.stderr)
+    if manifest_file(results).exists():
+        for change in changes(read_manifest(results), parsed.config):
+            print(f"stored results are of other settings, and not named below: {change}", file=sys.stderr)
     reported = range(suite.run.first_seed, suite.run.first_seed + suite.run.num_seeds)
     every = Results(suite.report_plan()).all_missing()
     missing = [path for path in every if is_chosen(path, results, reported, parsed.scenario, parsed.seeds)]
@@ -115,9 +117,10 @@ def _missing(parsed: argparse.Namespace) -> None:
 def _add_part(parsed: argparse.Namespace) -> None:
     from sifu.replication.add_part import add_part
 
-    results = Path(build(Run, read_yaml(parsed.config), "").results)
+    run = build(Run, read_yaml(parsed.config), "")
+    results = Path(run.results)
     inside = parsed.folder / results
-    added = add_part(inside if inside.is_dir() else parsed.folder, results)
+    added = add_part(inside if inside.is_dir() else parsed.folder, results, run.scenarios)
     print(f"{results} has {added.files} new files")
     for block, variants in added.methods.items():
         print(f"{block}: verified, too: {', '.join(variants)}")

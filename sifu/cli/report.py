@@ -58,7 +58,7 @@ def _add_cell(commands: Commands) -> None:
     parser = commands.add(EVERYDAY, "cell", text, _cell)
     parser.add_argument("--scenario", required=True, help="name in scenarios.yaml")
     parser.add_argument("--variant", required=True, help="name in variants.yaml")
-    parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--seed", type=int, required=True, help="number of the seed")
     parser.add_argument("--request", type=int, default=1, help="number of the request (default: %(default)s)")
     parser.add_argument("--stop", default="target", help="when recovery ended: target, or such as budget_25")
     parser.add_argument("--results", default="results", help="folder of all results (default: %(default)s)")
@@ -149,8 +149,12 @@ def _summary(parsed: argparse.Namespace) -> None:
 
 
 def _cell(parsed: argparse.Namespace) -> None:
+    from sifu.report.packed import unpack
     from sifu.store.cell import CellKey, compare_cells, print_cell
 
+    for folder in (Path(parsed.results), parsed.against):
+        if folder is not None:
+            unpack(folder)
     wanted = CellKey(parsed.scenario, parsed.variant, parsed.stop, parsed.seed, parsed.request)
     if parsed.against is None:
         print_cell(wanted, Path(parsed.results), as_json=parsed.json)

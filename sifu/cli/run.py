@@ -16,6 +16,7 @@ from sifu.cli.run_display import FAILED, VARIABLE, last_words
 from sifu.config.shipped import SUITE, config_file
 from sifu.config.yaml_file import read_yaml
 from sifu.errors import SifuError
+from sifu.plan.command_line import is_dry
 from sifu.plan.workflow import WorkflowPlan, load_workflow
 from sifu.store.paths import report_folder, tables_folder
 
@@ -47,7 +48,7 @@ def _run(parsed: argparse.Namespace) -> int:
     command = [sys.executable, "-m", "snakemake", *parsed.more]  # first: --configfile would take a target for a file
     given = ["--snakefile", str(SUITE / "Snakefile"), "--cores", parsed.cores, "--configfile", str(parsed.config)]
     given += ["--config", *parsed.set] if parsed.set else []
-    dry = {"-n", "--dry-run", "--dryrun"} & set(parsed.more)
+    dry = is_dry(parsed.more)
     scrolls = parsed.scroll or dry
     code = subprocess.call([*command, *given]) if scrolls else _watched([*command, "--logger", "sifu", *given])
     report = plan.targets.suite.report_plan()
@@ -76,7 +77,8 @@ def _is_reported(results: str) -> bool:
 def _plan(parsed: argparse.Namespace) -> WorkflowPlan:
     """The plan of the run, as the Snakefile makes it."""
     raw = read_yaml(parsed.config) | key_values(parsed.set)
-    return load_workflow(raw, SUITE, [parsed.config], remote=False, nodes=None, cores=None, main=True)
+    files, dry = [parsed.config], is_dry(parsed.more)
+    return load_workflow(raw, SUITE, files, remote=False, nodes=None, cores=None, main=True, dry=dry)
 
 
 def _watched(command: list[str]) -> int:

@@ -10,6 +10,7 @@ from sifu.catalog.lookup import resolve
 from sifu.cli.commands import STAGE, Commands
 from sifu.config.run import PRECISIONS
 from sifu.config.shipped import config_file
+from sifu.errors import ConfigError
 from sifu.plan.stage_spec import STAGES, StageSpec
 
 
@@ -58,5 +59,12 @@ def _run(stage: str, parsed: argparse.Namespace) -> int:
     from sifu.hardware.gpu_room import run_or_wait
     from sifu.stages.call import StageCall
 
+    _refuse(parsed)
     command = resolve(f"sifu.stages.{stage}:command")
     return run_or_wait(lambda: command(StageCall(stage, parsed)))
+
+
+def _refuse(parsed: argparse.Namespace) -> None:
+    seconds = getattr(parsed, "checkpoint_seconds", 0.0)  # a stage that trains nothing has none
+    if not 0 <= seconds <= 1_000_000:  # as in the config; this refuses nan, too
+        raise ConfigError("--checkpoint-seconds", seconds, "0 or more, at most 1000000")

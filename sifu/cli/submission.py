@@ -35,7 +35,8 @@ def _add_check(commands: Commands) -> None:
     parser.add_argument("--cells", type=int, default=3, help="cells that are run again (default: %(default)s)")
     parser.add_argument("--minutes", type=float, default=10.0, help="on this device, roughly (default: %(default)s)")
     parser.add_argument("--sample-seed", type=int, help="draws the same cells again (default: others each time)")
-    parser.add_argument("--seeds", choices=("auto", "own", "block"), default="auto", help="as of verify-paper")
+    words = "which seeds to run: the cell's own, or its whole block"
+    parser.add_argument("--seeds", choices=("auto", "own", "block"), default="auto", help=words)
     parser.add_argument("--data-root", type=Path, help="folder of the datasets; default: SIFU_DATA_ROOT, else data")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: %(default)s")
     parser.add_argument("--threads", type=int, default=2, help="CPU threads (default: %(default)s)")

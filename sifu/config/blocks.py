@@ -23,6 +23,8 @@ _MEMORY_SHARE = 0.5  # the rest is for loading the data, other programs, and err
 _ACTIVATIONS = 64  # floats that a network keeps per pixel of a batch, at most
 _LINEAR = 4  # the same of a model without hidden layers
 _LARGEST = 4  # size of the largest client of a natural partition over the smallest, roughly
+_MOST = 100_000  # numbers of a block: as many seeds as a config may plan
+_KINDS = {"s": "seeds", "c": "clients"}
 _CONTAINER = Path("/sys/fs/cgroup/memory.max")
 _UNKNOWN = 8 * 10**9  # bytes, if the machine does not tell
 _GPU_FILES = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")  # of drivers; the second in WSL, the third of AMD
@@ -139,4 +141,6 @@ def _numbers(key: str, name: str, letter: str) -> range:
         raise ConfigError(key, name, allowed) from None
     if not 0 <= first <= last < 2 * 10**9 or f"{letter}{first:03d}-{last:03d}" != name:
         raise ConfigError(key, name, allowed)
+    if last - first >= _MOST:
+        raise ConfigError(key, name, f"{allowed}, of at most {_MOST:,} {_KINDS[letter]}")
     return range(first, last + 1)

@@ -53,9 +53,7 @@ def searches_page(run: MeasuredRun) -> str:
         *_tried(run.tables.trials, run),
         "## Searches of scenarios' settings\n",
         _SCENARIOS.format(budgets=_scenario_budgets(run.plan, run.titles), otherwise=_otherwise(trials, run)),
-        markdown(_titled(scenario_searches(trials, run.plan["scenarios"]), run), "").lstrip()
-        if len(trials)
-        else "Not run.\n",
+        _tried_of_scenarios(trials, run),
     ]
     return "\n".join(parts)
 
@@ -109,8 +107,9 @@ def _otherwise(trials: pd.DataFrame, run: MeasuredRun) -> str:
 
 
 def _tried_of_scenarios(trials: pd.DataFrame, run: MeasuredRun) -> str:
-    table = scenario_searches(trials, run.plan["scenarios"])
-    return markdown(_titled(table, run), "").lstrip() if len(trials) else "Not run.\n"
+    if not len(trials):
+        return "Not run.\n"
+    return markdown(_titled(scenario_searches(trials, run.plan["scenarios"]), run), "").lstrip()
 
 
 def _titled(table: pd.DataFrame, run: MeasuredRun) -> pd.DataFrame:

@@ -46,11 +46,6 @@ def segment_parts(segment: Segment) -> tuple[dict[str, Tensor], dict[str, Any]]:
     return tensors, rest
 
 
-def read_segment(path: Path) -> Segment:
-    """The history that `write_segment` wrote."""
-    return read_history(path).segment
-
-
 def read_history(path: Path) -> StoredHistory:
     """The history that `write_segment` wrote, with its settings."""
     header, tensors = read_tensors(path)

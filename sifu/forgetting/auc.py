@@ -11,10 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
 from scipy.stats import rankdata
 
-from sifu.core.intervals import clopper_pearson
 from sifu.errors import SifuError
 from sifu.forgetting.sample import Floats, samples
 
@@ -46,11 +44,6 @@ def auc_null_deviation(first: int, second: int) -> float:
     return math.sqrt((first + second + 1) / (12 * first * second))
 
 
-def auc_p_value(value: ArrayLike, deviation: float) -> Floats:
-    """The two-sided p-value of an AUC by the normal law of its null."""
-    return np.asarray(2 * ndtr(-np.abs(np.asarray(value, np.float64) - 0.5) / deviation))
-
-
 class LowRate(NamedTuple):
     """Hits at few false alarms, as counts: `hits` of `positives` at `alarms` of `negatives`."""
 
@@ -59,19 +52,6 @@ class LowRate(NamedTuple):
     alarms: int
     negatives: int
     allowed: int  # false alarms that the wanted rate allows: 0 says that the rate was too low for so few negatives
-
-    @property
-    def true_positive_rate(self) -> float:
-        return self.hits / self.positives
-
-    @property
-    def false_positive_rate(self) -> float:
-        return self.alarms / self.negatives
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The exact interval of the true-positive rate (Clopper and Pearson)."""
-        return clopper_pearson(self.hits, self.positives)
 
     def __str__(self) -> str:
         return f"{self.hits} of {self.positives} at {self.alarms} of {self.negatives}"

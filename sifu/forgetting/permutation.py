@@ -7,7 +7,6 @@ clients: they are seen by the same models, so that a pooled statistic keeps its 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +16,6 @@ from scipy.stats import rankdata
 from sifu.forgetting.auc import rank_auc
 from sifu.forgetting.sample import Flags, Floats, samples
 
-Statistic = Callable[[Floats, Floats], Floats]  # worlds [N, ...] and [M, ...] -> [...], large where they differ
 _SAME = 1e-9  # statistics closer than this are equal: sums in another order
 
 
@@ -27,14 +25,6 @@ class Permuted(NamedTuple):
     observed: Floats  # [...]
     p_value: Floats  # [...]
     null: Floats  # [draws, ...]
-
-
-def permutation_test(first: ArrayLike, second: ArrayLike, worlds: Flags, statistic: Statistic) -> Permuted:
-    """Any statistic of worlds [N, ...] and [M, ...], recomputed under `worlds` [draws, N + M] (`permuted_worlds`)."""
-    one, two = samples("permutation", first, second)
-    both = np.concatenate([one, two])
-    null = np.stack([statistic(both[chosen], both[~chosen]) for chosen in worlds])
-    return judged(np.asarray(statistic(one, two)), null)
 
 
 def auc_permutation_test(first: ArrayLike, second: ArrayLike, worlds: Flags) -> Permuted:

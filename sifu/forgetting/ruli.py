@@ -6,6 +6,9 @@ Scott's bandwidth, fitted to one fold of the seeds and read at the other; the sc
 
 - Privacy game: was the client unlearned, or never seen? Both under unlearned models.
 - Efficacy game: unlearned under the unlearned model, against never seen under the original one.
+
+The suite's own tables have their roles from two worlds, and ask `separated` alone. The games over drawn roles are for
+who trains models with `drawn_roles` (docs/forgetting.md).
 """
 
 from __future__ import annotations
@@ -63,12 +66,16 @@ class Separated(NamedTuple):
 
 
 def privacy_game(after: ArrayLike, roles: ArrayLike, seeds: ArrayLike) -> Game:
-    """Unlearned against never seen, both under unlearned models; statistics [S, C], roles [S, C], seeds [S]."""
+    """Unlearned against never seen, both under unlearned models, over drawn roles; statistics [S, C], roles [S, C],
+    seeds [S].
+    """
     return _game(after, after, roles, seeds)
 
 
 def efficacy_game(before: ArrayLike, after: ArrayLike, roles: ArrayLike, seeds: ArrayLike) -> Game:
-    """Unlearned under unlearned models (`after`) against never seen under original ones (`before`); all [S, C]."""
+    """Unlearned under unlearned models (`after`) against never seen under original ones (`before`), over drawn roles;
+    all [S, C].
+    """
     return _game(after, before, roles, seeds)
 
 
@@ -126,7 +133,7 @@ def log_density(sample: Floats, at: Floats) -> Floats:
 
 def drawn_roles(seeds: Sequence[int], clients: int) -> Ints:
     """The role of every client in every seed, a function of their numbers alone: of three seeds in a row, each client
-    has every role once. [S, C]
+    has every role once. No stage draws roles: docs/forgetting.md says what they are for. [S, C]
     """
     import torch
 

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 
 from sifu.forgetting.auc import auc, auc_null_deviation
 from sifu.forgetting.bootstrap import RESAMPLES, interval
-from sifu.forgetting.margin import client_margins
 from sifu.forgetting.sample import Floats, Ints, enough_models, samples
 
 NOTHING, UNSURE, LITTLE, SOMETHING = "nothing to forget", "too few models to see it", "little to forget", ""
@@ -49,11 +48,6 @@ class Share:
     low: float
     high: float
     note: str  # NOTHING, UNSURE, LITTLE or SOMETHING
-
-
-def twin_differences(margins: ArrayLike, owners: ArrayLike, clients: ArrayLike, twins: ArrayLike) -> Floats:
-    """T_c - T_t, the mean margin on each client minus that on its twin; [N, P], [P], [C], [C] -> [N, C]."""
-    return client_margins(margins, owners, clients) - client_margins(margins, owners, twins)
 
 
 def twin_test(with_client: ArrayLike, with_twin: ArrayLike) -> TwinTest:

@@ -1,11 +1,22 @@
-"""Settings given as `snakemake --config key=value`. Snakemake leaves `null`, and numbers inside of lists, as texts."""
+"""What `snakemake` was called with: settings as `--config key=value`, and whether it is a dry run.
+
+Of settings, Snakemake leaves `null`, and numbers inside of lists, as texts.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
+
+_DRY = re.compile(r"-[a-zA-Z]*n[a-zA-Z]*|--dry.*")  # -n, also among other letters: -np
+
+
+def is_dry(arguments: Sequence[str]) -> bool:
+    """Whether Snakemake only lists jobs. It does not say so itself before the plan is made."""
+    return any(_DRY.fullmatch(word) for word in arguments)
 
 
 def with_types(raw: Mapping[str, Any], files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

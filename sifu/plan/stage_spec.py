@@ -239,7 +239,8 @@ _ALL = (
     ),
     StageSpec(
         name="forgetting",
-        does="Say what many models have forgotten: told from retrained ones, and from those of the clients' twins.",
+        does="Test whether many unlearned models differ from retrained ones, and whether they still know the forgotten "
+        "clients.",
         jobs="forgetting",
         tables=_forgetting(forgetting="FORGETTING", distances="DISTANCES", power="POWER")
         | _oracles(client_margins="CLIENT_MARGINS"),

@@ -46,8 +46,11 @@ def load_workflow(
     nodes: int | None,
     cores: int | None,
     main: bool,
+    dry: bool = False,
 ) -> WorkflowPlan:
-    """The plan of `raw`, the merged config; `base`: the Snakefile's folder; `configfiles`: the command line's first."""
+    """The plan of `raw`, the merged config; `base`: the Snakefile's folder; `configfiles`: the command line's first;
+    `dry`: jobs are only listed.
+    """
     files = [read_yaml(file) for file in configfiles]  # stricter than Snakemake: no key twice
     check_catalogs()
     first = configfiles[0].absolute()
@@ -64,7 +67,7 @@ def load_workflow(
         _mend_timestamps(suite.run.results)
     # jobs run on other machines: this is one of theirs, or there is a number of jobs (a dry run has one, and one core)
     cluster = remote or (nodes is not None and cores != 1)
-    if main and not cluster:
+    if main and not cluster and not dry:  # a dry run for a cluster looks as one for this machine
         refuse_missing_gpu(suite.run.device)
     oracles = suite.run.oracles
     if cluster and oracles is not None and oracles.block_size is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ from sifu.report.packed import unpack
 from sifu.stages.verify import REFERENCE
 from sifu.store.json_file import read_json
 from sifu.store.parquet import atomic, read_stamp, read_table, write_table, write_text
+from sifu.store.paths import UNFINISHED
 from sifu.store.provenance import Provenance
 from sifu.store.table import Table
 
@@ -39,11 +40,14 @@ class Added(NamedTuple):
     methods: dict[str, list[str]]  # of a verified block, <scenario>/<block>: those whose rows are new
 
 
-def add_part(part: Path, results: Path) -> Added:
-    """Adds the tables and times under `part`, a results folder, to `results`. Refuses a part without any."""
-    places = sorted(path.relative_to(part) for path in _files(part))
+def add_part(part: Path, results: Path, planned: Collection[str] | None = None) -> Added:
+    """Adds the tables and times under `part`, a results folder, to `results`. Refuses a part without any, and one with
+    scenarios besides the `planned`; None: any.
+    """
+    places = sorted(place for path in _files(part) if _is_result(place := path.relative_to(part)))
     if not places:
         raise StoreError(f"{part} has no tables: give the folder with {', '.join(list(STAGES)[:3])}, ...")
+    _refuse_unplanned(part, places, planned)
     unpack(results)
     methods = {}
     for block in sorted({place.parent for place in places if place.parts[0] == STAGE}):
@@ -56,11 +60,27 @@ def add_part(part: Path, results: Path) -> Added:
 
 
 def _files(part: Path) -> Iterator[Path]:
-    """All files of stages, with what an unfinished audit has counted; links are left alone."""
+    """All files of stages; links are left alone."""
     for stage in STAGES:
         for folder, _, names in os.walk(part / stage):
-            found = (Path(folder, name) for name in names if not name.endswith(".tmp"))
+            found = (Path(folder, name) for name in names)
             yield from (path for path in found if path.is_file() and not path.is_symlink())
+
+
+def _is_result(place: Path) -> bool:
+    """No history or weights, nor what a process keeps for itself, but what an unfinished audit has counted."""
+    hidden = [name for name in place.parts if name.startswith(".")]
+    counted = place.parts[0] == "audit" and hidden == [UNFINISHED]
+    return place.suffix != ".safetensors" and (not hidden or counted)
+
+
+def _refuse_unplanned(part: Path, places: Sequence[Path], planned: Collection[str] | None) -> None:
+    found = {place.parts[1] for place in places if len(place.parts) > 2}  # a stage without blocks is of no scenario
+    unknown = sorted(found - set(found if planned is None else planned))
+    if unknown:
+        raise StoreError(
+            f"{part} has results of {', '.join(unknown)}, which the config does not plan: plan or delete them"
+        )
 
 
 def _is_told_apart(place: Path, results: Path) -> bool:

@@ -25,6 +25,7 @@ CONFIG = Path("config", "paper.yaml")
 COMMAND = "rm -r results/paper; SIFU_DATA_ROOT=... make paper"  # make alone would keep the stored tables
 NOT_RUN = f"Not run yet: `{REPLICATION}` has no manifest (`make paper` runs it and writes one)."
 _SIDE_EXPERIMENTS = ("sigma_sweep", "request_sets", "alpha_sweep", "audits", "oracles", "atlas", "scenario_searches")
+_SIZES = ("block_size", "block_sizes")
 
 _MANIFEST = {"rules_version": str, "seeds": list, "scenarios": dict, "variants": dict, "blocks": list}
 
@@ -102,8 +103,17 @@ def changes(manifest: dict[str, Any], config: Path) -> list[str]:
         stored[kind] = {name: _refilled(cls, plain) for name, plain in stored[kind].items()}
     for kind, present in today.items():
         if kind in stored:  # a manifest may be older than this kind of setting
-            sentences += differences(kind, stored[kind], present)
+            sentences += differences(kind, _without_sizes(stored[kind]), _without_sizes(present))
     return sentences
+
+
+def _without_sizes(plain: Any) -> Any:
+    """Settings without the sizes of blocks: these change where results lie, and no number."""
+    if isinstance(plain, list):
+        return [_without_sizes(entry) for entry in plain]
+    if isinstance(plain, dict):
+        return {key: _without_sizes(value) for key, value in plain.items() if key not in _SIZES}
+    return plain
 
 
 def _refilled(cls: type, plain: Any) -> Any:

@@ -35,12 +35,16 @@ Part = dict[str, Any]
 
 
 def pack(results: Path, datasets: dict[str, str]) -> list[Path]:
-    """Write the packed files of a run; `datasets` names the dataset of each scenario. Files of others are refused."""
+    """Write the packed files of a run; `datasets` names the dataset of each scenario. Files of others are
+    refused, and so is a folder without any.
+    """
     unpack(results)  # what was published before and is not here
     found: dict[Path, list[Path]] = {}
     for stage, table in _kept():
         for path in _small(block_files(results, stage, f"{table}.parquet"), f"{stage}/{table}"):
             found.setdefault(_packed_file(results, path, datasets), []).append(path)
+    if not found:
+        raise StoreError(f"there are no tables of a run under {results}, so there is nothing to pack: run it first")
     for target, paths in found.items():
         _write_packed(target, results, paths)
     times = [_write_times(folder, results, datasets) for folder in sorted({target.parent for target in found})]

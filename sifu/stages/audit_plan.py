@@ -26,13 +26,16 @@ class Target(NamedTuple):
     requests: tuple[int, ...]
 
     @staticmethod
-    def of(scenario: Scenario, seed: int, who: str, requests: list[int]) -> Target:
-        """`request`: the scenario's own requests; `client`: the first client of the first one, alone."""
+    def of(scenario: Scenario, seed: int, who: str, requests: list[int], option: str = "--requests") -> Target:
+        """`request`: the scenario's own requests; `client`: the first client of the first one, alone.
+
+        `option` is where the requests come from.
+        """
         forget = [mask[0] for mask in draw_requests(scenario, Keys.of([seed]))]
         if who == "client":
             return Target.single(scenario, int(forget[0].nonzero()[0]))
         if not all(1 <= number <= len(forget) for number in requests):
-            raise ConfigError("requests", list(requests), f"numbers from 1 to {len(forget)}")
+            raise ConfigError(option, list(requests), f"numbers from 1 to {len(forget)}")
         return Target("request", forget, tuple(requests))
 
     @staticmethod

@@ -72,7 +72,7 @@ class Worlds:
         scenario = self.block.scenario
         masks = [mask[0] for mask in draw_requests(scenario, Keys.of(self.block.seeds[:1]))]
         if not all(1 <= number <= len(masks) for number in self.requests):
-            raise ConfigError("requests", list(self.requests), f"numbers from 1 to {len(masks)}")
+            raise ConfigError("--requests", list(self.requests), f"numbers from 1 to {len(masks)}")
         return masks[: max(self.requests)]
 
     @cached_property
@@ -87,9 +87,10 @@ class Worlds:
 
     def __iter__(self) -> Iterator[World]:
         """The world of the clients, and one of the twins for each request: only the seats of this request differ."""
+        forget = self.forget  # refuses a request that is not there before anything is trained
         yield World(WITH_CLIENT, self.engine, self.requests)
         for number in self.requests:
-            data = self.clients_with_twins(self.forget[number - 1]).to(self.engine.clients.images.device)
+            data = self.clients_with_twins(forget[number - 1]).to(self.engine.clients.images.device)
             yield World(WITH_TWIN, replace(self.engine, clients=data), (number,))
 
     @cached_property

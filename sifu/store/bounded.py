@@ -47,7 +47,7 @@ def _refuse_description(path: Path) -> None:
         end = file.read(_END.size)
     length = _END.unpack(end)[0] if len(end) == _END.size else 0
     if length > max(_DESCRIPTION, _DESCRIBED * (size - length)):
-        raise pa.ArrowInvalid(f"its description has {length} of its {size} bytes")
+        raise pa.ArrowInvalid(f"it is cut off or damaged ({size} bytes)")
 
 
 def _refuse_large(metadata: pq.FileMetaData, size: int) -> None:

@@ -186,5 +186,3 @@ NULL_SPACE = Table(
         Column("left_behind", _REAL, "how far the training had moved the model in that null space"),
     ),
 )
-
-EXPERIMENT_TABLES = (SEARCH, SCENARIO_SEARCH, SWEEP, REQUEST_SETS, ALPHA, AUDIT, ATLAS, NULL_SPACE)

@@ -258,5 +258,3 @@ POWER = Table(
         Column("oracles", _INT, "models that both worlds are drawn from: scratch of both worlds"),
     ),
 )
-
-FORGETTING_TABLES = (FORGETTING, DISTANCES, POWER)

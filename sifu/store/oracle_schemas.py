@@ -82,5 +82,3 @@ CLIENT_MARGINS = Table(
         Column("twin", pa.float32(), "mean margin on its twin's data"),
     ),
 )
-
-MARGIN_TABLES = (MARGINS, POINTS, CLIENT_MARGINS)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from sifu.store.experiment_schemas import ALPHA, EXPERIMENT_TABLES
-from sifu.store.forgetting_schemas import FORGETTING_TABLES
-from sifu.store.oracle_schemas import MARGIN_TABLES
-from sifu.store.schemas import CELL, SCENARIO, SEED, STAGE_TABLES
+from sifu.store.experiment_schemas import ALPHA
+from sifu.store.schemas import CELL, SCENARIO, SEED
 from sifu.store.table import Column, Table
 
 _TEXT, _INT, _REAL = pa.string(), pa.int64(), pa.float64()
@@ -148,15 +146,4 @@ FRONTIER = Table(
         Column("seeds", _INT, "how many seeds were run"),
         Column("compared", _INT, "seeds in which the variant and scratch reached every target"),
     ),
-)
-
-TABLES = (
-    *STAGE_TABLES,
-    *EXPERIMENT_TABLES,
-    *MARGIN_TABLES,
-    *FORGETTING_TABLES,
-    STATISTICS,
-    BOUNDS,
-    CERTIFICATES,
-    FRONTIER,
 )

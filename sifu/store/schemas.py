@@ -196,5 +196,3 @@ VERIFICATION = Table(
         Column("type_2", _REAL, "probability that it believes a server whose model answers at the observed rate"),
     ),
 )
-
-STAGE_TABLES = (PARTITION, CELLS, CURVES, SENSITIVITY, METRICS, EXAMPLES, VERIFICATION)

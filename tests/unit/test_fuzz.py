@@ -18,7 +18,7 @@ from sifu.config.run import Run
 from sifu.config.scenario import Scenario
 from sifu.config.variant import Variant
 from sifu.errors import SifuError
-from sifu.federation.segment_file import read_segment
+from sifu.federation.segment_file import read_history
 from sifu.plan.load import load_suite, read_yaml
 from sifu.store.experiment_schemas import SEARCH
 from sifu.store.parquet import read_stamp, read_table, write_table
@@ -112,6 +112,6 @@ def test_a_damaged_table_is_read_or_refused(table: bytes, tmp_path: Path, place:
 def test_bytes_that_are_no_weights_are_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "weights.safetensors"
     path.write_bytes(content)
-    for read in (read_weights, read_segment):
+    for read in (read_weights, read_history):
         with pytest.raises(SifuError):
             read(path)

@@ -30,7 +30,7 @@ from sifu.data.batch_file import read_batch
 from sifu.data.decode import decode_image
 from sifu.data.idx import read_idx
 from sifu.errors import SifuError
-from sifu.federation.segment_file import read_segment
+from sifu.federation.segment_file import read_history
 from sifu.store.experiment_schemas import SEARCH
 from sifu.store.parquet import read_stamp, read_table, write_table
 from sifu.store.provenance import provenance
@@ -141,7 +141,7 @@ def test_safetensors_headers(
     path = tmp_path / "weights.safetensors"
     text = json.dumps(entries | {"__metadata__": stamp}).encode("utf-8", "surrogatepass")
     path.write_bytes(struct.pack("<Q", len(text) if length is None else length) + text + data)
-    for read in (read_weights, read_segment):
+    for read in (read_weights, read_history):
         with pytest.raises(SifuError):
             read(path)
 

@@ -59,10 +59,11 @@ def test_nothing_is_unpickled() -> None:
 
 def test_yaml_is_read_by_the_safe_loader() -> None:
     """Which knows no tag that makes a Python object."""
-    for name, tree in sources():
-        for function, call in called(tree):
-            if function in ("yaml.load", "yaml.unsafe_load", "yaml.full_load"):
-                assert [ast.unparse(argument) for argument in call.args[1:]] == ["_StrictLoader"], name
+    loads = ("yaml.load", "yaml.unsafe_load", "yaml.full_load")
+    found = [(name, call) for name, tree in sources() for function, call in called(tree) if function in loads]
+    assert found
+    for name, call in found:
+        assert [ast.unparse(argument) for argument in call.args[1:]] == ["_StrictLoader"], name
 
 
 def test_a_config_that_makes_an_object_is_refused(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from sifu.errors import SifuError
+from sifu.plan.command_line import is_dry
 from sifu.plan.load import read_yaml
 from sifu.plan.workflow import WorkflowPlan, load_workflow
 from tests.conftest import REPO
@@ -20,11 +21,11 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIFU_DATA_ROOT", str(tmp_path / "none"))
 
 
-def planned(config: str = "config", *, nodes: int | None = None, **changes: Any) -> WorkflowPlan:
+def planned(config: str = "config", *, nodes: int | None = None, dry: bool = False, **changes: Any) -> WorkflowPlan:
     """The plan of a config with some keys from the command line; `nodes`: jobs at once on a cluster."""
     path = REPO / "config" / f"{config}.yaml"
     raw = read_yaml(path) | changes
-    return load_workflow(raw, REPO, [path], remote=False, nodes=nodes, cores=None, main=True)
+    return load_workflow(raw, REPO, [path], remote=False, nodes=nodes, cores=None, main=True, dry=dry)
 
 
 def counts(plan: WorkflowPlan) -> dict[str, int]:
@@ -68,6 +69,21 @@ def test_a_run_without_its_datasets_is_refused(config: str) -> None:
 def test_bad_settings_are_refused(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(SifuError, match=words):
         planned(**changes)
+
+
+def test_a_dry_run_needs_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on the login node of a cluster, whose nodes have one."""
+    monkeypatch.setattr("sifu.config.blocks.shutil.which", lambda name: None)
+    monkeypatch.setattr("sifu.config.blocks._GPU_FILES", ())
+    with pytest.raises(SifuError, match="no GPU is seen on this machine"):
+        planned("smoke", device="cuda")
+    assert planned("smoke", device="cuda", dry=True).gpu == 1
+
+
+@pytest.mark.parametrize("word", ["-n", "--dry-run", "--dryrun", "-np"])
+def test_a_dry_run_is_one_by_its_options(word: str) -> None:
+    assert is_dry(["--cores", "2", word])
+    assert not is_dry(["--cores", "2", "--nolock", "results/a-n", "-k"])
 
 
 def test_a_key_written_twice_is_refused(tmp_path: Path) -> None:

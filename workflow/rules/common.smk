@@ -6,6 +6,7 @@ from snakemake.exceptions import WorkflowError
 
 from sifu.cli.warm import WarmProcess
 from sifu.errors import SifuError
+from sifu.plan.command_line import is_dry
 from sifu.plan.workflow import load_workflow
 
 try:
@@ -17,6 +18,7 @@ try:
         nodes=workflow.resource_settings.nodes,
         cores=workflow.resource_settings.cores,
         main=workflow.is_main_process,
+        dry=is_dry(sys.argv[1:]),
     )
 except SifuError as error:
     raise WorkflowError(str(error))

@@ -114,7 +114,10 @@ def test_a_method_with_settings(capsys: pytest.CaptureFixture[str]) -> None:
         (["check-method", "sifu", "--set", "sigma"], "--set: 'sigma' is refused; allowed: KEY=VALUE"),
         (["check-method", "sifu", "--set", "sigma=["], "--set: 'sigma=[' is refused; allowed: KEY=VALUE with a value"),
         (["check-model", f"{PACKAGE}.nets:broken"], "cannot be built: ZeroDivisionError"),
-        (["check-model", f"{PACKAGE}.leaves:net"], "cannot be built: SystemExit: 0, which would end Python"),
+        (
+            ["check-model", f"{PACKAGE}.leaves:net"],
+            "cannot be built: SystemExit: 0, which would end Python: do not call sys.exit in it (",
+        ),
         (["check-model", f"{PACKAGE}.nets:small", "--shape", "1,28"], "--shape: '1,28' is refused; allowed: channels"),
         (["check-model", "logistic", "--classes", "1"], "--classes: 1 is refused; allowed: 2 or more"),
         (["check-metric", f"{PACKAGE}.nets:NUMBER"], "is no metric: name a function"),
@@ -144,7 +147,9 @@ def test_what_is_no_model_is_one_line(name: str, given: str, capsys: pytest.Capt
 def test_metrics_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check-metric", f"{PACKAGE}.metrics:good"]) == 0
     assert main(["check-metric", f"{PACKAGE}.leaves:metric"]) == 1
-    assert "it failed with SystemExit: 0, which would end Python" in capsys.readouterr().out
+    assert (
+        "it failed with SystemExit: 0, which would end Python: do not call sys.exit in it (" in capsys.readouterr().out
+    )
     assert main(["check-metric", f"{PACKAGE}.metrics:bad"]) == 1
     shown = capsys.readouterr().out
     assert "shape                            give back one number for each seed, [S]" in shown

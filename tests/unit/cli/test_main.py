@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -12,8 +13,8 @@ import pytest
 import torch
 
 from sifu.catalog.methods import METHODS
-from sifu.cli.main import main
-from sifu.federation.segment_file import read_segment
+from sifu.cli.main import main, parser
+from sifu.federation.segment_file import read_history
 from sifu.plan.load import read_yaml
 from sifu.report.summary import _print_headline
 from sifu.report.tables import HEADLINE
@@ -44,7 +45,7 @@ def test_tables_of_the_train_stage(block: Path) -> None:
     cells = read_table(block / "cells.parquet", CELLS)
     curves = read_table(block / "curves.parquet", CURVES)
     sensitivity = read_table(block / "sensitivity.parquet", SENSITIVITY)
-    segment = read_segment(block / "history.safetensors")
+    segment = read_history(block / "history.safetensors").segment
     assert cells["seed"].tolist() == [0, 1, 2]
     assert cells["rounds"].tolist() == segment.rounds.tolist()
     assert (cells["client_steps"] == cells["rounds"] * 10 * 5).all()  # 10 clients, 5 steps
@@ -64,7 +65,7 @@ def test_a_seed_is_the_same_in_any_block(block: Path, tmp_path: Path) -> None:
     for file, table in (("cells", CELLS), ("curves", CURVES), ("sensitivity", SENSITIVITY)):
         among = read_table(block / f"{file}.parquet", table).query("seed == 1").reset_index(drop=True)
         pd.testing.assert_frame_equal(read_table(alone / f"{file}.parquet", table), among)
-    one, many = read_segment(alone / "history.safetensors"), read_segment(block / "history.safetensors")
+    one, many = read_history(alone / "history.safetensors").segment, read_history(block / "history.safetensors").segment
     assert torch.equal(one.final[0], many.final[1])
 
 
@@ -81,7 +82,7 @@ def test_a_stored_history_replays_exactly(block: Path, tmp_path: Path) -> None:
     scenario = load_scenario(REPO / "config" / "scenarios.yaml", "smoke", tmp_path)
     partition = block.parents[2] / "partition" / "smoke" / "s000-002" / "partition.parquet"
     engine = Block("smoke", scenario, range(3), partition, tmp_path, threads=1).engine()
-    segment = read_segment(block / "history.safetensors")
+    segment = read_history(block / "history.safetensors").segment
     assert torch.equal(engine.replay(segment, segment.rounds), segment.final)
 
 
@@ -123,6 +124,10 @@ def test_partition_that_had_to_move_examples_says_so(tmp_path: Path, capsys: pyt
         ),
         (["train", "--scenario", "smoke", "--block", "s000-000", "--device", "cuda"], "torch sees no CUDA device"),
         (["train", "--scenario", "smoke", "--block", "s000-000", "--threads", "0"], "--threads: 0 is refused"),
+        (
+            ["train", "--scenario", "smoke", "--block", "s000-000", "--checkpoint-seconds", "nan"],
+            "--checkpoint-seconds: nan is refused; allowed: 0 or more",
+        ),
         (["unlearn", "--scenario", "smoke", "--block", "s000-000", "--variant", "sfu"], "(did you mean sifu?)"),
         (
             ["unlearn", "--scenario", "smoke", "--block", "s000-000", "--variant", "dp_fedavg"],
@@ -136,6 +141,9 @@ def test_partition_that_had_to_move_examples_says_so(tmp_path: Path, capsys: pyt
             ["certify", "--epsilon", "1", "--delta", "0.1", "--sigma", "1", "--num-clients", "9", "--beta", "0"],
             "--beta",
         ),
+        (["atlas", "--seed", "-3"], "--seed: -3 is refused; allowed: 0 or more"),
+        (["atlas", "--csv", "/nope/x.csv"], "--csv: '/nope/x.csv' is refused; allowed: a file in a folder that is"),
+        (["atlas", "--csv", "/dev/null"], "--csv: '/dev/null' is refused"),
         (["audit-noise", "--delta", "0"], "delta: 0.0 is refused"),
         (["audit-noise", "--epsilon", "-1"], "epsilon: -1.0 is refused"),
         (["audit-noise", "--draws", "1"], "at least 100 draws"),
@@ -145,7 +153,7 @@ def test_partition_that_had_to_move_examples_says_so(tmp_path: Path, capsys: pyt
         (["audit", "--scenario", "smok", "--config", str(REPO / "config" / "smoke.yaml")], "(did you mean smoke?)"),
         (
             ["audit", "--request", "9", "--config", str(REPO / "config" / "smoke.yaml")],
-            "requests: [9] is refused; allowed: numbers from 1 to",
+            "error: --request: [9] is refused; allowed: numbers from 1 to",
         ),
         (["audit", "--client", "99", "--config", str(REPO / "config" / "smoke.yaml")], "client 99 does not exist"),
         (["report", "--plan", "none.json"], "No such file or directory: none.json"),
@@ -203,6 +211,12 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     helped = capsys.readouterr().out
     for command in ("partition", "train", "unlearn", "verify", "alpha", "report", "certify", "methods", "audit"):
         assert command in helped
+
+
+def test_every_option_has_a_help() -> None:
+    (commands,) = [action for action in parser()._actions if isinstance(action, argparse._SubParsersAction)]
+    for name, one in commands.choices.items():
+        assert [action.option_strings for action in one._actions if not action.help] == [], name
 
 
 def test_as_a_program() -> None:

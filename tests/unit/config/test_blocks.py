@@ -12,7 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sifu.config import blocks
-from sifu.config.blocks import block_name, block_seeds, chosen_block_size, gpu_memory, main_memory, seed_bytes, uses_gpu
+from sifu.config.blocks import (
+    block_clients,
+    block_name,
+    block_seeds,
+    chosen_block_size,
+    gpu_memory,
+    main_memory,
+    seed_bytes,
+    uses_gpu,
+)
 from sifu.config.scenario import Scenario
 from sifu.errors import ConfigError
 from sifu.plan.load import read_named
@@ -102,3 +111,11 @@ def test_block_names_come_back(first: int, count: int) -> None:
 def test_bad_block_names_are_refused(name: str) -> None:
     with pytest.raises(ConfigError, match="a name like s000-009"):
         block_seeds(name)
+
+
+def test_no_block_is_larger_than_a_config_may_plan() -> None:
+    """A slip of the key would train for years."""
+    assert len(block_seeds("s007-100006")) == 100_000
+    for read, name in ((block_seeds, "s000-9999999"), (block_seeds, "s007-100007"), (block_clients, "c000-100000")):
+        with pytest.raises(ConfigError, match=r"of at most 100,000 (seeds|clients)"):
+            read(name)

@@ -21,6 +21,7 @@ from sifu.report.leaderboard import AGAIN
 from tests.conftest import REPO
 from tests.docs.numbers import typed_numbers
 
+BARE = re.compile(r"(?<![\w/])python3? -m sifu(?![.\w])")  # Flower's has an environment of its own
 REPLICATED = sorted((REPO / "docs" / "replication").glob("*.md"))
 
 
@@ -36,6 +37,16 @@ def test_generated_pages_are_current() -> None:
 def test_words_on_settings_are_not_shown_as_code() -> None:
     """Which Markdown does with lines that begin with four spaces, as docstrings' do."""
     assert [line for line in config_page().splitlines() if line.startswith("    ")] == []
+
+
+def test_commands_of_pages_use_the_environment_that_make_sets_up() -> None:
+    """A bare Python may be another one, without the suite."""
+    found = []
+    for path in (*REPO.glob("*.md"), *REPO.glob("docs/**/*.md"), REPO / "config" / "README.md"):
+        blocks = re.findall(r"^```(\w*)\n(.*?)^```$", path.read_text(), re.DOTALL | re.MULTILINE)
+        lines = [line for kind, block in blocks if kind in ("", "sh", "bash") for line in block.splitlines()]
+        found += [f"{path.name}: {line}" for line in lines if BARE.search(line)]
+    assert not found, found
 
 
 @pytest.mark.parametrize("path", by_hand(REPO), ids=lambda path: path.name)

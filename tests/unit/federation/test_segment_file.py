@@ -15,7 +15,7 @@ from torch import Tensor
 from sifu import RULES_VERSION
 from sifu.core.keys import Keys
 from sifu.errors import StoreError
-from sifu.federation.segment_file import read_segment, write_segment
+from sifu.federation.segment_file import read_history, write_segment
 from sifu.federation.stop import Stop
 from sifu.store.provenance import provenance
 from sifu.store.tensors import read_tensors, write_tensors
@@ -74,7 +74,7 @@ def test_a_changed_history_is_refused(history: Path, tmp_path: Path, name: str) 
     path = tmp_path / "history.safetensors"
     write_tensors(path, tensors, header)
     with pytest.raises(StoreError, match=message):
-        read_segment(path)
+        read_history(path)
 
 
 def test_the_header_is_a_mapping(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_the_header_is_a_mapping(tmp_path: Path) -> None:
     for text in ("[]", "3", "null", '{"checksum": 0}', "[" * 100_000, "1" * 5000):
         save_file({"a": torch.zeros(1)}, tmp_path / "x.safetensors", {"sifu": text})
         with pytest.raises(StoreError, match=r"is damaged, its checksum|is not a readable safetensors"):
-            read_segment(tmp_path / "x.safetensors")
+            read_history(tmp_path / "x.safetensors")
 
 
 def test_tensors_are_counted_before_they_are_read(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_tensors_are_counted_before_they_are_read(tmp_path: Path) -> None:
     text = json.dumps({"__metadata__": {"sifu": "{}"}} | {f"t{n}": place for n in range(40_000)}).encode()
     path.write_bytes(struct.pack("<Q", len(text)) + text)
     with pytest.raises(StoreError, match="it has 40000 tensors, expected at most 32768"):
-        read_segment(path)
+        read_history(path)
 
 
 def test_a_long_header_is_not_read(tmp_path: Path) -> None:
@@ -100,9 +100,9 @@ def test_a_long_header_is_not_read(tmp_path: Path) -> None:
     path, text = tmp_path / "x.safetensors", b'{"__metadata__":{"sifu":"[' + b"{}," * 6_000_000 + b'{}]"}}'
     path.write_bytes(struct.pack("<Q", len(text)) + text)
     with bounded_memory(50), pytest.raises(StoreError, match=r"its header has \d+ bytes, expected at most 16777216"):
-        read_segment(path)
+        read_history(path)
 
 
 def test_an_unchanged_history_is_read(history: Path) -> None:
-    assert read_segment(history).rounds.tolist() == [5, 3]
+    assert read_history(history).segment.rounds.tolist() == [5, 3]
     assert read_tensors(history)[0]["rules_version"] == RULES_VERSION

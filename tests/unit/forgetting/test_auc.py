@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sifu.errors import SifuError
-from sifu.forgetting.auc import auc, auc_null_deviation, auc_p_value, low_rate
+from sifu.forgetting.auc import auc, auc_null_deviation, low_rate
 from sifu.forgetting.sample import TooFewModels
 from tests import reference_forgetting
 
@@ -34,9 +34,6 @@ def test_models_that_do_not_differ_spread_as_the_null_says() -> None:
     found = auc(random.normal(size=(30, 4000)), random.normal(size=(12, 4000)))
     assert found.std() == pytest.approx(auc_null_deviation(30, 12), rel=0.034)
     assert abs(found.mean() - 0.5) < 3 * auc_null_deviation(30, 12) / np.sqrt(4000)
-    assert auc_p_value(0.5 + 1.96 * auc_null_deviation(30, 12), auc_null_deviation(30, 12)) == pytest.approx(
-        0.05, abs=1e-4
-    )
 
 
 def test_rates_are_realised_counts() -> None:
@@ -44,9 +41,6 @@ def test_rates_are_realised_counts() -> None:
     found = low_rate([197, 197.5, 300], np.arange(200), 0.01)
     assert found == (2, 3, 2, 200, 2)
     assert str(found) == "2 of 3 at 2 of 200"
-    assert found.true_positive_rate == pytest.approx(2 / 3)
-    assert found.false_positive_rate == 0.01
-    assert found.interval[0] < 2 / 3 < found.interval[1]
     none = low_rate([598.5, 599.5], np.arange(600), 0.001)
     assert none == (1, 2, 0, 600, 0), "no curve is drawn from 0 to 1 of 600"
 

@@ -10,10 +10,11 @@ from scipy.stats import kstest
 
 from sifu.errors import SifuError
 from sifu.forgetting.false_discovery import benjamini_hochberg
-from sifu.forgetting.permutation import auc_permutation_test, permutation_test, pooled_auc_test
+from sifu.forgetting.permutation import auc_permutation_test, pooled_auc_test
 from sifu.forgetting.sample import Floats, TooFewModels
 from sifu.forgetting.seeds import folds, permuted_worlds
 from tests import reference_forgetting
+from tests.reference_forgetting import permutation_test
 
 SEEDS = st.sets(st.integers(0, 50), min_size=5, max_size=12).map(sorted)
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
+from sifu.forgetting.margin import client_margins
 from sifu.forgetting.sample import TooFewModels
 from sifu.forgetting.twins import (
     LITTLE,
@@ -17,7 +18,6 @@ from sifu.forgetting.twins import (
     _auc,
     _note,
     share_forgotten,
-    twin_differences,
     twin_test,
 )
 from tests import reference_forgetting
@@ -35,8 +35,9 @@ def margins(models: int, memory: float, shift: float, with_client: bool, key: in
 
 
 def differences(models: int, memory: float, shift: float = 0.0, key: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """The mean margin on each client minus that on its twin, in both worlds."""
     worlds = [margins(models, memory, shift, with_client, key) for with_client in (True, False)]
-    one, two = (twin_differences(world, OWNERS, CLIENTS, TWINS) for world in worlds)
+    one, two = (client_margins(world, OWNERS, CLIENTS) - client_margins(world, OWNERS, TWINS) for world in worlds)
     return one, two
 
 

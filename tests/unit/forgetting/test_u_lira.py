@@ -33,7 +33,7 @@ def test_oracles_against_oracles() -> None:
     assert found.enough
     low = found.low_rates()
     assert low[0.01].alarms <= low[0.01].allowed == 400
-    assert low[0.01].true_positive_rate < 0.02
+    assert low[0.01].hits < 0.02 * low[0.01].positives
 
 
 @pytest.mark.parametrize("shift", [1.0, 2.0, -1.0])

@@ -68,7 +68,10 @@ def test_without_a_gpu_an_error_is_what_it_is(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_whoever_waits_goes_on_when_all_others_have_left() -> None:
-    wait_for_room(200 * GB, rooms(10, 99), pause=0.0)  # more than there is: the next try says so
+    look = rooms(10, 99)
+    wait_for_room(200 * GB, look, pause=0.0)  # more than there is: the next try says so
+    with pytest.raises(StopIteration):  # it has looked twice
+        look()
 
 
 def test_waiting_has_an_end() -> None:

@@ -76,7 +76,7 @@ def twin(module: nn.Module, channels: int, side: int, masks: Keys | None = None)
 @pytest.mark.parametrize(
     ("channels", "side", "last_pool", "widths"),
     [  # with odd sides, no pooling window covers the last line
-        (3, 18, 1, WIDTHS),
+        pytest.param(3, 18, 1, WIDTHS, marks=pytest.mark.second),
         (1, 19, 1, WIDTHS),
         pytest.param(1, 24, 2, WIDTHS, marks=pytest.mark.long),
         pytest.param(1, 18, 1, NARROW, marks=pytest.mark.long),

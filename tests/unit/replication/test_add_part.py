@@ -127,6 +127,31 @@ def test_a_folder_without_tables_is_refused(stored: Path, tmp_path: Path) -> Non
         add_part(tmp_path / "empty", stored)
 
 
+def test_results_that_are_not_planned_are_refused(stored: Path, part: Path) -> None:
+    """Before anything is copied. Other callers name no plan: they add what they have run themselves."""
+    before = {path: path.read_bytes() for path in stored.rglob("*") if path.is_file()}
+    with pytest.raises(StoreError, match="has results of smoke, which the config does not plan"):
+        add_part(part, stored, ["mnist"])
+    assert {path: path.read_bytes() for path in stored.rglob("*") if path.is_file()} == before
+    assert add_part(part, stored, ["smoke"]).files > 0
+
+
+def test_neither_histories_nor_locks_are_copied(stored: Path, part: Path) -> None:
+    """But what an unfinished audit has counted."""
+    counted = Path("audit", "smoke", BLOCK, ".unfinished", "a.json")
+    others = [counted.with_name(".a.json.tmp"), *(VERIFY / name for name in (".lock", ".unfinished/a.json"))]
+    for place in (counted, *others):
+        (part / place).parent.mkdir(parents=True, exist_ok=True)
+        (part / place).touch()
+        (stored / place).unlink(missing_ok=True)
+    shutil.rmtree(stored / "train")
+    add_part(part, stored)
+    assert (stored / counted).exists()
+    assert (stored / "train" / "smoke" / BLOCK / "cells.parquet").exists()
+    assert not list((stored / "train").rglob("*.safetensors"))
+    assert [place for place in others if (stored / place).exists()] == []
+
+
 def test_the_command_finds_the_results_in_a_checkout(
     stored: Path, part: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -136,6 +161,8 @@ def test_the_command_finds_the_results_in_a_checkout(
     (tmp_path / "small.yaml").write_text("scenarios: [smoke]\nvariants: [scratch]\nresults: results\n")
     with contextlib.chdir(tmp_path):
         assert main(["add-part", "away", "--config", "small.yaml"]) == 0
+        Path("other.yaml").write_text("scenarios: [mnist]\nvariants: [scratch]\nresults: results\n")
+        assert main(["add-part", "away", "--config", "other.yaml"]) == 2
     words = capsys.readouterr().out
     assert "new files" in words
     assert f"smoke/{BLOCK}: verified, too: dp_smoke" in words

@@ -124,6 +124,16 @@ def test_a_stale_run_is_noticed(keys: tuple[str, ...], value: object, sentence: 
     assert any(text.startswith(sentence) for text in sentences), sentences
 
 
+def test_sizes_of_blocks_make_nothing_stale() -> None:
+    """They change where results lie, and no number: of one experiment, and of a list of them."""
+    manifest = manifest_of_today()
+    planned = manifest["side_experiments"]
+    for entry in (planned["oracles"], *planned["atlas"]):
+        entry["block_size"] += 1
+    planned["oracles"]["block_sizes"] = []
+    assert changes(manifest, REPO / CONFIG) == []
+
+
 def test_a_changed_list_says_what_is_gone_and_what_is_new() -> None:
     """Entries of a list are told apart by what they are about; names in a list by themselves."""
     entries = [[{"scenario": "mnist", "variants": names}] for names in (["last", "sifu"], ["sifu", "scratch"])]

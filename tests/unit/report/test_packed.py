@@ -147,3 +147,11 @@ def test_a_table_that_is_too_large_is_not_packed(run: Path, monkeypatch: pytest.
     assert not (run / name).exists()
     unpack(run)
     assert (run / SIFU).stat().st_size == size
+
+
+def test_where_nothing_was_run_there_is_nothing_to_pack(tmp_path: Path) -> None:
+    """Neither an answer that looks like success, nor a file that says that all is unpacked."""
+    (tmp_path / "report").mkdir()
+    with pytest.raises(StoreError, match="there are no tables of a run under"):
+        pack(tmp_path, DATASETS)
+    assert [path.name for path in tmp_path.iterdir()] == ["report"]

@@ -277,9 +277,13 @@ def test_a_method_that_an_oracle_ends_has_a_test_set(made: Made, capsys: pytest.
     assert [row["seed"] for row in rows if row["variant"] == "fed_quit"] == [0, 1]
 
 
-def test_what_cannot_be_compared_is_refused(made: Made, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_compared_is_refused(
+    made: Made, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is trained for it."""
+    monkeypatch.setattr("sifu.stages.oracles.train_from", lambda *parts: pytest.fail("it trains"))
     assert made.main("oracles", "s000-001", "--variants", "scratch", "--requests", "3", "--federation", "s000-000") == 2
-    assert "requests: [3] is refused; allowed: numbers from 1 to 2" in capsys.readouterr().err
+    assert "--requests: [3] is refused; allowed: numbers from 1 to 2" in capsys.readouterr().err
     scenario = tiny(made)
     for partition in (replace(scenario.partition, seed=None), replace(scenario.partition, twins=False)):
         with pytest.raises(ConfigError, match=r"oracles\.scenarios: 'tiny' is refused"):

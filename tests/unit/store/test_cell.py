@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sifu.cli.main import main
+from sifu.report.packed import FOLDER, pack
 from sifu.store.missing_cell import why_missing
 from sifu.store.parquet import read_table, write_table
 from sifu.store.provenance import provenance
@@ -89,6 +90,16 @@ def test_the_results_of_a_config_lie_in_a_folder_of_their_own(
     monkeypatch.chdir(small_run)
     assert cell(small_run, "--results", ".") == 2
     assert one_sentence(capsys) == "error: nothing was unlearned under unlearn; --results may be results"
+
+
+def test_cells_of_a_packed_run_are_there(small_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As a clone has the published ones: a cell, and the names where one is not there."""
+    run, clone = shutil.copytree(small_run / "results", tmp_path / "run"), tmp_path / "clone"
+    pack(run, {"smoke": "mnist"})
+    shutil.copytree(run / FOLDER, clone / FOLDER)
+    assert cell(small_run, "--results", str(clone), "--scenario", "mnist") == 2
+    assert "/unlearn, which has smoke: run its stage" in one_sentence(capsys)
+    assert cell(small_run, "--against", str(clone)) == 0
 
 
 def test_two_folders_are_compared(small_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

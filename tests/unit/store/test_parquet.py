@@ -14,15 +14,17 @@ import pytest
 import torch
 
 from sifu import RULES_VERSION
+from sifu.catalog.lookup import resolve
 from sifu.core.keys import Keys
 from sifu.errors import StoreError
 from sifu.federation import segment_file
 from sifu.federation.segment import Segment
 from sifu.federation.stop import Stop
+from sifu.plan.stage_spec import STAGES
 from sifu.store import parquet as store
 from sifu.store import tensors
 from sifu.store.provenance import Provenance, provenance
-from sifu.store.report_schemas import TABLES
+from sifu.store.report_schemas import BOUNDS, CERTIFICATES, FRONTIER, STATISTICS
 from sifu.store.schemas import CURVES, PARTITION
 from sifu.store.table import Column
 from tests.conftest import tiny_engine
@@ -105,13 +107,13 @@ def test_bad_files_are_one_sentence(tmp_path: Path) -> None:
         store.read_table(tmp_path / "p.parquet", CURVES)
     (tmp_path / "junk.safetensors").write_text("junk")
     with pytest.raises(StoreError, match="not a readable safetensors file"):
-        segment_file.read_segment(tmp_path / "junk.safetensors")
+        segment_file.read_history(tmp_path / "junk.safetensors")
     with pytest.raises(StoreError, match="run the stage that makes it first"):
-        segment_file.read_segment(tmp_path / "none.safetensors")
+        segment_file.read_history(tmp_path / "none.safetensors")
     tensors.write_weights(tmp_path / "w.safetensors", {"a": torch.zeros(2)}, STAMP)
     assert torch.equal(tensors.read_weights(tmp_path / "w.safetensors")["a"], torch.zeros(2))
     with pytest.raises(StoreError, match="holds weights, not a history"):
-        segment_file.read_segment(tmp_path / "w.safetensors")
+        segment_file.read_history(tmp_path / "w.safetensors")
 
 
 def test_a_flipped_bit_is_never_another_value(tmp_path: Path) -> None:
@@ -138,7 +140,7 @@ def test_a_history_is_read_as_it_was_written(tmp_path: Path) -> None:
     stop = Stop(None, 0, torch.tensor([5, 3]))
     segment = engine.run(engine.model.init(keys), everyone, keys.fold("train"), stop, snapshot_every=2)
     segment_file.write_segment(tmp_path / "h.safetensors", segment, STAMP)
-    again = segment_file.read_segment(tmp_path / "h.safetensors")
+    again = segment_file.read_history(tmp_path / "h.safetensors").segment
     for field in fields(Segment):
         before, after = getattr(segment, field.name), getattr(again, field.name)
         if isinstance(before, torch.Tensor):
@@ -151,7 +153,8 @@ def test_a_history_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_schemas_are_well_formed() -> None:
-    for table in TABLES:
+    stored = [resolve(target) for spec in STAGES.values() for target in spec.tables.values()]
+    for table in (*stored, STATISTICS, BOUNDS, CERTIFICATES, FRONTIER):
         names = [column.name for column in table.columns]
         assert len(set(names)) == len(names)
         assert set(table.key) <= set(names)
