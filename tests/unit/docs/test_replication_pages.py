@@ -31,9 +31,9 @@ from sifu.report.tables import hyper_parameters
 from sifu.store.parquet import read_table, write_table
 from sifu.store.provenance import provenance
 from sifu.store.schemas import CELLS
-from tests.claimed import BLOCK, PLAIN, World, write_manifest, write_training
 from tests.conftest import REPO
 from tests.outcomes import Outcome
+from tests.small_replication import BLOCK, PLAIN, World, write_manifest, write_training
 
 PART = "<!-- docs: datasets -->\n<!-- end -->"
 

@@ -1,4 +1,7 @@
-"""Claims: each where it is true and where it is false, and measures on numbers known by hand (tests/claimed.py)."""
+"""Claims: each where it is true and where it is false, and measures on numbers known by hand.
+
+Of the tables of tests/small_replication.py.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,10 @@ from sifu.replication.claims import forgetting
 from sifu.replication.claims.catalog import CLAIMS, PAPER
 from sifu.replication.claims.stored_tables import DATASETS
 from sifu.replication.claims.verdict import Verdict
-from tests.claimed import PLAIN, World
+from tests.claim_verdicts import claim, measured, verdict
 from tests.conftest import REPO
-from tests.judged import claim, measured, verdict
 from tests.outcomes import Outcome
+from tests.small_replication import PLAIN, World
 
 HOLDS, IN_PART, FAILS, UNDECIDED, NOT_TESTABLE, NOT_RUN = Verdict
 
