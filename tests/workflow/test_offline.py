@@ -70,7 +70,7 @@ def test_a_run_that_is_out_of_time_is_stopped_and_packed(tmp_path: Path) -> None
 
 @pytest.mark.long
 def test_without_files_it_makes_what_is_missing(tmp_path: Path) -> None:
-    """The smoke config is planned whole: nobody keeps its results, nor what an earlier run measured method by method."""
+    """The smoke config is planned whole: nobody keeps its results, nor what was measured method by method before."""
     metrics = tmp_path / "copy" / "results" / "smoke" / "verify" / "smoke" / "s000-001" / "metrics.parquet"
     for folder in (metrics.parent, tmp_path / "copy" / ".measured" / "results" / "smoke" / "smoke" / "s000-001"):
         folder.mkdir(parents=True)
