@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from sifu.docs.measured_text import table_text
-from sifu.docs.named import scenarios, variants
+from sifu.docs.named import scenarios, variant_labels
 from sifu.replication.claims.stored_tables import StoredTables, read_tables
 from sifu.replication.published import Published
 from sifu.report.forgetting import ORIGINAL, TOGETHER, answer
@@ -81,7 +81,7 @@ def forgotten_in_short(root: Path, run: Published) -> str:
 
 def not_tested_by_twins(root: Path, run: Published) -> str:
     """A line a dataset with a twin test: which variants were run on it, and tested by twins nowhere."""
-    tables, places, labels = read_tables(run.folder), scenarios(root), _labels(root)
+    tables, places, labels = read_tables(run.folder), scenarios(root), variant_labels(root)
     cells = tables.cells[["scenario", "variant"]].drop_duplicates()
     places_of = {variant: place for place, variant in enumerate(labels) if variant != ORIGINAL}
     ran = [cell for cell in cells.itertuples(index=False, name=None) if cell[0] in places and cell[1] in places_of]
@@ -112,7 +112,7 @@ def _table(root: Path, tables: StoredTables, scenario: str) -> str:
 def _methods(root: Path, tables: StoredTables, scenario: str) -> list[dict[str, str]]:
     """The rows of a table, by its columns; with the name of the variant, and the answer without its details."""
     rows = _together(tables)
-    labels, costs = {ORIGINAL: "Original"} | _labels(root), _costs(tables, scenario)
+    labels, costs = {ORIGINAL: "Original"} | variant_labels(root), _costs(tables, scenario)
     listed = [row for row in rows[rows["scenario"] == scenario].to_dict("records") if row["variant"] in labels]
     listed.sort(key=lambda row: (_ORDER.index(row["forgotten"]), costs.get(row["variant"], float("inf"))))
     found = []
@@ -122,10 +122,6 @@ def _methods(root: Path, tables: StoredTables, scenario: str) -> list[dict[str, 
         cells = [labels[name], _percent(costs.get(name)), used, *_numbers(row)]
         found.append(dict(zip(_COLUMNS, cells, strict=True)) | {"variant": name, "answer": row["forgotten"]})
     return found
-
-
-def _labels(root: Path) -> dict[str, str]:
-    return {name: one.label for name, one in variants(root).items()}
 
 
 def _in_short(root: Path, tables: StoredTables, scenario: str) -> str:

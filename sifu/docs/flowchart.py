@@ -1,4 +1,8 @@
-"""A Mermaid flowchart as SVG: nodes in ranks along the arrows, each arrow in the room between two ranks."""
+"""A Mermaid flowchart as SVG: nodes in ranks along the arrows, each arrow in the room between two ranks.
+
+Written by hand: the static site loads nothing from elsewhere, as Mermaid's script would be, and its own renderer needs
+Node and a browser, which the suite does without. It reads only what the diagrams of docs/design.md use.
+"""
 
 from __future__ import annotations
 

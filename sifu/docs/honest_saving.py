@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from sifu.docs.named import scenarios, variants
+from sifu.docs.named import scenarios, variant_labels, variants
 from sifu.docs.totals_in_words import listed
 from sifu.replication.claims.stored_tables import DATASETS, read_tables
 from sifu.replication.published import Published
@@ -26,7 +26,7 @@ _CHOSEN = (
 
 def honest_saving(root: Path, run: Published) -> str:
     """In a sentence, what the cheapest certificate saves that survives for all clients of a request."""
-    found, labels = _by_dataset(root, run), _labels(root)
+    found, labels = _by_dataset(root, run), variant_labels(root)
     if not found or all(_unknown(rows) for rows in found.values()):
         return f"{_HEAD}: {UNKNOWN}."
     saved = {title: _saving(rows) for title, rows in found.items()}
@@ -50,13 +50,9 @@ def _means(by_title: dict[str, str]) -> str:
 
 def honest_savings(root: Path, run: Published) -> str:
     """On each of the paper's datasets, the cheapest certificate that survives for all clients of a request; a list."""
-    labels = _labels(root)
+    labels = variant_labels(root)
     lines = [f"- {title}: {_of_dataset(rows, labels)}" for title, rows in _by_dataset(root, run).items()]
     return "\n".join(lines) or UNKNOWN
-
-
-def _labels(root: Path) -> dict[str, str]:
-    return {name: variant.label for name, variant in variants(root).items()}
 
 
 def _by_dataset(root: Path, run: Published) -> dict[str, pd.DataFrame]:

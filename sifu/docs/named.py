@@ -17,3 +17,8 @@ def scenarios(root: Path) -> dict[str, Scenario]:
 def variants(root: Path) -> dict[str, Variant]:
     """All variants of config/variants.yaml."""
     return read_named(Variant, root / "config" / "variants.yaml", "variants")
+
+
+def variant_labels(root: Path) -> dict[str, str]:
+    """What figures and tables call each variant, by its name."""
+    return {name: variant.label for name, variant in variants(root).items()}

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from sifu.core.intervals import clopper_pearson
+from sifu.report.columns import numbers
 from sifu.report.judged_promises import judged_promises
 from sifu.report.privacy_points import POINTS, ROUNDING, at_claim, claimed_ratio, psi_over_sigma
 from sifu.store.report_schemas import CERTIFICATES, POINT_COLUMNS
@@ -52,7 +53,7 @@ def kept_for_one(cells: pd.DataFrame, scenario: str, variant: str) -> KeptForOne
     rows = _promised(cells[(cells["scenario"] == scenario) & (cells["variant"] == variant)])
     if rows.empty or _own_count(rows) != ONE:
         return None
-    spent, claimed = _column(rows, "spent_epsilon"), rows["claimed_epsilon"].astype(float)
+    spent, claimed = numbers(rows, "spent_epsilon"), rows["claimed_epsilon"].astype(float)
     epsilon = spent.where(spent.notna(), at_claim(rows.assign(covers=1), "epsilon"))
     if not (epsilon <= claimed * (1 + ROUNDING)).all():  # also where one is not known
         return None
@@ -73,9 +74,9 @@ def _rows(group: pd.DataFrame) -> list[dict[str, object]]:
     own = _own_count(group)
     found = [_row(group, CLAIMED, claim, None) | {"own": False}]
     for count, column in _COUNTS.items():
-        ratio = psi_over_sigma(_column(group, column), group["sigma"])
+        ratio = psi_over_sigma(numbers(group, column), group["sigma"])
         kept = (ratio <= claim * (1 + ROUNDING)).where(ratio.notna() & claim.notna())
-        spent = _column(group, "spent_epsilon")
+        spent = numbers(group, "spent_epsilon")
         if count == ONE and spent.notna().any():  # an accountant knows better than one ratio
             kept = (spent <= group["claimed_epsilon"] * (1 + ROUNDING)).where(spent.notna())
         if ratio.notna().any() or kept.notna().any():
@@ -90,23 +91,18 @@ def _own_count(group: pd.DataFrame) -> str:
     return REQUEST if group["covers"].max() > 1 else ONE  # one client also where it is unknown
 
 
-def _column(group: pd.DataFrame, name: str) -> pd.Series:
-    """A column of cells as numbers; nan where the table is older than the column."""
-    return group[name].astype(float) if name in group else pd.Series(np.nan, group.index)
-
-
 def _row(group: pd.DataFrame, count: str, ratio: pd.Series, kept: pd.Series | None) -> dict[str, object]:
     known = ratio.dropna().to_numpy(float)
     ends = np.array([np.median(known), known.max()] if len(known) else [math.nan] * 2)
     named = {column: POINTS[text].of(ends) for text, column in POINT_COLUMNS.items()}
-    numbers = {"ratio": ends} | named
+    by_name = {"ratio": ends} | named
     row: dict[str, object] = {"count": count, "seeds": len(known) if kept is None else len(kept)}
     row |= {name: float(group[name].median()) for name in ("claimed_epsilon", "claimed_delta", "sigma")}
-    row["spent_epsilon"] = float(_column(group, "spent_epsilon").max()) if count == ONE else math.nan
+    row["spent_epsilon"] = float(numbers(group, "spent_epsilon").max()) if count == ONE else math.nan
     row |= {
         f"{which}_{name}": float(of[place])
         for place, which in enumerate(("median", "worst"))
-        for name, of in numbers.items()
+        for name, of in by_name.items()
     }
     if kept is None or not len(kept):
         return row | {"kept": None, "kept_low": None, "kept_high": None}

@@ -14,6 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sifu.report.columns import numbers
+
 DIVERGED = "diverged"
 _RUN = ["scenario", "variant", "stop", "seed"]  # whose answers follow on each other
 _NUMBERS = ["request", "rounds", "cut_round", "branch"]
@@ -29,7 +31,7 @@ def is_judged(cells: pd.DataFrame) -> Flags:
     promised, diverged = cells["claimed_epsilon"].notna().to_numpy(), cells["status"].eq(DIVERGED).to_numpy()
     if not (promised & diverged).any():
         return promised & ~diverged
-    counted = _column(cells, "strict_psi").notna() & ~np.isinf(_column(cells, "sigma"))
+    counted = numbers(cells, "strict_psi").notna() & ~np.isinf(numbers(cells, "sigma"))
     return promised & (~diverged | (counted.to_numpy() & ~_starts_lost(cells)))
 
 
@@ -42,7 +44,7 @@ def _starts_lost(cells: pd.DataFrame) -> Flags:
     """Which diverged answers start from a lineage that had diverged before."""
     lost = np.zeros(len(cells), dtype=bool)
     rows = pd.DataFrame({name: cells[name].to_numpy() if name in cells else "" for name in [*_RUN, "status"]})
-    rows = rows.assign(**{name: _column(cells, name).to_numpy() for name in _NUMBERS})
+    rows = rows.assign(**{name: numbers(cells, name).to_numpy() for name in _NUMBERS})
     some = rows["status"].eq(DIVERGED).groupby([rows[name] for name in _RUN]).transform("any")
     for _, run in rows[some].sort_values("request").groupby(_RUN):
         lost[list(_lost_places(run))] = True
@@ -61,8 +63,3 @@ def _lost_places(run: pd.DataFrame) -> Iterator[int]:
             yield place
         # round 0 is the model with noise: it is lost where the model under it is, and not because recovery diverged
         lost_from[request] = 0 if cut >= limit else rounds or math.inf
-
-
-def _column(cells: pd.DataFrame, name: str) -> pd.Series:
-    """A column as numbers; NaN where the table is older than it."""
-    return cells[name].astype(float) if name in cells else pd.Series(math.nan, cells.index)

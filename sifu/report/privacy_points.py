@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sifu.report.columns import numbers
+
 Numbers = NDArray[np.float64]
 ROUNDING = 1e-6  # of a claim, relative: a cut may lie at the limit itself
 
@@ -50,9 +52,9 @@ def promised_psi(rows: pd.DataFrame) -> pd.Series:
     """The sensitivity that each promise is about: to all clients forgotten so far where it covers everyone, to the
     worst client of the request where it covers each of them alone, else to the request's clients together.
     """
-    single, request, everyone = (_number(rows, name) for name in ("single_psi", "strict_psi", "everyone_psi"))
+    single, request, everyone = (numbers(rows, name) for name in ("single_psi", "strict_psi", "everyone_psi"))
     covers_all = rows["covers_everyone"].eq(True) if "covers_everyone" in rows else pd.Series(False, rows.index)
-    return request.mask(_number(rows, "covers") == 1, single).mask(covers_all, everyone)
+    return request.mask(numbers(rows, "covers") == 1, single).mask(covers_all, everyone)
 
 
 def at_claim(rows: pd.DataFrame, of: str, *, together: bool = False) -> pd.Series:
@@ -62,18 +64,13 @@ def at_claim(rows: pd.DataFrame, of: str, *, together: bool = False) -> pd.Serie
     what noise in every round spends (`spent_epsilon`).
     """
     if together:
-        return _number(rows, f"actual_{of}")
+        return numbers(rows, f"actual_{of}")
     ratio = psi_over_sigma(promised_psi(rows), rows["sigma"]).to_numpy(float)
-    claim = _number(rows, "claimed_epsilon" if of == "delta" else "claimed_delta").to_numpy(float)
+    claim = numbers(rows, "claimed_epsilon" if of == "delta" else "claimed_delta").to_numpy(float)
     found = np.full(len(rows), math.nan)
     for at in np.unique(claim[~np.isnan(claim)]):
         found[claim == at] = Point(of, float(at)).of(ratio[claim == at])
     return pd.Series(found, rows.index)
-
-
-def _number(rows: pd.DataFrame, name: str) -> pd.Series:
-    """A column of cells as numbers; NaN where the table is older than the column."""
-    return rows[name].astype(float) if name in rows else pd.Series(math.nan, rows.index)
 
 
 def claimed_ratio(epsilon: float, delta: float) -> float:

@@ -11,19 +11,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
-import pandas as pd
 import pytest
 import yaml
 
 from sifu.config.blocks import block_name
 from sifu.store.experiment_schemas import ALPHA, NULL_SPACE
-from sifu.store.parquet import read_table, write_table
-from sifu.store.provenance import provenance
-from sifu.store.schemas import CELLS, METRICS, VERIFICATION, Table
+from sifu.store.parquet import read_table
+from sifu.store.schemas import CELLS, METRICS, VERIFICATION
+from tests.sparse_tables import write
 from tests.workflow.conftest import Checkout, parse_plan
 
 pytestmark = pytest.mark.load
@@ -119,13 +116,6 @@ def test_memory_does_not_grow_with_the_jobs_that_are_done(large: Checkout) -> No
     print(f"{early:.0f} MB after 50 jobs, {late:.0f} MB after 150")
     assert late < MEGABYTES
     assert late - early < 5  # 5 MB per hundred jobs would be 450 MB for all 9,012
-
-
-def write(path: Path, table: Table, rows: Iterable[dict[str, Any]]) -> None:
-    """Write a table from some columns; other numbers are 1, nullable columns are empty."""
-    needed = {c.name: "x" if str(c.type) == "string" else 1 for c in table.columns if not c.nullable}
-    frame = pd.DataFrame([needed | row for row in rows], columns=[column.name for column in table.columns])
-    write_table(path, table, frame, provenance("test", {}, "0" * 16, "cpu"))
 
 
 def fill(root: Path, num_seeds: int = SEEDS, size: int = 1) -> None:

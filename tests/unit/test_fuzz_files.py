@@ -36,8 +36,8 @@ from sifu.store.parquet import read_stamp, read_table, write_table
 from sifu.store.provenance import provenance
 from sifu.store.tensors import read_weights
 from tests.conftest import REPO
+from tests.dataset_folders import RANDOM, png, python2_pickle
 from tests.memory import bounded_memory
-from tests.trees import RANDOM, png, python2_pickle
 
 MANY = settings(
     max_examples=10_000 if settings().max_examples >= 100 else 25,  # 100: the profile of `make test-all`

@@ -20,7 +20,7 @@ from sifu.plan.stage_spec import STAGES
 from sifu.store.parquet import read_stamp, read_table
 from sifu.store.schemas import CELLS
 from tests.conftest import REPO
-from tests.outside import write_package
+from tests.fake_packages import write_package
 
 pytestmark = pytest.mark.second
 

@@ -26,7 +26,7 @@ from sifu.plan.load import load_suite, read_yaml
 from sifu.plan.method_check import method_class
 from sifu.plan.model_check import Planned
 from tests.conftest import REPO, one_sentence
-from tests.outside import write_metadata, write_package
+from tests.fake_packages import write_metadata, write_package
 
 
 @pytest.fixture(autouse=True)

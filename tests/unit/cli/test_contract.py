@@ -9,7 +9,7 @@ import pytest
 from sifu.cli.main import main
 from sifu.contract.method_checks import CHECKS
 from tests.conftest import one_sentence
-from tests.outside import METHOD, write_package
+from tests.fake_packages import METHOD, write_package
 
 PACKAGE = "outside_checked"
 FACTOR = """

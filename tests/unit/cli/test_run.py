@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,38 +32,50 @@ def test_cores_that_a_run_may_have(cores: str, capsys: pytest.CaptureFixture[str
     assert "cannot read /none.yaml" in one_sentence(capsys)
 
 
+def last_line(root: Path, config: str, results: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """The command that a run names in its last line; `root`: a copy of a run that is over, which gets these names."""
+    (root / "config" / "small.yaml").replace(root / "config" / config)
+    (root / "results").replace(root / results)
+    changed = ["--set", f"results={results}", "num_seeds=2"] if results != "results" else []
+    assert main(["run", "--config", f"config/{config}", *changed]) == 0
+    named = re.fullmatch(r"open \S+ \(all tables: (.*)\)", capsys.readouterr().out.splitlines()[-1])
+    assert named
+    return named[1]
+
+
+@pytest.fixture
+def copy(small_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the small run, in which `run` has nothing left to do."""
+    monkeypatch.chdir(shutil.copytree(small_run, tmp_path / "root"))
+    monkeypatch.setattr(run, "_watched", lambda command: 0)
+    return tmp_path / "root"
+
+
 @pytest.mark.parametrize(
     ("config", "results", "options"),
     [
-        pytest.param("config.yaml", "results", "", marks=pytest.mark.long),
-        pytest.param("my small run.yaml", "results", " --config 'config/my small run.yaml'", marks=pytest.mark.long),
-        ("small.yaml", "other", " --config config/small.yaml --set results=other num_seeds=2"),
+        ("config.yaml", "results", []),
+        ("my small run.yaml", "results", ["--config", "config/my small run.yaml"]),
+        ("small.yaml", "other", ["--config", "config/small.yaml", "--set", "results=other", "num_seeds=2"]),
     ],
 )
 def test_the_command_that_the_last_line_names_works(
-    config: str,
-    results: str,
-    options: str,
-    small_run: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    config: str, results: str, options: list[str], copy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It prints the tables of this run: of its config, and of the values that were set."""
-    root = tmp_path / "root"
-    shutil.copytree(small_run, root)
-    (root / "config" / "small.yaml").replace(root / "config" / config)
-    (root / "results").replace(root / results)
-    monkeypatch.chdir(root)
-    monkeypatch.setattr(run, "_watched", lambda command: 0)  # it has been run
-    changed = ["--set", f"results={results}", "num_seeds=2"] if results != "results" else []
-    assert main(["run", "--config", f"config/{config}", *changed]) == 0
-    last = capsys.readouterr().out.splitlines()[-1]
-    named = re.fullmatch(r"open \S+ \(all tables: (.*/python\S* -m sifu summary(.*))\)", last)
-    assert named, last
-    assert named[2] == options
+    python, *words = shlex.split(last_line(copy, config, results, capsys))
+    assert Path(python).samefile(sys.executable)
+    assert words == ["-m", "sifu", "summary", *options]
+    assert main(words[2:]) == 0
+    shown = capsys.readouterr().out
+    assert "Training: mean (range)" in shown
+    assert "Unlearning in smoke" in shown
+
+
+@pytest.mark.second
+def test_a_shell_takes_the_command_as_it_stands(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = last_line(copy, "my small run.yaml", "results", capsys)
     environment = os.environ | {"PYTHONPATH": str(REPO)}
-    done = subprocess.run(named[1], shell=True, cwd=root, env=environment, capture_output=True, text=True)
+    done = subprocess.run(command, shell=True, cwd=copy, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "Training: mean (range)" in done.stdout
     assert "Unlearning in smoke" in done.stdout

@@ -25,7 +25,7 @@ from sifu.stages.partition import run_partition
 from sifu.store.parquet import read_table
 from sifu.store.schemas import PARTITION
 from tests.conftest import REPO
-from tests.trees import write_celeba
+from tests.dataset_folders import write_celeba
 
 
 @pytest.fixture(scope="module")

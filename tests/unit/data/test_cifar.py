@@ -10,7 +10,7 @@ import pytest
 from sifu.config.scenario import Dataset
 from sifu.data.dataset import load_images
 from sifu.errors import DataError
-from tests.trees import RANDOM, python2_pickle, read, write_cifar10
+from tests.dataset_folders import RANDOM, python2_pickle, read, write_cifar10
 
 
 def test_cifar_layout(tmp_path: Path) -> None:

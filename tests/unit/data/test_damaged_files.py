@@ -20,7 +20,7 @@ from sifu.data.dataset import Images, array_split, load_images
 from sifu.data.idx import read_idx
 from sifu.data.partition import partition_split
 from sifu.errors import DataError
-from tests.trees import png, read, write_celeba, write_idx, write_mnist, write_parquet
+from tests.dataset_folders import png, read, write_celeba, write_idx, write_mnist, write_parquet
 from tests.unit.plan.test_load import GOOD
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from sifu.config.partition import Natural
 from sifu.data.partition import partition_split
-from tests.trees import read, write_celeba, write_mnist, write_parquet
+from tests.dataset_folders import read, write_celeba, write_mnist, write_parquet
 
 
 def test_embedded_digits_are_500_of_each(tmp_path: Path) -> None:

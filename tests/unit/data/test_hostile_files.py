@@ -21,8 +21,8 @@ from sifu.data.batch_file import read_batch
 from sifu.data.decode import decode_image
 from sifu.data.idx import read_idx
 from sifu.errors import DataError
+from tests.dataset_folders import png, python2_pickle, read, write_cifar10, write_idx, write_mnist, write_parquet
 from tests.memory import bounded_memory
-from tests.trees import png, python2_pickle, read, write_cifar10, write_idx, write_mnist, write_parquet
 
 CIFAR = (3, 32, 32)
 EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 32 32\n%%EndComments\nshowpage\n%%EOF\n"

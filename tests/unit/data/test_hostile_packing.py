@@ -18,8 +18,8 @@ from sifu.data.decode import decode_image
 from sifu.data.idx import read_idx
 from sifu.data.png import has_all_rows
 from sifu.errors import DataError
+from tests.dataset_folders import read, write_celeba
 from tests.memory import bounded_memory
-from tests.trees import read, write_celeba
 from tests.unit.data.test_hostile_files import grey_png
 
 ONE = gzip.compress(bytes([0, 0, 8, 1, 0, 0, 0, 1, 5]), mtime=0)  # an IDX file of one byte, packed

@@ -17,9 +17,9 @@ from sifu.report.results import Results
 from sifu.store.forgetting_schemas import FORGETTING
 from sifu.store.parquet import write_table
 from sifu.store.provenance import provenance
-from tests.claimed import PLAIN, World
 from tests.conftest import REPO
 from tests.outcomes import Outcome
+from tests.small_replication import PLAIN, World
 
 Answers = dict[str, tuple[float, str]]
 

@@ -24,9 +24,9 @@ from sifu.report.totals import request_totals
 from sifu.store.parquet import read_stamp, read_table, write_table
 from sifu.store.provenance import Provenance
 from sifu.store.schemas import CELLS
-from tests.claimed import PLAIN, World
 from tests.conftest import REPO
 from tests.outcomes import Outcome
+from tests.small_replication import PLAIN, World
 
 README = (REPO / "README.md").read_text()
 TITLES = {"mnist": "MNIST"}

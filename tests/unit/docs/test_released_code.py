@@ -11,9 +11,9 @@ import pytest
 
 from sifu.docs.released_code import QUANTITIES, RUNS, released_code, released_in_short
 from sifu.replication.claims.stored_tables import DATASETS
-from tests.claimed import PLAIN, World
 from tests.conftest import REPO
 from tests.outcomes import Outcome
+from tests.small_replication import PLAIN, World
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ from sifu.replication.published import CONFIG, NOT_RUN, described
 from sifu.store.experiment_schemas import SCENARIO_SEARCH
 from sifu.store.parquet import write_table
 from sifu.store.provenance import provenance
-from tests.claimed import PLAIN, World, write_manifest
 from tests.conftest import REPO
 from tests.outcomes import Outcome
+from tests.small_replication import PLAIN, World, write_manifest
 
 
 @pytest.mark.second

@@ -17,23 +17,20 @@ from sifu.docs.generated_parts import filled
 from sifu.docs.released_code import RUNS
 from sifu.docs.replication_claims import _numbers
 from sifu.docs.replication_pages import replication_pages
-from sifu.docs.replication_provenance import carried_note
 from sifu.docs.replication_run import MeasuredRun
-from sifu.docs.two_partitions import _also_differ
 from sifu.errors import StoreError
 from sifu.replication.claims.bound import FULL, psi_bounds
 from sifu.replication.claims.stored_tables import DATASETS as DATASETS_OF_CLAIMS
 from sifu.replication.claims.stored_tables import read_tables
-from sifu.replication.manifest import CARRIED
 from sifu.replication.published import CONFIG, NOT_RUN, REPLICATION, described, read_manifest
 from sifu.report.image import webp
 from sifu.report.tables import hyper_parameters
 from sifu.store.parquet import read_table, write_table
 from sifu.store.provenance import provenance
 from sifu.store.schemas import CELLS
-from tests.claimed import BLOCK, PLAIN, World, write_manifest, write_training
 from tests.conftest import REPO
 from tests.outcomes import Outcome
+from tests.small_replication import BLOCK, PLAIN, World, write_manifest, write_training
 
 PART = "<!-- docs: datasets -->\n<!-- end -->"
 
@@ -216,28 +213,6 @@ def test_a_scenario_that_only_one_claim_has_gets_a_column() -> None:
     assert page.splitlines()[0] == "| number | seeds | MNIST | MNIST, full participation |"
 
 
-@pytest.mark.long
-def test_two_partitions_stand_next_to_each_other(tmp_path: Path) -> None:
-    """Scratch knows 0.3 of forgotten clients where images are shared, and nothing where they are not."""
-    changed = {("cifar10", "scratch"): Outcome(forgotten=0.3)}
-    world = World(("cifar10", "cifar10_disjoint"), changed, marks=PLAIN)
-    page = Made.of(world, tmp_path).pages["claims.md"]
-    known = "| accuracy of scratch on forgotten clients | 0.300 [0.300, 0.300; t 0.300, 0.300] | 0.000 [0.000, 0.000"
-    assert known in page
-    always = "60.0% [60.0%, 60.0%; t 60.0%, 60.0%]"
-    saved = f"| rounds saved by SIFU as released | {always} | {always} |"
-    assert saved in page.split("## Two partitions of CIFAR-10")[1]
-
-
-def test_two_partitions_say_what_else_differs() -> None:
-    same = {"federation": {"batches": "fresh", "spares": 3}, "stop": {"accuracy": 0.9}}
-    other = same | {"federation": {"batches": "epochs", "spares": 3}}
-    words = "`federation.batches` is fresh with shared images, epochs with disjoint clients."
-    assert _also_differ({"cifar10": same, "cifar10_disjoint": same}) == ""
-    assert _also_differ({"cifar10": same}) == ""
-    assert _also_differ({"cifar10": same, "cifar10_disjoint": other}).strip().endswith(words)
-
-
 @pytest.mark.second
 def test_the_readme_has_every_method_on_every_dataset(tmp_path: Path) -> None:
     """SIFU takes 40 rounds of 10 client steps where scratch takes 100, and knows 0.02 more. Of FedEraser, with 110 to
@@ -313,10 +288,3 @@ def test_docs_writes_the_pages(mnist: Made, tmp_path: Path, capsys: pytest.Captu
     assert "replication/index.md" in capsys.readouterr().out
     for name, text in mnist.pages.items():
         assert (tmp_path / "docs" / "replication" / name).read_text() == text
-
-
-def test_rows_of_older_rules_are_named() -> None:
-    """What their certificates are worth is empty: the page says whose."""
-    blocks = [{"scenario": "mnist"}, {"scenario": "cifar100", CARRIED: "0.2"}, {"scenario": "", CARRIED: "0.2"}]
-    assert "carried over: CIFAR-100 (rules 0.2)." in carried_note(blocks, {"cifar100": "CIFAR-100"})
-    assert carried_note(blocks[:1], {}) == ""

@@ -1,8 +1,9 @@
-"""How long the replication took, in words: what the time lacks is said."""
+"""How long the replication took and which rows are older, in words: what the time lacks is said."""
 
 from __future__ import annotations
 
-from sifu.docs.replication_provenance import provenance_text
+from sifu.docs.replication_provenance import carried_note, provenance_text
+from sifu.replication.manifest import CARRIED
 
 LACKING = "The {} of the twin test (stage `oracles`) of {} are not in this time: theirs was not recorded."
 
@@ -30,3 +31,10 @@ def test_models_without_a_time_are_counted() -> None:
     said = provenance_text({"blocks": blocks}, {"mnist": "MNIST"})
     assert LACKING.format("17,100 models", "MNIST") in said
     assert "1 of 4 jobs were not timed." in said
+
+
+def test_rows_of_older_rules_are_named() -> None:
+    """What their certificates are worth is empty: the page says whose."""
+    blocks = [{"scenario": "mnist"}, {"scenario": "cifar100", CARRIED: "0.2"}, {"scenario": "", CARRIED: "0.2"}]
+    assert "carried over: CIFAR-100 (rules 0.2)." in carried_note(blocks, {"cifar100": "CIFAR-100"})
+    assert carried_note(blocks[:1], {}) == ""

@@ -17,8 +17,8 @@ from sifu.docs.two_counts import two_counts
 from sifu.replication.claims.catalog import CLAIMS
 from sifu.replication.claims.stored_tables import StoredTables
 from sifu.replication.claims.verdict import Verdict
-from tests.claimed import PLAIN, World
-from tests.judged import claim
+from tests.claim_verdicts import claim
+from tests.small_replication import PLAIN, World
 
 HIDDEN, TOO_FAR = 2.0, 4.0  # epsilon 10 at delta 0.01: noise of 1 hides 2.856
 PLAN = {

@@ -12,13 +12,9 @@ from sifu.forgetting.klom import against_null, gaussian_kl, klom, oracle_null
 from sifu.forgetting.sample import TooFewModels
 from sifu.forgetting.seeds import permuted_worlds
 from tests import reference_forgetting
+from tests.unit.forgetting.normal_draws import draws
 
 WORLD = st.lists(st.sampled_from([-150.0, -3.0, -0.5, 0.0, 0.1, 2.0, 2.5, 90.0, 400.0]), min_size=5, max_size=9)
-
-
-def draws(models: int, points: int, key: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    first, second = np.random.default_rng([key, models]).normal(size=(2, models, points))
-    return first, second
 
 
 @given(WORLD, WORLD)

@@ -20,7 +20,7 @@ from sifu.methods.bfu import Bfu
 from sifu.models.variational import Seen
 from sifu.unlearning.request import Request
 from sifu.unlearning.server import Server
-from tests.bed import CENTRES, CLIENTS, FEATURES, GONE, HalfSquare, scenario, trained_bed
+from tests.quadratic_clients import CENTRES, CLIENTS, FEATURES, GONE, HalfSquare, lineage_of, scenario
 
 
 def test_the_divergence_is_that_of_normal_distributions() -> None:
@@ -32,7 +32,7 @@ def test_the_divergence_is_that_of_normal_distributions() -> None:
 
 
 class Gaussian(nn.Module):
-    """q(z | x) = N(theta, 1) for every image; the logits are theta - image, as on the bed."""
+    """q(z | x) = N(theta, 1) for every image; the logits are theta - image, as of quadratic clients."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ def test_its_minimiser_on_quadratics(factor: float) -> None:
     """KL is the mean of (m - m0)^2 / 2 over 4 units, the loss the sum of (m - c)^2 / 2: with l = 4 lambda the minimiser
     is m = (m0 - l c) / (1 - l), for l < 1. lambda = 0: m0 itself, to the last bit.
     """
-    lineage = trained_bed(30, CENTRES, Gaussian())
+    lineage = lineage_of(30, CENTRES, Gaussian())
     forget = torch.zeros(1, CLIENTS, dtype=torch.bool)
     forget[:, GONE] = True
     stop = Stop(None, 0, torch.zeros(1, dtype=torch.int64))

@@ -10,7 +10,19 @@ from torch import Tensor
 from sifu.contract.world import World, masks
 from sifu.methods.conda import Conda
 from sifu.unlearning.past_round import PastRound, train_again
-from tests.bed import CENTRES, CLIENTS, FEATURES, GONE, REMAIN, bed, distance, forgotten_by, local, trained, trained_bed
+from tests.quadratic_clients import (
+    CENTRES,
+    CLIENTS,
+    FEATURES,
+    GONE,
+    REMAIN,
+    distance,
+    forgotten_by,
+    lineage_of,
+    local,
+    quadratic_lineage,
+    trained,
+)
 
 BOTH = pytest.mark.parametrize("as_released", [False, True])
 
@@ -38,7 +50,7 @@ def plain(rounds: int, method: Conda) -> np.ndarray:
 )
 def test_it_is_the_plain_loop(origin: str, cutoff: float, as_released: bool) -> None:
     method = Conda(origin=origin, cutoff=cutoff, as_released=as_released, factor=0.8)
-    model, server = forgotten_by(method, bed(8))
+    model, server = forgotten_by(method, quadratic_lineage(8))
     np.testing.assert_allclose(model.numpy(), plain(8, method), rtol=1e-9, atol=1e-12)
     assert server.spent.client_steps.tolist() == [0]
 
@@ -54,8 +66,8 @@ def test_it_is_the_plain_loop(origin: str, cutoff: float, as_released: bool) -> 
     ids=["intended", "round", "released"],
 )
 def test_how_far_it_is_from_retraining(method: Conda, expected: float) -> None:
-    """After 30 rounds on the bed, where the original is off by 0.458357; the numbers are those of the plain loop."""
-    model, _ = forgotten_by(method, bed(30))
+    """After 30 rounds, where the original is off by 0.458357; the numbers are those of the plain loop."""
+    model, _ = forgotten_by(method, quadratic_lineage(30))
     assert distance(model, 30) == pytest.approx(expected, abs=1e-6)
     assert float(np.linalg.norm(plain(30, method) - trained(30, REMAIN))) == pytest.approx(expected, abs=1e-6)
 
@@ -67,7 +79,7 @@ def test_released_is_the_opposite_of_intended() -> None:
     """
     centres = np.ones((CLIENTS, FEATURES))
     centres[GONE] = [5.0, 0.0, 0.0, 0.0]
-    history = trained_bed(1, centres)
+    history = lineage_of(1, centres)
     theta = history.current[0]
     intended, released = (forgotten_by(Conda(as_released=flag), history)[0] for flag in (False, True))
     torch.testing.assert_close(intended, theta * torch.tensor([0.1, 1, 1, 1], dtype=torch.float64))
@@ -80,7 +92,7 @@ def test_a_damped_weight_keeps_the_bound_at_most(bound: float, kept: float) -> N
     """As above with lambda = 4: lambda q = 4/5 in coordinate 0, unless the bound is less."""
     centres = np.ones((CLIENTS, FEATURES))
     centres[GONE] = [5.0, 0.0, 0.0, 0.0]
-    history = trained_bed(1, centres)
+    history = lineage_of(1, centres)
     model, _ = forgotten_by(Conda(factor=4.0, bound=bound), history)
     torch.testing.assert_close(model, history.current[0] * torch.tensor([kept, 1, 1, 1], dtype=torch.float64))
 
@@ -90,7 +102,7 @@ def test_nothing_is_damped_above_the_cutoff_or_where_nobody_moved(as_released: b
     """Coordinate 1 is zero for all: 0 / 0."""
     centres = CENTRES.copy()
     centres[:, 1] = 0
-    history = trained_bed(6, centres)
+    history = lineage_of(6, centres)
     model, _ = forgotten_by(Conda(as_released=as_released, cutoff=1e-9), history)
     assert torch.equal(model, history.current[0])
 
@@ -102,7 +114,7 @@ def test_from_the_rounds_model_the_ratio_is_that_of_where_clients_pull() -> None
     """
     spread = np.abs(CENTRES - CENTRES.mean(0))
     damped = spread[REMAIN].mean(0) / spread[GONE] < 0.5
-    model, _ = forgotten_by(Conda(origin="round"), bed(30))
+    model, _ = forgotten_by(Conda(origin="round"), quadratic_lineage(30))
     changed = ~np.isclose(model.numpy(), trained(30), rtol=1e-6)
     assert changed.tolist() == damped.tolist()
     assert changed.any()

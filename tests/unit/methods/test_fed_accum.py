@@ -1,4 +1,6 @@
-"""FedAccum: a closed form, the sum that is made once, and the last round as released."""
+"""FedAccum: the sum that is made once, and the last round as released; its closed form is in
+test_quadratic_clients.py.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,6 @@ from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.past_round import PastRound
 from sifu.unlearning.replay_cache import ReplayCache
 from tests.contract.answer import nobody, server_for, unlearn
-from tests.quadratics import draw, quadratic_history, without_recovery
-
-NOW = Keys.of([0])
 
 
 def test_with_nobody_removed_fed_accum_is_the_training() -> None:
@@ -29,23 +28,6 @@ def test_with_nobody_removed_fed_accum_is_the_training() -> None:
     found = unlearn(FedAccum(), world.lineage, request, server, Keys.of(world.seeds))
     torch.testing.assert_close(found.segment.final, world.lineage.current, rtol=1e-5, atol=1e-6)
     assert server.spent.client_steps.tolist() == [0, 0, 0]
-
-
-@pytest.mark.parametrize(("rounds", "distance"), [(30, 2.95), (60, 6.16), (120, 12.58)])
-def test_fed_accum_drifts_away_from_the_optimum(rounds: int, distance: float) -> None:
-    """The optimum moves by g = 0.2613; once theta^n has converged every round adds (1 - r) g, r = 0.9^5 = 0.59049.
-
-    In all g (N (1 - r) - 1): 0.2613 x 11.2853 = 2.949, x 23.5706 = 6.159, x 48.1412 = 12.579.
-    """
-    history = quadratic_history(rounds)
-    request, server = without_recovery(history, [0])
-    model = unlearn(FedAccum(), history, request, server, NOW).segment.final[0]
-    optimum = draw()[0][1:].mean(0)
-    assert float((model - optimum).norm()) == pytest.approx(distance, abs=0.005)
-    # exact formula: theta~_N = theta^0 + (r - 1) sum over n of (theta^n - mean of the centres kept)
-    models = [history.at(torch.tensor([n]))[0] for n in range(rounds)]
-    exact = models[0] + (0.9**5 - 1) * sum(theta - optimum for theta in models)
-    torch.testing.assert_close(model, exact, rtol=1e-9, atol=1e-9)
 
 
 def test_fed_accum_as_released_is_the_last_round_without_the_forgotten_clients() -> None:

@@ -1,4 +1,4 @@
-"""FedEraser: a closed form, the plain loop, and what a budget does to calibration."""
+"""FedEraser: the plain loop, and what a budget does to calibration."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Footprint
 from tests import reference_unlearning
 from tests.contract.answer import nobody, server_for, unlearn
-from tests.quadratics import draw, quadratic_history, without_recovery
+from tests.quadratic_clients import REMAIN, STEPS, forgotten_by, quadratic_lineage
 
-NOW = Keys.of([0])
 EVERY_ROUND = FedEraser(every=1, calibration=1.0)
 
 
@@ -36,14 +35,9 @@ def test_with_nobody_removed_fed_eraser_is_the_training(length: str) -> None:
     assert server.spent.rounds.tolist() == [7, 7, 7]  # of 8: the first needs no calibration
 
 
-@pytest.mark.parametrize("rounds", [30, 120])
-def test_fed_eraser_stays_near_the_optimum(rounds: int) -> None:
-    """0.18 from it, however long the training was (a NumPy replay of the arithmetic gives 0.1787 and 0.1789)."""
-    history = quadratic_history(rounds)
-    request, server = without_recovery(history, [0])
-    model = unlearn(EVERY_ROUND, history, request, server, NOW).segment.final[0]
-    assert float((model - draw()[0][1:].mean(0)).norm()) == pytest.approx(0.18, abs=0.005)
-    assert server.spent.client_steps.tolist() == [(rounds - 1) * 5 * 5]  # five clients remain, five steps each
+def test_each_round_after_the_first_asks_every_remaining_client() -> None:
+    _, server = forgotten_by(EVERY_ROUND, quadratic_lineage(30))
+    assert server.spent.client_steps.tolist() == [29 * len(REMAIN) * STEPS]
 
 
 @pytest.mark.parametrize("length", ["client", "layer"])

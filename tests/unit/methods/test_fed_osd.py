@@ -18,8 +18,8 @@ from sifu.unlearning.orthogonal import orthogonal
 from sifu.unlearning.request import Request
 from sifu.unlearning.server import Server
 from tests import reference_unlearning
-from tests.bed import CENTRES, CLIENTS, FEATURES, bed, forgotten_by, trained
 from tests.contract.answer import unlearn
+from tests.quadratic_clients import CENTRES, CLIENTS, FEATURES, forgotten_by, quadratic_lineage, trained
 
 ONE = FedOsd(rounds=1, guarded_rounds=0, lr=0.01)
 GONE, STAY = (0, 1, 2, 3), (4, 5)  # two remaining clients leave two of four directions free
@@ -55,13 +55,13 @@ def test_a_direction_is_orthogonal_as_long_and_forwards() -> None:
 
 def test_there_is_no_step_where_the_remaining_clients_span_it() -> None:
     """Five remaining clients in four dimensions: nothing is orthogonal to all of them."""
-    model, server = forgotten_by(ONE, bed(30))
-    assert torch.equal(model, bed(30).current[0])
+    model, server = forgotten_by(ONE, quadratic_lineage(30))
+    assert torch.equal(model, quadratic_lineage(30).current[0])
     assert server.spent.client_steps.tolist() == [CLIENTS]  # and yet everybody trained, one step each
 
 
 def plain_step(theta: np.ndarray, lr: float) -> np.ndarray:
-    """The first round on the bed, client by client, where logits are theta - c and every label is 0."""
+    """The first round of the quadratic clients, client by client, where logits are theta - c and every label is 0."""
     slopes = []
     for client in GONE:
         p = np.exp(theta - CENTRES[client])
@@ -76,7 +76,7 @@ def plain_step(theta: np.ndarray, lr: float) -> np.ndarray:
 def test_a_step_on_the_bed_is_the_plain_loop() -> None:
     """f_i changes by ||d||^2 / 2 for the remaining clients: nothing to first order."""
     theta = trained(30)
-    model, _ = forgotten_by(ONE, bed(30), GONE)
+    model, _ = forgotten_by(ONE, quadratic_lineage(30), GONE)
     d = plain_step(theta, 0.01)
     np.testing.assert_allclose(model.numpy(), theta - d, rtol=0, atol=1e-12)
     for client in STAY:
@@ -86,9 +86,9 @@ def test_a_step_on_the_bed_is_the_plain_loop() -> None:
 
 def test_guarded_rounds_do_not_turn_back() -> None:
     """Their step is orthogonal to theta - theta^N, and the mean of vectors as long as the clients' own."""
-    first, _ = forgotten_by(ONE, bed(30), GONE)
+    first, _ = forgotten_by(ONE, quadratic_lineage(30), GONE)
     guarded = FedOsd(rounds=1, lr=0.01, guarded_rounds=1, guarded_lr=0.05)
-    second, server = forgotten_by(guarded, bed(30), GONE)
+    second, server = forgotten_by(guarded, quadratic_lineage(30), GONE)
     moved, back = (second - first).numpy(), first.numpy() - trained(30)
     assert abs(moved @ back) < 1e-12 * np.linalg.norm(moved)
     own = []
@@ -108,9 +108,11 @@ def test_steps_get_shorter_from_round_to_round() -> None:
     for number in range(2):
         theta = theta - plain_step(theta, 0.01 * 0.5**number)
     method = FedOsd(rounds=2, guarded_rounds=0, lr=0.01, decay=0.5)
-    np.testing.assert_allclose(forgotten_by(method, bed(30), GONE)[0].numpy(), theta, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(forgotten_by(method, quadratic_lineage(30), GONE)[0].numpy(), theta, rtol=0, atol=1e-12)
     guarded = replace(method, rounds=1, guarded_lr=0.05)
-    first, second = (forgotten_by(replace(guarded, guarded_rounds=n), bed(30), GONE)[0].numpy() for n in (1, 2))
+    first, second = (
+        forgotten_by(replace(guarded, guarded_rounds=n), quadratic_lineage(30), GONE)[0].numpy() for n in (1, 2)
+    )
     own, back = [], first - trained(30)
     for client in STAY:
         v = 0.05 * 0.5 * (first - CENTRES[client])

@@ -15,8 +15,20 @@ from sifu.unlearning.past_round import PastRound, train_again
 from sifu.unlearning.request import Request
 from sifu.unlearning.server import Server
 from tests import reference_unlearning
-from tests.bed import CENTRES, CLIENTS, ETA, FEATURES, REMAIN, STEPS, Offset, bed, distance, forgotten_by, trained_bed
 from tests.contract.answer import unlearn
+from tests.quadratic_clients import (
+    CENTRES,
+    CLIENTS,
+    ETA,
+    FEATURES,
+    REMAIN,
+    STEPS,
+    Offset,
+    distance,
+    forgotten_by,
+    lineage_of,
+    quadratic_lineage,
+)
 
 METHOD = FedRecover(warm_up=6, every=5, final=2)
 
@@ -24,7 +36,7 @@ METHOD = FedRecover(warm_up=6, every=5, final=2)
 @pytest.mark.second
 def test_shared_curvature_makes_every_estimate_exact() -> None:
     """Clients train in rounds 0 to 5, in 10, 15, ..., 35 and in the last two: 14 rounds of 5 clients and 5 steps."""
-    model, server = forgotten_by(METHOD, bed(40))
+    model, server = forgotten_by(METHOD, quadratic_lineage(40))
     assert distance(model, 40) < 1e-14
     assert server.spent.rounds.tolist() == [14]
     assert server.spent.client_steps.tolist() == [14 * 5 * STEPS]
@@ -34,7 +46,7 @@ def test_shared_curvature_makes_every_estimate_exact() -> None:
 @pytest.mark.second
 def test_if_everybody_trains_it_is_scratch() -> None:
     """T_c = 1, all clients in each round: bit for bit the rounds that Scratch would train."""
-    history = bed(12)
+    history = quadratic_lineage(12)
     model, server = forgotten_by(FedRecover(warm_up=0, every=1), history)
     available = torch.ones(1, CLIENTS, dtype=torch.bool)
     available[0, 3] = False
@@ -64,21 +76,23 @@ def test_rounds_of_training_contract_what_estimates_missed() -> None:
     factor = (1 - ETA * np.array([0.4, 0.7, 1.0, 1.3]) ** 2) ** STEPS
     module: nn.Module = Scaled()
     first, second = (
-        forgotten_by(FedRecover(warm_up=3, every=100, final=final), trained_bed(rounds, CENTRES, module))[0].numpy()
+        forgotten_by(FedRecover(warm_up=3, every=100, final=final), lineage_of(rounds, CENTRES, module))[0].numpy()
         for rounds, final in ((30, 0), (36, 6))
     )
     missed = first - retrained(30, factor)
-    assert 1e-6 < np.linalg.norm(missed) < 0.458357  # not exact, and better than the original of the bed
+    assert 1e-6 < np.linalg.norm(missed) < 0.458357  # not exact, and better than the original
     np.testing.assert_allclose(second - retrained(36, factor), factor**6 * missed, rtol=1e-9, atol=1e-14)
 
 
 @pytest.mark.long
 def test_estimates_above_the_limit_are_replaced() -> None:
     """With alpha = 1 the limit is the smallest stored number of a round, the largest over rounds: more train."""
-    few, many = (forgotten_by(FedRecover(warm_up=6, every=5, final=2, tolerance=a), bed(40))[1] for a in (0.0, 1.0))
+    few, many = (
+        forgotten_by(FedRecover(warm_up=6, every=5, final=2, tolerance=a), quadratic_lineage(40))[1] for a in (0.0, 1.0)
+    )
     assert few.spent.client_steps.tolist() == [350]
     assert many.spent.client_steps.tolist()[0] > 350
-    assert distance(forgotten_by(FedRecover(tolerance=1.0), bed(40))[0], 40) < 1e-14
+    assert distance(forgotten_by(FedRecover(tolerance=1.0), quadratic_lineage(40))[0], 40) < 1e-14
 
 
 @pytest.mark.parametrize("exact", [{0, 1, 7}, {0, 3, 6, 7}])

@@ -25,7 +25,18 @@ from sifu.unlearning.method import CertifiedMethod, Method, Promise
 from sifu.unlearning.request import Request
 from sifu.unlearning.sequence import Answer, answer_request
 from sifu.unlearning.worlds import Asker, both_worlds
-from tests.bed import CENTRES, CLIENTS, ETA, GONE, REMAIN, R, bed, forgotten_by, scenario, trained_bed
+from tests.quadratic_clients import (
+    CENTRES,
+    CLIENTS,
+    ETA,
+    GONE,
+    REMAIN,
+    R,
+    forgotten_by,
+    lineage_of,
+    quadratic_lineage,
+    scenario,
+)
 
 STRICT = replace(SCENARIO.certificate, preset="strict")
 
@@ -37,7 +48,7 @@ def fed_recovery(certificate: Certificate = SCENARIO.certificate, **settings: An
 def test_a_client_like_the_mean_of_the_others_changes_nothing() -> None:
     centres = CENTRES.copy()
     centres[GONE] = np.mean(centres[REMAIN], axis=0)
-    history = trained_bed(12, centres)
+    history = lineage_of(12, centres)
     model, server = forgotten_by(fed_recovery(), history)
     torch.testing.assert_close(model, history.current[0], rtol=0, atol=1e-12)
     assert server.spent.client_steps.tolist() == [0]
@@ -97,7 +108,7 @@ def test_psi_the_correction_and_alpha_on_quadratics() -> None:
     stop = Stop(None, 0, torch.zeros(1, dtype=torch.int64))
     known = replace(scenario(), certificate=certificate)
     method = fed_recovery(certificate, noise="hidden")
-    answer, _ = answer_request(method, bed(30), forget, known, lambda request: stop, Keys.of([0]))
+    answer, _ = answer_request(method, quadratic_lineage(30), forget, known, lambda request: stop, Keys.of([0]))
     gap = float(np.linalg.norm(CENTRES.mean(0) - CENTRES[REMAIN].mean(0)))
     promise, worth = promised(answer), answer.worth
     assert worth is not None

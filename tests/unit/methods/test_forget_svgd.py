@@ -13,7 +13,7 @@ from sifu.contract.world import PARTICLES, SCENARIO, masks, trained
 from sifu.errors import MethodRefused
 from sifu.federation.local.step import begin, take_step
 from sifu.methods.forget_svgd import ForgetSvgd
-from tests.bed import CENTRES, ETA, Offset, distance, forgotten_by, trained_bed
+from tests.quadratic_clients import CENTRES, ETA, Offset, distance, forgotten_by, lineage_of
 from tests.reference import stein_directions
 
 ALPHA = 0.3
@@ -64,7 +64,7 @@ def test_two_particles_end_where_they_should() -> None:
 
 
 class Particle(Offset):
-    """The bed's model as a single particle, with a kernel as wide as the posterior: h / 2 = alpha."""
+    """The model of quadratic clients as a single particle, with a kernel as wide as the posterior: h / 2 = alpha."""
 
     def own_optimiser(self, sgd: Sgd) -> Svgd:
         return Svgd(lr=sgd.lr, particles=1, temperature=ALPHA, bandwidth=2 * ALPHA)
@@ -74,7 +74,7 @@ def test_forgetting_leaves_the_exact_posterior_of_the_others() -> None:
     """Gaussians: N(cbar, alpha) times exp(+p |x - c_u|^2 / 2 alpha), p = 1/6, has the mean (cbar - p c_u) / (1 - p): of
     the remaining centres, where retraining ends. A step shrinks the distance by 1 - eta (1 - p) = 0.9167.
     """
-    lineage = trained_bed(60, CENTRES, Particle())
+    lineage = lineage_of(60, CENTRES, Particle())
     assert distance(lineage.current[0], 60) == pytest.approx(0.458357, abs=1e-6)  # the original model
     found, server = forgotten_by(ForgetSvgd(steps=300), lineage)
     assert distance(found, 60) < 1e-9

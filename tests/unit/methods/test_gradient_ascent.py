@@ -13,17 +13,17 @@ from sifu.federation.stop import Stop
 from sifu.methods.gradient_ascent import GradientAscent
 from sifu.unlearning.request import Request
 from sifu.unlearning.server import Server
-from tests.bed import CENTRES, GONE, bed, forgotten_by, local, trained
 from tests.contract.answer import unlearn
-from tests.unit.methods.test_bed import REFERENCE, without_last
+from tests.quadratic_clients import CENTRES, GONE, forgotten_by, local, quadratic_lineage, trained
+from tests.unit.methods.test_quadratic_clients import REFERENCE, without_last
 
 FREE = GradientAscent(momentum=0.0, clip=None, stop="never", lr=0.1, radius=100.0)  # plain ascent in a large ball
 
 
 def test_the_radius_is_a_share_of_the_distance_to_initial_models() -> None:
-    """On the bed every initial model is zero, so that the distance is ||ref||; plain, not squared."""
+    """Every initial model of quadratic clients is zero, so that the distance is ||ref||; plain, not squared."""
     reference = torch.tensor(without_last(30))
-    model, _ = forgotten_by(replace(FREE, lr=10.0, radius=0.25), bed(30))
+    model, _ = forgotten_by(replace(FREE, lr=10.0, radius=0.25), quadratic_lineage(30))
     assert float((model - reference).norm()) == pytest.approx(0.25 * float(reference.norm()), rel=1e-9)
 
 
@@ -31,7 +31,7 @@ def test_the_radius_is_a_share_of_the_distance_to_initial_models() -> None:
 def test_ascent_leaves_along_a_ray(steps: int) -> None:
     """grad = w - c, so that w_k = c + (1 + eta)^k (ref - c) as long as that is inside the ball."""
     reference, centre = torch.tensor(without_last(30)), torch.tensor(CENTRES[GONE])
-    model, server = forgotten_by(replace(FREE, epochs=float(steps)), bed(30))
+    model, server = forgotten_by(replace(FREE, epochs=float(steps)), quadratic_lineage(30))
     torch.testing.assert_close(model, centre + 1.1**steps * (reference - centre), rtol=1e-9, atol=1e-12)
     assert server.spent.client_steps.tolist() == [steps]  # one example: a step an epoch
 
@@ -39,7 +39,7 @@ def test_ascent_leaves_along_a_ray(steps: int) -> None:
 def test_momentum_keeps_the_direction_of_the_last_step() -> None:
     """d = w - c: u_1 = d_0, d_1 = (1 + eta) d_0, u_2 = m u_1 + d_1, so that d_2 = (1 + (2 + m) eta + eta^2) d_0."""
     reference, centre = torch.tensor(without_last(30)), torch.tensor(CENTRES[GONE])
-    model, _ = forgotten_by(replace(FREE, momentum=0.9, epochs=2.0), bed(30))
+    model, _ = forgotten_by(replace(FREE, momentum=0.9, epochs=2.0), quadratic_lineage(30))
     factor = 1 + 2.9 * 0.1 + 0.1**2
     torch.testing.assert_close(model, centre + factor * (reference - centre), rtol=1e-9, atol=1e-12)
 
@@ -49,28 +49,28 @@ def test_a_clipped_step_is_eta_times_the_longest_gradient() -> None:
     reference, centre = torch.tensor(without_last(30)), torch.tensor(CENTRES[GONE])
     ray = reference - centre
     clip = float(ray.norm()) / 2
-    model, _ = forgotten_by(replace(FREE, clip=clip, epochs=3.0), bed(30))
+    model, _ = forgotten_by(replace(FREE, clip=clip, epochs=3.0), quadratic_lineage(30))
     torch.testing.assert_close(model, reference + 3 * 0.1 * clip * ray / ray.norm(), rtol=1e-6, atol=1e-9)
 
 
 def test_by_default_the_squared_radius_is_a_third() -> None:
-    """The authors' code: a third of the squared distance to initial models, which is ||ref||^2 on the bed."""
+    """The authors' code: a third of the squared distance to initial models, here ||ref||^2."""
     reference = torch.tensor(without_last(30))
-    model, _ = forgotten_by(GradientAscent(lr=10.0, stop="never"), bed(30))
+    model, _ = forgotten_by(GradientAscent(lr=10.0, stop="never"), quadratic_lineage(30))
     assert float((model - reference).square().sum()) == pytest.approx(float(reference.square().sum()) / 3, rel=2e-3)
 
 
 def test_it_ends_on_the_sphere() -> None:
     """ref + radius (ref - c) / ||ref - c||: the projection keeps it on the ray."""
     reference, centre = torch.tensor(without_last(30)), torch.tensor(CENTRES[GONE])
-    model, _ = forgotten_by(replace(FREE, epochs=60.0, radius=0.5), bed(30))
+    model, _ = forgotten_by(replace(FREE, epochs=60.0, radius=0.5), quadratic_lineage(30))
     away = (reference - centre) / (reference - centre).norm()
     torch.testing.assert_close(model, reference + 0.5 * reference.norm() * away, rtol=1e-7, atol=1e-9)
 
 
 def test_the_reference_is_the_mean_of_the_other_clients_models() -> None:
     """(theta^N - p theta_W) / (1 - p) with p = 1/6."""
-    model, _ = forgotten_by(REFERENCE, bed(30))
+    model, _ = forgotten_by(REFERENCE, quadratic_lineage(30))
     sent = local(trained(29), GONE)
     expected = (trained(30) - sent / 6) / (1 - 1 / 6)
     torch.testing.assert_close(model, torch.tensor(expected), rtol=1e-12, atol=1e-12)
@@ -84,7 +84,7 @@ def test_a_distance_stops_it() -> None:
     path = [centre + 1.1**k * (reference - centre) for k in range(60)]
     limit = float((path[4] - sent).norm()) * 1.0001
     method = replace(FREE, epochs=60.0, stop="distance", stop_distance=limit)
-    model, server = forgotten_by(method, bed(30))
+    model, server = forgotten_by(method, quadratic_lineage(30))
     torch.testing.assert_close(model, path[5], rtol=1e-9, atol=1e-12)
     assert server.spent.client_steps.tolist() == [5]
 

@@ -12,16 +12,26 @@ from sifu.federation.stop import Stop
 from sifu.methods.mode import Mode
 from sifu.unlearning.request import Request
 from sifu.unlearning.server import Server
-from tests.bed import CENTRES, CLIENTS, FEATURES, GONE, REMAIN, STEPS, bed, forgotten_by, trained
 from tests.contract.answer import unlearn
+from tests.quadratic_clients import (
+    CENTRES,
+    CLIENTS,
+    FEATURES,
+    GONE,
+    REMAIN,
+    STEPS,
+    forgotten_by,
+    quadratic_lineage,
+    trained,
+)
 
 
 def test_degradation_alone_has_a_closed_form() -> None:
-    """lambda^6 theta^N + (1 - lambda) sum_i lambda^(6 - i) D_i; on the bed new initial weights are zero, as theta^0.
+    """lambda^6 theta^N + (1 - lambda) sum_i lambda^(6 - i) D_i; new initial weights are zero, as theta^0.
 
     So D_i is the retrained model after i rounds.
     """
-    model, server = forgotten_by(Mode(guided_rounds=0), bed(30))
+    model, server = forgotten_by(Mode(guided_rounds=0), quadratic_lineage(30))
     expected = 0.95**6 * trained(30) + 0.05 * sum(0.95 ** (6 - i) * trained(i, REMAIN) for i in range(1, 7))
     np.testing.assert_allclose(model.numpy(), expected, rtol=0, atol=1e-12)
     assert round(0.95**6, 3) == 0.735
@@ -30,8 +40,8 @@ def test_degradation_alone_has_a_closed_form() -> None:
 
 def test_the_ends_of_lambda() -> None:
     """1: theta^N; 0: D, which is the retrained model after six rounds."""
-    kept, replaced = (forgotten_by(Mode(keep=keep, guided_rounds=0), bed(30))[0] for keep in (1.0, 0.0))
-    assert torch.equal(kept, bed(30).current[0])
+    kept, replaced = (forgotten_by(Mode(keep=keep, guided_rounds=0), quadratic_lineage(30))[0] for keep in (1.0, 0.0))
+    assert torch.equal(kept, quadratic_lineage(30).current[0])
     np.testing.assert_allclose(replaced.numpy(), trained(6, REMAIN), rtol=0, atol=1e-12)
 
 
@@ -58,7 +68,7 @@ def test_a_round_of_guidance_is_the_plain_loop() -> None:
                 x = x - 0.02 * (x - CENTRES[client])
         sent.append(x)
     method = Mode(keep=0.9, degrade_rounds=1, guided_rounds=1, guided_lr=0.02, forgotten_lr=0.3)
-    model, server = forgotten_by(method, bed(30))
+    model, server = forgotten_by(method, quadratic_lineage(30))
     np.testing.assert_allclose(model.numpy(), np.mean(sent, axis=0), rtol=0, atol=1e-12)
     assert server.spent.rounds.tolist() == [2]
     assert server.spent.client_steps.tolist() == [(len(REMAIN) + CLIENTS) * STEPS]

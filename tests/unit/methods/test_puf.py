@@ -9,7 +9,7 @@ import torch
 
 from sifu.contract.world import World, masks
 from sifu.methods.puf import Puf
-from tests.bed import CLIENTS, FEATURES, STEPS, bed, forgotten_by
+from tests.quadratic_clients import CLIENTS, FEATURES, STEPS, forgotten_by, quadratic_lineage
 
 UPDATES = pytest.mark.parametrize("updates", ["regular", "special", "stored"])
 
@@ -17,37 +17,40 @@ UPDATES = pytest.mark.parametrize("updates", ["regular", "special", "stored"])
 @UPDATES
 def test_it_is_linear_in_its_factor(updates: str) -> None:
     method = Puf(updates=updates)
-    none, one, three = (forgotten_by(replace(method, factor=factor), bed(30))[0] for factor in (0.0, 1.0, 3.0))
+    none, one, three = (
+        forgotten_by(replace(method, factor=factor), quadratic_lineage(30))[0] for factor in (0.0, 1.0, 3.0)
+    )
     torch.testing.assert_close(three - none, 3 * (one - none), rtol=1e-9, atol=1e-12)
     if updates != "regular":
-        assert torch.equal(none, bed(30).current[0])
+        assert torch.equal(none, quadratic_lineage(30).current[0])
 
 
 def test_the_published_factors_are_the_defaults() -> None:
-    """lambda: 20 for `regular`, 2 for `special`; the bed's distances are those of the closed forms."""
+    """lambda: 20 for `regular`, 2 for `special`; distances of quadratic clients are those of the closed forms."""
     for updates, factor in (("regular", 20.0), ("special", 2.0), ("stored", 2.0)):
         own, named = (
-            forgotten_by(method, bed(30))[0] for method in (Puf(updates=updates), Puf(updates=updates, factor=factor))
+            forgotten_by(method, quadratic_lineage(30))[0]
+            for method in (Puf(updates=updates), Puf(updates=updates, factor=factor))
         )
         assert torch.equal(own, named)
 
 
 def test_everybody_with_a_factor_of_minus_one_is_a_round() -> None:
     """W = all: theta + mean of their updates is what FedAvg would do next. The rounds of 31 are those of 30 and one."""
-    model, _ = forgotten_by(Puf(factor=-1.0), bed(30), tuple(range(CLIENTS)))
-    torch.testing.assert_close(model, bed(31).current[0], rtol=1e-12, atol=0)
+    model, _ = forgotten_by(Puf(factor=-1.0), quadratic_lineage(30), tuple(range(CLIENTS)))
+    torch.testing.assert_close(model, quadratic_lineage(31).current[0], rtol=1e-12, atol=0)
 
 
 @pytest.mark.second
 def test_stored_updates_are_those_of_the_last_round() -> None:
     """After convergence a client's update is the same in every round: as special, to the last round's distance."""
-    stored, special = (forgotten_by(Puf(updates=name), bed(60))[0] for name in ("stored", "special"))
+    stored, special = (forgotten_by(Puf(updates=name), quadratic_lineage(60))[0] for name in ("stored", "special"))
     torch.testing.assert_close(stored, special, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize(("updates", "clients"), [("regular", CLIENTS), ("special", 1), ("stored", 0)])
 def test_what_it_costs(updates: str, clients: int) -> None:
-    _, server = forgotten_by(Puf(updates=updates), bed(30))
+    _, server = forgotten_by(Puf(updates=updates), quadratic_lineage(30))
     assert server.spent.client_steps.tolist() == [clients * STEPS]
     assert server.spent.rounds.tolist() == [min(1, clients)]
     assert server.spent.comm_floats.tolist() == [clients * 2 * FEATURES]
@@ -55,9 +58,9 @@ def test_what_it_costs(updates: str, clients: int) -> None:
 
 def test_a_budget_for_the_clients_to_forget_alone_moves_nothing() -> None:
     """With nobody else's update their share would be 1, and a step of 20 updates five times too long."""
-    model, server = forgotten_by(Puf(updates="regular"), bed(30), budget=STEPS)
+    model, server = forgotten_by(Puf(updates="regular"), quadratic_lineage(30), budget=STEPS)
     assert server.spent.client_steps.tolist() == [STEPS]
-    assert torch.equal(model, bed(30).current[0])
+    assert torch.equal(model, quadratic_lineage(30).current[0])
 
 
 @UPDATES

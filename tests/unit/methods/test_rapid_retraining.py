@@ -19,7 +19,7 @@ from sifu.hardware.workers import Workers
 from sifu.methods.rapid_retraining import RapidRetraining
 from sifu.methods.scratch import Scratch
 from sifu.unlearning.sequence import answer_request
-from tests.bed import CENTRES, CLIENTS, GONE, REMAIN, STEPS, HalfSquare, bed, scenario
+from tests.quadratic_clients import CENTRES, CLIENTS, GONE, REMAIN, STEPS, HalfSquare, quadratic_lineage, scenario
 
 
 def test_plain_sgd_at_the_federations_step_size_is_scratch() -> None:
@@ -56,7 +56,7 @@ def test_other_optimisers_give_other_models_of_the_same_kind(curvature: str) -> 
 
 def test_one_step_with_hutchinsons_diagonal_lands_on_the_optimum() -> None:
     """The Hessian of ||x - c||^2 / 2 is the identity, one probe is exact, and beta1 = 0, eta = 1 is Newton's step."""
-    engine = bed(30).engine
+    engine = quadratic_lineage(30).engine
     optimiser = Adaptive(lr=1.0, curvature="hutchinson", beta1=0.0, damping=1e-12)
     trainer = GuidedTrainer(engine.model, engine.clients, optimiser, HalfSquare(), Workers(1))
     batcher = engine.batcher_for(engine.clients, engine.federation, optimiser)
@@ -74,7 +74,7 @@ def test_a_round_is_the_plain_loop(settings: dict[str, Any]) -> None:
     forget = torch.zeros(1, CLIENTS, dtype=torch.bool)
     forget[:, GONE] = True
     stop = Stop(None, 0, torch.ones(1, dtype=torch.int64))
-    answer, _ = answer_request(method, bed(30), forget, scenario(), lambda request: stop, Keys.of([0]))
+    answer, _ = answer_request(method, quadratic_lineage(30), forget, scenario(), lambda request: stop, Keys.of([0]))
     models = []
     for client in REMAIN:
         x, m, v = np.zeros(4), np.zeros(4), np.zeros(4)

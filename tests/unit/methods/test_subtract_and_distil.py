@@ -13,14 +13,14 @@ from sifu.contract.world import World, masks
 from sifu.core.types import Clients
 from sifu.methods.fed_accum import FedAccum
 from sifu.methods.subtract_and_distil import SubtractAndDistil
-from tests.bed import CLIENTS, bed, forgotten_by
+from tests.quadratic_clients import CLIENTS, forgotten_by, quadratic_lineage
 
 ALONE = SubtractAndDistil(epochs=0.0)
 
 
 def test_subtracting_everybody_leaves_the_initial_model() -> None:
-    model, server = forgotten_by(ALONE, bed(30), tuple(range(CLIENTS)))
-    torch.testing.assert_close(model, bed(30).start[0], rtol=0, atol=1e-12)
+    model, server = forgotten_by(ALONE, quadratic_lineage(30), tuple(range(CLIENTS)))
+    torch.testing.assert_close(model, quadratic_lineage(30).start[0], rtol=0, atol=1e-12)
     assert server.spent.client_steps.tolist() == [0]
 
 
@@ -60,15 +60,15 @@ def softmax(z: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("temperature", [1.0, 3.0])
 def test_distillation_is_the_plain_loop(temperature: float) -> None:
-    """Logits are theta - image on the bed. d KL(softmax(z / T) || softmax(z' / T)) / dz' is the difference of both over
-    T; Adam's steps depend on how such slopes compare from step to step. One example at the server, four epochs.
+    """Logits are theta - image. d KL(softmax(z / T) || softmax(z' / T)) / dz' is the difference of both over T;
+    Adam's steps depend on how such slopes compare from step to step. One example at the server, four epochs.
     """
     image = np.array([0.3, -1.0, 0.7, 2.0])
     held = Clients(torch.tensor(image).view(1, 1, 1, 1, 1, 4), *(torch.ones(1, 1, 1).long(), torch.ones(1, 1).long()))
-    lineage = replace(bed(3), engine=replace(bed(3).engine, server_data=held))
+    lineage = replace(quadratic_lineage(3), engine=replace(quadratic_lineage(3).engine, server_data=held))
     method = SubtractAndDistil(epochs=4.0, lr=0.1, temperature=temperature)
     student, _ = forgotten_by(method, lineage)
-    x, teacher = forgotten_by(replace(method, epochs=0.0), lineage)[0].numpy(), bed(3).current[0].numpy()
+    x, teacher = forgotten_by(replace(method, epochs=0.0), lineage)[0].numpy(), quadratic_lineage(3).current[0].numpy()
     m, v = np.zeros(4), np.zeros(4)
     for step in range(1, 5):
         g = (softmax((x - image) / temperature) - softmax((teacher - image) / temperature)) / temperature

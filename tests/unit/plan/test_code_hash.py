@@ -13,7 +13,7 @@ import pytest
 
 from sifu.plan.code_hash import used_modules
 from tests.conftest import REPO
-from tests.outside import write_package
+from tests.fake_packages import write_package
 
 PARTITION = ("sifu.stages.partition", "sifu.data.embedded")
 TRAIN = ("sifu.stages.train", "sifu.data.embedded", "sifu.models.logistic")

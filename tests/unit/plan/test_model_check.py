@@ -15,7 +15,7 @@ from sifu.errors import SifuError
 from sifu.plan import model_check
 from sifu.plan.load import load_suite, read_yaml
 from tests.conftest import REPO
-from tests.outside import write_package
+from tests.fake_packages import write_package
 
 PLAN = {"scenarios": ["tried"], "variants": ["scratch"]}
 

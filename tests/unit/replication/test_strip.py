@@ -11,7 +11,7 @@ from sifu.errors import StoreError
 from sifu.replication.claims.claim import Line
 from sifu.replication.claims.verdict import Verdict
 from sifu.replication.strip import _cells, claim_rows
-from tests.claimed import PLAIN, World
+from tests.small_replication import PLAIN, World
 
 
 def test_a_run_without_the_papers_datasets_has_no_strip(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from sifu.errors import StoreError
 from sifu.report.data_used import DataUsed, data_used, parts_in_words
-from tests.claimed import BLOCK, write_training
+from tests.small_replication import BLOCK, write_training
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from sifu.report.figures.style import colours, grid, legend, lines, log_ticks, s
 from sifu.report.image import DPI, write_figure
 from sifu.report.results import Results
 from sifu.report.statistics import intervals, lost
+from tests.unit.report.plain_results import plain_results
 
 _KEYS = ["scenario", "variant", "stop", "request"]
 
@@ -53,12 +54,6 @@ def source_of(labels: dict[str, str]) -> Results:
     """Methods alone: nothing was run."""
     methods = {name: name for name in labels}
     return Results(ReportPlan("", labels=labels, methods=methods, shown=list(labels)))
-
-
-def plain_results(labels: dict[str, str]) -> Results:
-    """The same with one scenario s without marks."""
-    methods = {name: name for name in labels}
-    return Results(ReportPlan("", {"s": "S"}, labels, methods, shown=list(labels), marks={"s": "plain"}))
 
 
 def test_methods_do_not_hide_each_other_at_a_single_budget() -> None:

@@ -18,7 +18,7 @@ from sifu.replication.published import Published
 from sifu.report.figures import frontier as figure
 from sifu.report.frontier import _number, frontier, frontier_for_people, own_sigmas, worth
 from sifu.report.results import Results
-from tests.claimed import PLAIN, World
+from tests.small_replication import PLAIN, World
 
 LIMIT = largest_ratio(10.0, 0.01, "analytic")  # the largest Psi that sigma = 1 hides
 CLAIM = {"claimed_epsilon": 10.0, "claimed_delta": 0.01, "sigma": 1.0}

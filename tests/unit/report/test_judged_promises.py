@@ -16,7 +16,7 @@ from sifu.report.frontier import frontier
 from sifu.report.judged_promises import is_judged, judged_promises
 from sifu.report.statistics import long_form, over_seeds
 from sifu.store.schemas import CELLS, METRICS
-from tests.claimed import PLAIN, World
+from tests.small_replication import PLAIN, World
 
 SWEEP = pd.DataFrame(columns=["scenario", "variant", "sigma"])
 START = {"branch": 0, "cut_round": 50, "rounds": 30, "status": "done"}

@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterable
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
-import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
@@ -29,11 +26,9 @@ from sifu.stages.figure import run_figure
 from sifu.stages.page import run_page
 from sifu.stages.report import run_report
 from sifu.store import experiment_schemas, schemas
-from sifu.store.parquet import write_table
 from sifu.store.paths import FIGURE_KINDS
-from sifu.store.provenance import provenance
-from sifu.store.table import Table
 from tests.conftest import REPO
+from tests.sparse_tables import write
 
 VARIANTS = ("scratch", "sifu", "last", "dp_smoke")
 BLOCK = "s000-001"
@@ -53,13 +48,6 @@ def plan_of(root: Path) -> ReportPlan:
     }
     plan = ReportPlan.read(json.loads(json.dumps(load_suite(run, REPO / "config", {}).report_plan().plain())))
     return replace(plan, results=str(root))
-
-
-def write(path: Path, table: Table, rows: Iterable[dict[str, Any]]) -> None:
-    """Rows with the columns that matter here; numbers that are not given are 1, what may be empty is."""
-    needed = {c.name: "x" if str(c.type) == "string" else 1 for c in table.columns if not c.nullable}
-    frame = pd.DataFrame([needed | row for row in rows], columns=[column.name for column in table.columns])
-    write_table(path, table, frame, provenance("test", {}, "0" * 16, "cpu"))
 
 
 def fill(plan: ReportPlan) -> None:

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
 
-from sifu.plan.report_plan import ReportPlan
 from sifu.report.figures import overview
 from sifu.report.figures.overview_rows import MAX_METHODS
 from sifu.report.frontier import frontier as frontier_table
@@ -19,14 +18,9 @@ from sifu.report.standings import standings
 from sifu.report.statistics import long_form
 from sifu.report.totals import request_totals
 from sifu.store.schemas import CELLS
+from tests.unit.report.plain_results import plain_results
 
 RETAINED = 0.95  # accuracy of all models on the remaining clients
-
-
-def plain_results(labels: dict[str, str]) -> Results:
-    """The same with one scenario s without marks."""
-    methods = {name: name for name in labels}
-    return Results(ReportPlan("", {"s": "S"}, labels, methods, shown=list(labels), marks={"s": "plain"}))
 
 
 def answers(**variants: list[tuple[float, float, str]]) -> tuple[pd.DataFrame, pd.DataFrame]:

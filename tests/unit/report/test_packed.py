@@ -15,7 +15,7 @@ from sifu.replication.claims.stored_tables import read_tables
 from sifu.report import packed
 from sifu.report.packed import FOLDER, pack, unpack
 from sifu.store.schemas import CELLS
-from tests.claimed import BLOCK, PLAIN, World
+from tests.small_replication import BLOCK, PLAIN, World
 
 DATASETS = {"mnist": "mnist", "fashionmnist": "fashionmnist"}
 SIFU = Path("unlearn", "mnist", "sifu", BLOCK, "cells.parquet")

@@ -17,14 +17,13 @@ from sifu.certificate.rules import rules_of
 from sifu.cli.main import main
 from sifu.config.fields import build, to_plain
 from sifu.config.scenario import Scenario
-from sifu.contract.world import SCENARIO, World
+from sifu.contract.world import SCENARIO
 from sifu.core.keys import Keys
 from sifu.core.types import Clients
 from sifu.data.dataset import Images
 from sifu.errors import ConfigError, MethodRefused
 from sifu.federation.engine import Engine
 from sifu.federation.shared_data import SharedEngine
-from sifu.federation.stop import Stop
 from sifu.hardware.workers import Workers
 from sifu.methods.dp_fedavg import DpFedAvg
 from sifu.methods.fed_quit import FedQuit
@@ -43,7 +42,7 @@ from sifu.unlearning.kept import Kept
 from sifu.unlearning.method import Method, Unlearned
 from sifu.unlearning.method_types import History, Request, Server
 from sifu.unlearning.worlds import Asker
-from tests.conftest import REPO, tiny_clients, tiny_engine
+from tests.conftest import REPO
 
 MODELS = 1000
 BED: Scenario = build(
@@ -242,21 +241,6 @@ def test_no_more_models_are_counted_where_nothing_is_promised_to_all_together() 
     assert (row["models"], row["verdict"]) == (40, "cannot tell")
 
 
-def test_models_that_share_data_train_as_with_copies_of_it() -> None:
-    clients, keys = tiny_clients(seeds=1), Keys.of([0, 1, 2])
-    single = tiny_engine(clients=clients)
-    parts = (clients.images, clients.labels, clients.size)
-    copies = tiny_engine(clients=Clients(*(part.repeat(3, *[1] * (part.dim() - 1)) for part in parts)))
-    start, everyone = single.model.init(keys), torch.ones(3, 4, dtype=torch.bool)
-    stop = Stop(0.9, 0, torch.full((3,), 25))
-    shared, apart = (engine.run(start, everyone, keys, stop) for engine in (SharedEngine.of(single, 3), copies))
-    assert torch.equal(shared.rounds, apart.rounds)
-    assert shared.evaluations == apart.evaluations
-    torch.testing.assert_close(shared.final, apart.final, rtol=1e-4, atol=1e-5)
-    replayed = SharedEngine.of(single, 3).replay(shared, shared.rounds - 1)
-    torch.testing.assert_close(replayed, copies.replay(apart, apart.rounds - 1), rtol=1e-4, atol=1e-5)
-
-
 def test_counts_add_up() -> None:
     assert Count(1, 2, 3).joined(Count(10, 20, 30)) == Count(11, 22, 33)
 
@@ -297,14 +281,3 @@ def test_one_table_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> 
     shown = capsys.readouterr().out
     for word in ("claimed", "strict", "measured", "proved", "each alone", "20 a world", "cannot tell"):
         assert word in shown
-
-
-def test_every_model_of_an_audit_has_the_servers_own_examples() -> None:
-    """Those of the first seed, as the clients' data are; a method that needs them is not refused."""
-    engine = World.make().lineage.engine
-    shared = SharedEngine.of(engine, 1).sized(5)
-    assert shared.server_data is not None
-    assert engine.server_data is not None
-    assert shared.server_data.images.shape[0] == 5
-    assert all(torch.equal(row, engine.server_data.images[0]) for row in shared.server_data.images)
-    assert SharedEngine.of(replace(engine, server_data=None), 2).server_data is None

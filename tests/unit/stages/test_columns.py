@@ -1,10 +1,12 @@
 """Each column of the stage `forgetting` is the function that it names, of the world, models and points that it names.
 
-Of margins made up by hand (made_margins.py). The metrics themselves are tested in unit/forgetting.
+Of margins made up by hand (made_margins.py); the columns of the first table are in wanted_columns.py. The metrics
+themselves are tested in unit/forgetting.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,17 +15,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sifu.forgetting.auc import auc_null_deviation, low_rate, mann_whitney
-from sifu.forgetting.client_attack import client_attack
 from sifu.forgetting.distances import disagreement, jensen_shannon, margin_drop
 from sifu.forgetting.klom import against_null, gaussian_kl, klom
 from sifu.forgetting.power import SCORES, power_table, smallest_damage, smallest_memory
-from sifu.forgetting.relearning import relearn_time
-from sifu.forgetting.ruli import separated
 from sifu.forgetting.seeds import permuted_worlds
-from sifu.forgetting.twins import share_forgotten, twin_test
-from sifu.forgetting.u_lira import ULira, u_lira, u_lira_test
-from sifu.forgetting.verdict import verdict
+from sifu.forgetting.u_lira import ULira
 from sifu.stages.forgetting import _alike, run_forgetting
 from sifu.stages.lira_columns import Attack
 from sifu.stages.two_questions import _read
@@ -38,14 +34,13 @@ from tests.unit.stages.made_margins import (
     REMAIN,
     WORLDS,
     kept,
-    lowest_tenth,
     made,
     means,
     numbers,
     points,
     tables,
-    with_all,
 )
+from tests.unit.stages.wanted_columns import GROUPS
 
 ALL = -1  # the row of all clients of a request together
 
@@ -65,115 +60,23 @@ def read(folder: Path, table: Table, request: int, **chosen: Any) -> pd.DataFram
     return rows
 
 
-def counts(name: str, found: np.ndarray, oracles: np.ndarray, *, known: bool = True) -> dict[str, int | None]:
-    """The columns of hits and alarms of an attack with these scores of both worlds."""
-    rates = {rate: low_rate(found, oracles, value) for rate, value in (("1", 0.01), ("01", 0.001))}
-    hits = {f"{name}_hits_{rate}": one.hits if known else None for rate, one in rates.items()}
-    return hits | {f"{name}_alarms_{rate}": one.alarms if known else None for rate, one in rates.items()}
+@pytest.mark.parametrize("request_number", LEAVE)
+@pytest.mark.parametrize("group", GROUPS)
+def test_columns_of_the_two_questions(folder: Path, group: str, request_number: int) -> None:
+    clients = [*LEAVE[request_number], ALL]
+    rows = read(folder, FORGETTING, request_number, variant="method").set_index("client")
+    assert set(rows.index) == set(clients)
+    for name, wanted in GROUPS[group](request_number).items():
+        a_row = wanted if isinstance(wanted, list | np.ndarray) else [wanted] * len(clients)
+        for client, value in zip(clients, a_row, strict=True):
+            found = rows.loc[client, name]
+            same = pd.isna(found) if value is None else found == pytest.approx(value, abs=1e-9)
+            assert same, f"client {client}: {name} is {found}, expected {value}"
 
 
-@pytest.mark.parametrize("request_number", [1, 2])
-def test_every_column_of_the_two_questions(folder: Path, request_number: int) -> None:
-    r, clients = request_number, LEAVE[request_number]
-    own, other = kept(r, "client"), kept(r, "twin") + OTHER_DRAWS
-    unlearned, oracles, same, before, never, never_before = (
-        with_all(means(variant, r, world, "client", clients))
-        for variant, world in (
-            *(("method", "client"), ("scratch", "twin"), ("scratch", "client"), ("original", "client")),
-            *(("method", "twin"), ("original", "twin")),
-        )
-    )
-    differences = {
-        (variant, world): with_all(
-            means(variant, r, world, "client", clients) - means(variant, r, world, "twin", clients)
-        )
-        for variant in ("method", "original")
-        for world in WORLDS
-    }
-    now, first = (tuple(differences[name, world] for world in WORLDS) for name in ("method", "original"))
-    retrain, twins_lira = u_lira(unlearned, oracles, own, other), u_lira(*now, own, other)
-    retrain_p = u_lira_test(unlearned, oracles, own, other).p_value
-    twins_lira_p = u_lira_test(*now, own, other).p_value
-    lowest = [
-        with_all(means(*one, "client", clients, of=lowest_tenth))
-        for one in (("method", r, "client"), ("scratch", r, "twin"))
-    ]
-    pairs = [np.stack([before, after], axis=-1) for after in (unlearned, same)]
-    worlds = dict(zip(WORLDS, (len(own), len(other)), strict=True))
-    pair, pair_p = u_lira(*pairs, own, own), u_lira_test(*pairs, own, own, 99, paired=True).p_value
-    paired = client_attack(unlearned[:, :-1], same[:, :-1], own)
-    remain = [means(*one, r, world, "client", REMAIN[r]) for *one, world in (("method", "client"), ("scratch", "twin"))]
-    remain_lira, remain_p = u_lira(*remain, own, other), u_lira_test(*remain, own, other, pooled=True).p_value
-    same_remain = means("scratch", r, "client", "client", REMAIN[r])
-    test, original = twin_test(*now), twin_test(*first)
-    privacy, efficacy = separated(unlearned, never, own, other), separated(unlearned, never_before, own, other)
-    steps, met = (
-        [numbers(part, variant, r, "client") for variant in ("method", "scratch")]
-        for part in ("relearn_steps", "relearned")
-    )
-    relearned = relearn_time(*steps, *met, own)
-    reached = min((numbers("status", "method", r, world) == "done").sum() for world in WORLDS)
-    rows = read(folder, FORGETTING, r, variant="method").set_index("client")
-    assert set(rows.index) == {*clients, ALL}
-    for place, client in enumerate([*clients, ALL]):
-        together = client == ALL
-        share = share_forgotten(*(tuple(world[:, place] for world in pair) for pair in (now, first)), (own, other))
-        half = first[1][:, place]
-        wanted: dict[str, Any] = {
-            "scenario": "made",
-            "variant": "method",
-            "request": r,
-            "models": 39 if r == 1 else 40,
-            "reached": reached,
-            "client_models": worlds["client"],
-            "twin_models": worlds["twin"],
-            "retrain_auc": retrain.auc[place],
-            "retrain_null": retrain.null_deviation,
-            "retrain_p": retrain_p[place],
-            **counts("retrain", retrain.unlearned[:, place], retrain.oracle[:, place]),
-            "lowest_auc": u_lira(*lowest, own, other).auc[place],
-            "pair_auc": pair.auc[place] if r == 1 else None,
-            "pair_p": pair_p[place] if r == 1 else None,
-            "pair_null": pair.null_deviation if r == 1 else None,
-            **counts("pair", pair.unlearned[:, place], pair.oracle[:, place], known=r == 1),
-            "remaining_auc": remain_lira.auc.mean() if together else None,
-            "remaining_null": remain_lira.null_deviation if together else None,
-            "remaining_p": remain_p if together else None,
-            "remaining_clients": len(REMAIN[r]) if together else None,
-            **counts("remaining", remain_lira.unlearned, remain_lira.oracle, known=together),
-            "remaining_told": client_attack(remain[0], same_remain, own).told if together else None,
-            "paired_auc": paired.auc.mean() if together else paired.auc[place],
-            "paired_p": paired.pooled_p_value if together else paired.p_value[place],
-            "paired_adjusted": None if together else paired.adjusted[place],
-            "twins_auc": test.auc[place],
-            "twins_null": test.null_deviation,
-            "twins_lira_auc": twins_lira.auc[place],
-            "twins_lira_null": twins_lira.null_deviation,
-            "twins_lira_p": twins_lira_p[place],
-            **counts("twins_lira", twins_lira.unlearned[:, place], twins_lira.oracle[:, place]),
-            "twins_shift": test.shift[place],
-            "original_auc": original.auc[place],
-            "placebo_auc": mann_whitney(half[::2], half[1::2]),
-            "placebo_null": auc_null_deviation(20, 20),
-            "ruli_privacy": privacy.auc[place],
-            "ruli_efficacy": efficacy.auc[place],
-            "ruli_null": privacy.null_deviation,
-            "relearn": relearned.ratio if together else None,
-            "relearn_low": relearned.low if together else None,
-            "relearn_high": relearned.high if together else None,
-            "relearn_seeds": relearned.seeds if together else None,
-            "relearn_left_out": relearned.left_out if together else None,
-            "relearn_bound": relearned.bound if together else None,
-            "share": share.value,
-            "share_low": share.low,
-            "share_high": share.high,
-            "forgotten": verdict(float(test.auc[place]), test.null_deviation, share, enough=False),
-        }
-        assert {*wanted, "client"} == {column.name for column in FORGETTING.columns}
-        found = rows.loc[client]
-        for name, value in wanted.items():
-            same_value = pd.isna(found[name]) if value is None else found[name] == pytest.approx(value, abs=1e-9)
-            assert same_value, f"client {client}: {name} is {found[name]}, expected {value}"
+def test_every_column_is_in_one_group() -> None:
+    grouped = Counter(name for group in GROUPS.values() for name in group(1))
+    assert grouped == dict.fromkeys((column.name for column in FORGETTING.columns if column.name != "client"), 1)
 
 
 def test_hits_and_alarms_are_those_of_their_rate_and_client() -> None:

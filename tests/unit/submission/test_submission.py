@@ -23,7 +23,7 @@ from sifu.store.schemas import CELLS
 from sifu.submission.archive import MANIFEST, unpack, write_archive
 from sifu.submission.manifest import digest, read_manifest
 from tests.conftest import REPO, one_sentence
-from tests.outside import HELPERS, METHOD
+from tests.fake_packages import HELPERS, METHOD
 from tests.small_run import BLOCK
 
 CELLS_OF = f"unlearn/smoke/{{}}/{BLOCK}/cells.parquet"

@@ -10,9 +10,9 @@ from sifu.certificate.gaussian import largest_ratio
 from sifu.replication.claims.claim import Claim
 from sifu.replication.claims.stored_tables import DATASETS, StoredTables
 from sifu.replication.claims.verdict import Verdict
-from tests.claimed import World
-from tests.judged import claim, measured, verdict
+from tests.claim_verdicts import claim, measured, verdict
 from tests.outcomes import Outcome
+from tests.small_replication import World
 
 HOLDS, IN_PART, FAILS, UNDECIDED, NOT_TESTABLE, NOT_RUN = Verdict
 

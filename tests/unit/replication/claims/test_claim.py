@@ -13,7 +13,7 @@ from sifu.replication.claims.claim import Line, judged, on_average, on_every_dat
 from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.stored_tables import DATASETS
 from sifu.replication.claims.verdict import Verdict
-from tests.claimed import World
+from tests.small_replication import World
 
 HOLDS, IN_PART, FAILS, UNDECIDED, NOT_TESTABLE, NOT_RUN = Verdict
 

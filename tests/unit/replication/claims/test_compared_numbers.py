@@ -8,9 +8,9 @@ import pytest
 
 from sifu.replication.claims.claim import Line
 from sifu.replication.claims.verdict import Verdict
-from tests.claimed import World
-from tests.judged import claim, measured, verdict
+from tests.claim_verdicts import claim, measured, verdict
 from tests.outcomes import Outcome
+from tests.small_replication import World
 
 
 def shown(name: str, what: str, world: World, scenario: str = "mnist") -> float:

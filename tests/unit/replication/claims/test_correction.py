@@ -14,9 +14,9 @@ from sifu.replication.claims.forgetting import POOR, SLIGHTLY, noted
 from sifu.replication.claims.measured import Measured, above, at_most
 from sifu.replication.claims.stored_tables import DATASETS
 from sifu.replication.claims.verdict import NO_TEST, PValues, Rule, Verdict
-from tests.claimed import PLAIN, World
-from tests.judged import claim
+from tests.claim_verdicts import claim
 from tests.outcomes import Outcome
+from tests.small_replication import PLAIN, World
 
 HOLDS, IN_PART, FAILS, UNDECIDED, NOT_TESTABLE, NOT_RUN = Verdict
 

@@ -10,8 +10,8 @@ import pytest
 from sifu.replication.claims.empty_seats import with_empty_seats
 from sifu.replication.claims.stored_tables import StoredTables
 from sifu.replication.claims.verdict import Verdict
-from tests.claimed import PLAIN, World
-from tests.judged import claim
+from tests.claim_verdicts import claim
+from tests.small_replication import PLAIN, World
 
 HIDDEN, TOO_FAR = 2.0, 4.0  # noise of 1 hides 2.856
 SIFU, STRICT = "SIFU's certificate", "Strict SIFU's certificate"

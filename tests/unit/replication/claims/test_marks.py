@@ -8,9 +8,9 @@ import pytest
 
 from sifu.replication.claims.stored_tables import DATASETS
 from sifu.replication.claims.verdict import Verdict
-from tests.claimed import World
-from tests.judged import claim, verdict
+from tests.claim_verdicts import claim, verdict
 from tests.outcomes import Outcome
+from tests.small_replication import World
 
 HOLDS, IN_PART, FAILS, UNDECIDED, NOT_TESTABLE, NOT_RUN = Verdict
 MARKS, BACKDOORS = "With watermarks", "With backdoors"

@@ -11,8 +11,8 @@ from sifu.replication.claims.stored_tables import StoredTables
 from sifu.replication.recheck.agreement import PSI, STEPS, Agreement, compare, worst
 from sifu.store.cell import CellKey
 from sifu.store.schemas import CELLS, METRICS
-from tests.claimed import PLAIN, SEEDS, World
 from tests.outcomes import Outcome
+from tests.small_replication import PLAIN, SEEDS, World
 
 CELL = CellKey("s", "v", "target", 0, 1)
 

@@ -26,8 +26,8 @@ from sifu.store.cell import CellKey
 from sifu.store.parquet import read_table, write_table
 from sifu.store.provenance import provenance
 from sifu.store.schemas import CELLS
-from tests.claimed import World
 from tests.conftest import one_sentence
+from tests.small_replication import World
 from tests.small_run import BLOCK, VARIANTS
 
 

@@ -8,7 +8,7 @@ from sifu.replication.claims.catalog import CLAIMS
 from sifu.replication.claims.claim import Claim
 from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.verdict import Verdict
-from tests.claimed import PLAIN, World
+from tests.small_replication import PLAIN, World
 
 ON_MARKS = ("With watermarks", "With backdoors")  # the claims that read scenarios with marks
 

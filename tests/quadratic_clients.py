@@ -1,8 +1,9 @@
-"""The bed of the closed forms: f_i(x) = ||x - c_i||^2 / 2, as a federation of real clients, models and losses.
+"""A federation with closed forms: f_i(x) = ||x - c_i||^2 / 2, with real clients, a real model and a real loss.
 
 Client i has one image, c_i; the model is x - image with x its only weights, and the loss half the squared length of
 that. Six clients with four features each, eta = 0.1, K = 5 steps of gradient descent, theta^0 = 0, all clients in each
-round; client 3 is to be forgotten. With r = 0.9^5 a client ends a round at c_i + r (theta - c_i).
+round; client 3 is to be forgotten. With r = 0.9^5 a client ends a round at c_i + r (theta - c_i), and the optimum of
+any set of clients is the mean of their centres.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class HalfSquare:
 
 
 @dataclass(frozen=True)
-class BedEngine(Engine):
+class QuadraticEngine(Engine):
     """The engine with that loss."""
 
     @cached_property
@@ -78,18 +79,18 @@ FEDERATION = Federation(clients_per_round=CLIENTS, local_steps=STEPS, batch_size
 
 
 @cache
-def bed(rounds: int) -> Lineage:
+def quadratic_lineage(rounds: int) -> Lineage:
     """A training of `rounds` rounds, made once: tests read it."""
-    return trained_bed(rounds, CENTRES)
+    return lineage_of(rounds, CENTRES)
 
 
-def trained_bed(rounds: int, centres: np.ndarray, module: nn.Module | None = None) -> Lineage:
+def lineage_of(rounds: int, centres: np.ndarray, module: nn.Module | None = None) -> Lineage:
     """A training of `rounds` rounds of clients with other centres, or of another model."""
     model = FlatModel(module or Offset())
     images = torch.tensor(centres).view(1, CLIENTS, 1, 1, 1, FEATURES)
     ones = torch.ones(1, CLIENTS, dtype=torch.int64)
     clients = Clients(images, torch.zeros(1, CLIENTS, 1, dtype=torch.int64), ones)
-    engine = BedEngine(model, clients, FEDERATION, Workers(1))
+    engine = QuadraticEngine(model, clients, FEDERATION, Workers(1))
     start = torch.zeros(1, FEATURES, dtype=torch.float64)
     stop = Stop(None, 0, torch.tensor([rounds]))
     return Lineage.of(engine, engine.run(start, ones.bool(), Keys.of([0]), stop, snapshot_every=1))

@@ -1,4 +1,4 @@
-"""The quadratic bed: methods against plain loops, and distances to retraining that are known to six digits."""
+"""Quadratic clients: methods against plain loops, and distances to retraining that are known to six digits."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from sifu.contract.world import SCENARIO
 from sifu.methods.fed_accum import FedAccum
+from sifu.methods.fed_eraser import FedEraser
 from sifu.methods.gradient_ascent import GradientAscent
 from sifu.methods.mode import Mode
 from sifu.methods.original import Original
@@ -18,7 +19,18 @@ from sifu.plan.variants import build_method
 from sifu.unlearning.kept import Kept
 from sifu.unlearning.method import Method
 from sifu.unlearning.method_types import History, Keys, Request, Segment, Server
-from tests.bed import CENTRES, CLIENTS, GONE, REMAIN, R, bed, distance, forgotten_by, local, trained
+from tests.quadratic_clients import (
+    CENTRES,
+    CLIENTS,
+    GONE,
+    REMAIN,
+    R,
+    distance,
+    forgotten_by,
+    local,
+    quadratic_lineage,
+    trained,
+)
 
 REFERENCE = GradientAscent(lr=0.0, stop="never")  # no ascent: the model that it would begin with
 
@@ -51,6 +63,18 @@ def fed_recovery(rounds: int) -> np.ndarray:
 def all_residuals(rounds: int) -> np.ndarray:
     """theta^0 plus the mean updates of the other clients: all residuals are taken away in full."""
     return sum((np.mean([local(t, c) - t for c in REMAIN], axis=0) for t in models(rounds)[:-1]), np.zeros(4))
+
+
+def calibrated(rounds: int) -> np.ndarray:
+    """The first round without client 3; then updates from there with the lengths that the clients' updates had."""
+    first, *others = models(rounds)[:-1]
+    theta = np.mean([local(first, client) for client in REMAIN], axis=0)
+    for past in others:
+        updates = {client: local(theta, client) - theta for client in REMAIN}
+        lengths = {client: np.linalg.norm(local(past, client) - past) for client in REMAIN}
+        steps = [lengths[client] * update / np.linalg.norm(update) for client, update in updates.items()]
+        theta = theta + np.mean(steps, axis=0)
+    return theta
 
 
 def lazy(rounds: int) -> np.ndarray:
@@ -96,6 +120,7 @@ ROWS = {
     ),
     "gradient_ascent": (REFERENCE, without_last, (0.270655, 0.270655, 0.270655)),
     "fed_accum": (FedAccum(), all_residuals, (5.172698, 10.803754, 22.065864)),
+    "fed_eraser": (FedEraser(every=1, calibration=1.0), calibrated, (0.173226, 0.173232, 0.173232)),
     "lazy": (Lazy(), lazy, (4.298531, 8.990379, 18.375144)),
     "mode": (Mode(guided_rounds=0), degraded, (0.343462, 0.343462, 0.343462)),
     "puf_special": (Puf(), puf_special, (1.418661, 1.418661, 1.418661)),
@@ -109,7 +134,7 @@ ROWS = {
 @pytest.mark.parametrize("name", ROWS)
 def test_methods_are_as_far_from_retraining_as_the_plain_loop(name: str, number: int, rounds: int) -> None:
     method, plain, expected = ROWS[name]
-    model, _ = forgotten_by(method, bed(rounds))
+    model, _ = forgotten_by(method, quadratic_lineage(rounds))
     np.testing.assert_allclose(model.numpy(), plain(rounds), rtol=0, atol=1e-9)
     assert distance(model, rounds) == pytest.approx(expected[number], abs=1e-6)
 
@@ -117,11 +142,12 @@ def test_methods_are_as_far_from_retraining_as_the_plain_loop(name: str, number:
 def test_the_closed_forms() -> None:
     """Once theta has converged: the original is off by mean(c) - mean of the others; one round less by r times that.
 
-    Every further round of subtraction adds (1 - r) times the distance of a client to where it pulls, so that sums drift
-    linearly.
+    FedAccum moves by (1 - r) times that gap in every round, away from it: its sums drift linearly. FedEraser does not:
+    it stays where it is however long the training was.
     """
-    gap = CENTRES.mean(0) - CENTRES[REMAIN].mean(0)
-    assert np.linalg.norm(gap) == pytest.approx(ROWS["original"][2][0], abs=1e-6)
-    assert R * np.linalg.norm(gap) == pytest.approx(ROWS["fed_recovery"][2][0], abs=1e-6)
-    drift = ROWS["fed_accum"][2][2] - ROWS["fed_accum"][2][1]
-    assert drift == pytest.approx(60 * (1 - R) * float(np.linalg.norm(gap)), abs=1e-3)
+    gap = float(np.linalg.norm(CENTRES.mean(0) - CENTRES[REMAIN].mean(0)))
+    assert gap == pytest.approx(ROWS["original"][2][0], abs=1e-6)
+    assert gap * R == pytest.approx(ROWS["fed_recovery"][2][0], abs=1e-6)
+    drifts = tuple(gap * (rounds * (1 - R) - 1) for rounds in (30, 60, 120))
+    assert drifts == pytest.approx(ROWS["fed_accum"][2], abs=1e-6)
+    assert ROWS["fed_eraser"][2] == pytest.approx([ROWS["fed_eraser"][2][0]] * 3, abs=1e-5)

@@ -18,6 +18,7 @@ from sifu import RULES_VERSION
 from sifu.certificate.gaussian import largest_ratio
 from sifu.replication.claims.request_sets import RIVALS, SHOWN, SIFU
 from sifu.replication.claims.stored_tables import DATASETS, REFERENCE, StoredTables
+from sifu.stages.rows import frame
 from sifu.store.experiment_schemas import NULL_SPACE, REQUEST_SETS, SCENARIO_SEARCH, SEARCH, SWEEP
 from sifu.store.forgetting_schemas import FORGETTING
 from sifu.store.parquet import write_table
@@ -72,16 +73,16 @@ class World:
 
     def _tables(self) -> StoredTables:
         return StoredTables(
-            _frame(CELLS, [row for name in self.places for row in self._cells(name)]),
-            _frame(METRICS, [row for name in self.places for row in self._metrics(name)]),
-            _frame(VERIFICATION, [row for name in self.places for row in self._checks(name)]),
-            _frame(SWEEP, [row for name in self.scenarios for row in self._sweep(name)]),
-            _frame(SEARCH, [_trial(name, value) for name in self.scenarios for value in (0.2, 0.5)]),
-            _frame(SCENARIO_SEARCH, []),
-            _frame(BOUNDS, [row for name in self.scenarios for row in self._bounds(name)]),
-            _frame(REQUEST_SETS, [row for name in self.scenarios for row in self._sets(name)]),
-            _frame(NULL_SPACE, self._null_space() if self.scenarios else []),
-            _frame(FORGETTING, []),
+            frame(CELLS, [row for name in self.places for row in self._cells(name)]),
+            frame(METRICS, [row for name in self.places for row in self._metrics(name)]),
+            frame(VERIFICATION, [row for name in self.places for row in self._checks(name)]),
+            frame(SWEEP, [row for name in self.scenarios for row in self._sweep(name)]),
+            frame(SEARCH, [_trial(name, value) for name in self.scenarios for value in (0.2, 0.5)]),
+            frame(SCENARIO_SEARCH, []),
+            frame(BOUNDS, [row for name in self.scenarios for row in self._bounds(name)]),
+            frame(REQUEST_SETS, [row for name in self.scenarios for row in self._sets(name)]),
+            frame(NULL_SPACE, self._null_space() if self.scenarios else []),
+            frame(FORGETTING, []),
         )
 
     def _cells(self, scenario: str) -> list[dict[str, Any]]:
@@ -240,10 +241,6 @@ def _trial(scenario: str, value: float) -> dict[str, Any]:
     )
 
 
-def _frame(table: Table, rows: list[dict[str, Any]]) -> pd.DataFrame:
-    return pd.DataFrame(rows, columns=[column.name for column in table.columns])
-
-
 def _part(rows: pd.DataFrame, scenario: str) -> pd.DataFrame:
     return rows[rows["scenario"] == scenario]
 
@@ -261,4 +258,4 @@ def write_manifest(folder: Path, **entries: Any) -> None:
 def write_training(folder: Path, dataset: str, source: str, images: dict[str, int]) -> None:
     """Write the table of a training that says what data it had."""
     stamp = provenance("train", {"dataset": {"name": dataset, "source": source}}, "0", "cpu", images=images)
-    write_table(folder / "train" / dataset / BLOCK / "cells.parquet", CELLS, _frame(CELLS, []), stamp)
+    write_table(folder / "train" / dataset / BLOCK / "cells.parquet", CELLS, frame(CELLS, []), stamp)
