@@ -15,10 +15,17 @@ _SINGLE = ("mnist_single", "mnist_many")  # a request is a client
 
 
 def finding_of_certificates(
-    tables: StoredTables, strict: pd.DataFrame, titles: dict[str, str], unclipped: Collection[str] = ()
+    tables: StoredTables,
+    strict: pd.DataFrame,
+    titles: dict[str, str],
+    unclipped: Collection[str] = (),
+    *,
+    short: bool = False,
 ) -> str:
     """In how many answers a promise cannot be shown, to each client alone or to all of a request together; in how many
     these, or a client that leaves alone, were measured to be further away than the noise hides; what strict SIFU costs.
+
+    `short`: what was measured, and that cost.
     """
     (alone, together), (_, kept) = (_broken(tables, name) for name in ("sifu", "sifu_strict"))
     if alone is None or together is None or kept is None:
@@ -29,30 +36,42 @@ def finding_of_certificates(
     worth = "does not cover a request" if far.any() else shown if alone or together else "covers a request"
     if any(one.mean() > 1 / 2 for one in singles.values()):
         worth = "is not backed by its noise"
-    parts = [
+    counted = (
         f"By a strict count the noise is too small in {alone:.0%} of the answers for each client alone, and in "
         f"{together:.0%} for all clients of a request."
-    ]
-    if len(far):
-        parts.append(f"Measured, it is too small for a request in {far.mean():.0%}.")
-    if singles:
-        words = listed([f"{one.mean():.0%} on {titles[name]}" for name, one in singles.items()])
-        parts.append(f"Where clients leave one by one, it is measured too small, given all draws, in {words}.")
-    parts += _strict(tables, strict, kept, titles, unclipped)
-    parts.append("[What is counted and assumed](docs/certificates.md).")
+    )
+    measured = [f"Measured, it is too small for a request in {far.mean():.0%} of the answers."] if len(far) else []
+    link = "[What is counted and assumed](docs/certificates.md)."
+    if short:
+        parts = [*(measured or [counted]), *_strict_cost(strict, kept), link]
+    else:
+        more = _strict(tables, strict, kept, titles, unclipped)
+        parts = [counted, *measured, *_alone(singles, titles), *more, link]
     return f"**SIFU's certificate {worth}.** {' '.join(parts)}"
+
+
+def _alone(singles: dict[str, pd.Series], titles: dict[str, str]) -> list[str]:
+    """The same where clients leave one by one."""
+    words = listed([f"{one.mean():.0%} on {titles[name]}" for name, one in singles.items()])
+    return (
+        [f"Where clients leave one by one, it is measured too small, given all draws, in {words}."] if singles else []
+    )
+
+
+def _strict_cost(rows: pd.DataFrame, kept: float) -> list[str]:
+    """What strict SIFU costs; `kept`: in which share of its answers a promise to all of a request is broken."""
+    strict = with_cost(rows)
+    enough = f"which by its own count (B = 1) has enough noise for a request in {1 - kept:.0%}"
+    return [f"Strict SIFU, {enough}, takes {cost_range(strict, OF_SCRATCH)}."] if len(strict) else []
 
 
 def _strict(
     tables: StoredTables, rows: pd.DataFrame, kept: float, titles: dict[str, str], unclipped: Collection[str] = ()
 ) -> list[str]:
     """What strict SIFU costs, where it goes back to, and whether what was measured refutes its noise somewhere."""
-    strict, parts = with_cost(rows), []
+    strict, parts = with_cost(rows), _strict_cost(rows, kept)
     if len(strict):
-        enough = f"which by its own count (B = 1) has enough noise for a request in {1 - kept:.0%}"
-        parts.append(
-            f"Strict SIFU, {enough}, takes {cost_range(strict, OF_SCRATCH)}.{unanswered(rows, titles, unclipped)}"
-        )
+        parts += [words.strip() for words in [unanswered(rows, titles, unclipped)] if words]
         parts += _swept(tables, titles)
         parts += _went_back(tables, list(strict["scenario"]))
     return [*parts, *_measured(tables, titles), *_single(tables, titles)]

@@ -30,10 +30,13 @@ def finding_of_sifu(
     tests: list[TwinTest],
     titles: dict[str, str],
     unclipped: Collection[str] = (),
+    *,
+    short: bool = False,
 ) -> str:
     """The whole finding; `totals` are of the paper's datasets, `marked` of scenarios whose clients carry marks.
 
-    `unclipped`: scenarios whose rows lack the clipping of the released code.
+    `unclipped`: scenarios whose rows lack the clipping of the released code. `short`: what it costs, whether its
+    clients are found, and what noise alone would save.
     """
     rows, released, from_noise = (_of(totals, name) for name in ("sifu", "sifu_released", FROM_NOISE))
     sifu = with_cost(rows)
@@ -43,12 +46,13 @@ def finding_of_sifu(
     marks = with_cost(_of(marked, "sifu"))["gap"].dropna()
     remembers = any(test.forgotten == "no" for test in tests) or bool((marks > BEYOND).any())
     traces = ", but traces of the clients remain" if remembers else ""
-    text = (
-        f"As the text describes it, SIFU takes {cost_range(sifu, OF_SCRATCH)}.{unanswered(rows, titles, unclipped)} "
-        f"{off_scratch(sifu)}{_on_marks(marks)}{in_sentences(tests, explained=True)}"
-    )
-    more = f"{_as_released(with_cost(released))}{_by_noise(with_cost(from_noise), titles)}"
-    return f"**{cheaper} than training again{traces}.** {text}{more}"
+    cost = f"As the text describes it, SIFU takes {cost_range(sifu, OF_SCRATCH)}."
+    found, start = in_sentences(tests, explained=True), _by_noise(with_cost(from_noise), titles)
+    text = f"**{cheaper} than training again{traces}.** {cost}"
+    if short:
+        return f"{text}{found}{start}"
+    more = f"{unanswered(rows, titles, unclipped)} {off_scratch(sifu)}{_on_marks(marks)}"
+    return f"{text}{more}{found}{_as_released(with_cost(released))}{start}"
 
 
 def _of(totals: pd.DataFrame, variant: str) -> pd.DataFrame:

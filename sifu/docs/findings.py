@@ -105,8 +105,10 @@ def _so_far(root: Path, run: Published) -> str:
     return f"Seeds so far, of {wanted}: {done}.{words}{found.missing_words()} {_ALL_MISSING}"
 
 
-def findings(root: Path, run: Published) -> str:
-    """Four findings of the replication, a line each; their heads follow from the numbers."""
+def findings(root: Path, run: Published, *, short: bool = False) -> str:
+    """Four findings of the replication, a line each; their heads follow from the numbers. `short`: with the numbers
+    alone that a head needs.
+    """
     tables = read_tables(run.folder)
     everything = request_totals(tables.cells, tables.metrics)
     totals = everything[everything["scenario"].isin(DATASETS)]  # the paper's, without marks
@@ -115,12 +117,22 @@ def findings(root: Path, run: Published) -> str:
     sifu, tuned, eraser = (twin_tests(root, tables, name) for name in names)
     titles, unclipped = {name: place.label for name, place in scenarios(root).items()}, _unclipped(root, run)
     lines = [
-        finding_of_sifu(totals, marked, sifu, titles, unclipped),
+        finding_of_sifu(totals, marked, sifu, titles, unclipped, short=short),
         _fine_tuning(_of(totals, "fine_tuning"), tuned),
         _fed_eraser(_of(totals, "fed_eraser_searched"), eraser),
-        finding_of_certificates(tables, _all_of(totals, "sifu_strict"), titles, unclipped),
+        finding_of_certificates(tables, _all_of(totals, "sifu_strict"), titles, unclipped, short=short),
     ]
     return "\n".join(f"{number}. {text}" for number, text in enumerate(lines, start=1))
+
+
+def findings_in_short(root: Path, run: Published) -> str:
+    """The same for the README."""
+    return findings(root, run, short=True)
+
+
+def findings_in_full(root: Path, run: Published) -> str:
+    """The same for docs/findings.md, from which links lead to other pages of its folder."""
+    return findings(root, run).replace("](docs/", "](")
 
 
 def _all_of(totals: pd.DataFrame, variant: str) -> pd.DataFrame:
@@ -222,6 +234,6 @@ def _seeds(count: int) -> str:
 
 def signs(root: Path, run: Published) -> str:
     """What the signs of the table mean; it is by accuracy alone throughout."""
-    words = [f"{one.sign} {one.words}" for one in GRADES if one is not BY_ACCURACY]
-    lost = [f"{_LOST} rows without the clipping of the paper's code, where a model that explodes is lost"]
-    return ", ".join([*words, *lost * bool(_unclipped(root, run))])
+    words = ", ".join(f"{one.sign} {one.words}" for one in GRADES if one is not BY_ACCURACY)
+    lost = f". {_LOST} Made without the clipping of the paper's code: a model that explodes is lost"
+    return f"{words}{lost if _unclipped(root, run) else ''}"

@@ -145,7 +145,7 @@ def test_what_was_measured_refutes_a_promise(tmp_path: Path) -> None:
     assert not len(tables.too_far("mnist", "fine_tuning"))
     line = finding_of_certificates(measured, pd.DataFrame(), TITLES)
     assert line.startswith("**SIFU's certificate does not cover a request.**")
-    assert "Measured, it is too small for a request in 67%." in line
+    assert "Measured, it is too small for a request in 67% of the answers." in line
     assert "one by one" not in line
 
 
@@ -202,6 +202,19 @@ def test_what_is_left_of_marks_is_said(tmp_path: Path) -> None:
     sifu = findings_of(tmp_path, found, scenarios=("mnist", "mnist_watermark", "cifar10_backdoor"))[0]
     assert sifu.startswith("1. **SIFU is cheaper than training again, but traces of the clients remain.**")
     assert "watermarks or backdoors, it is 0.30 to 0.50 above scratch's (2 scenarios)." in sifu
+
+
+def test_the_readme_has_the_numbers_alone_that_a_head_needs(tmp_path: Path) -> None:
+    """At most 70 words a finding, each sentence of which stands in the full one; links of that lead from docs."""
+    folder = World(("mnist",), {}, marks=PLAIN).write(tmp_path)
+    run = Published(folder, folder, folder)
+    full, short = (of(REPO, run) for of in (findings.findings_in_full, findings.findings_in_short))
+    for whole, few in zip(full.splitlines(), short.splitlines(), strict=True):
+        assert len(few.split()) <= 70
+        for sentence in few.replace("](docs/", "](").split(". "):
+            assert sentence.rstrip(".") in whole
+    assert "](docs/" in short
+    assert "](docs/" not in full
 
 
 def test_marks_that_are_gone_leave_no_traces(tmp_path: Path) -> None:
