@@ -163,7 +163,8 @@ def _words(row: dict[Hashable, Any]) -> str:
     if row["refused"]:
         return "refuses this scenario"
     if 2 * row["recovered"] < row["seeds"]:
-        return f"recovers{_FROM_ALL} in {row['recovered']} of {row['seeds']} seeds" if row["once"] else "never recovers"
+        never = "diverges every time" if row["diverged"] else "never recovers"
+        return f"recovers{_FROM_ALL} in {row['recovered']} of {row['seeds']} seeds" if row["once"] else never
     return "" if pd.notna(row["cost"]) else "nothing to compare with"
 
 

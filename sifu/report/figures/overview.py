@@ -36,7 +36,7 @@ CAPTION = (
     "this run did not. Means over the seeds in which the method and scratch reached the target after every request, "
     "with their number where some did not (`3/5`); a method without a bar did so, within the maximum rounds, in fewer"
     " than half of the seeds (`recovers in 1 of 3 seeds`), in none of them (`after some requests only`), or reached it "
-    "after no request at all (`never recovers`). "
+    "after no request at all (`never recovers`; `diverges every time` where its models exploded). "
     "The training that DP-FedAvg needs for itself is not counted. One panel a dataset, and one for each federation "
     "with a twin test; where there are many, those in which no bar can be told stand last and smaller. A method "
     "without a word is not part of that panel's plan; at most 14 methods: the report has the others."

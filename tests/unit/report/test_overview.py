@@ -130,19 +130,21 @@ def test_the_overview_says_what_each_bar_is() -> None:
 
 
 def test_a_method_that_recovers_from_some_requests_does_not_never_recover() -> None:
-    """Last recovers from the first request alone, in both seeds; FedAccum from none."""
+    """Last recovers from the first request alone, in both seeds; FedAccum from none, as it explodes; nor DP, slow."""
     short = [(10.0, 0.2, "diverged"), (10.0, 0.2, "diverged")]
-    cells, metrics = answers(scratch=SCRATCH, last=short, fed_accum=short)
+    cells, metrics = answers(scratch=SCRATCH, last=short, fed_accum=short, dp=short)
     cells.loc[cells["variant"] == "fed_accum", "status"] = "diverged"
-    source = plain_results({"scratch": "Scratch", "last": "Last", "fed_accum": "FedAccum"})
+    cells.loc[cells["variant"] == "dp", "status"] = ["diverged", *["not_reached"] * (sum(cells["variant"] == "dp") - 1)]
+    source = plain_results({"scratch": "Scratch", "last": "Last", "fed_accum": "FedAccum", "dp": "DP"})
     source.__dict__["cells"], source.__dict__["metrics"] = cells, metrics
     source.__dict__["forgetting"] = pd.DataFrame(columns=["scenario", "variant", "forgotten", "client", "twins_auc"])
-    _, last, accum = standings(source)
+    _, last, accum, slow = standings(source)
     assert (last.words, last.short_words) == (
         "recovers from all requests in 0 of 2 seeds",
         "after some requests only",
     )
-    assert (accum.words, accum.short_words) == ("never recovers", "never recovers")
+    assert (accum.words, accum.short_words) == ("diverges every time", "diverges every time")
+    assert (slow.words, slow.short_words) == ("never recovers", "never recovers")
 
 
 def test_a_long_bar_is_cut_off_and_marked() -> None:
