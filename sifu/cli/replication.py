@@ -38,7 +38,8 @@ def add_replication(commands: Commands) -> None:
     parser.add_argument("--seeds", type=int, help=words)
     words = "also name scratch, where methods of a verified block are missing: they are compared with it"
     parser.add_argument("--with-scratch", action="store_true", help=words)
-    text = "Merge results from another machine: copy missing tables, and add its methods to `verify` tables that exist."
+    text = "Merge results from another machine: copy missing tables, and add its methods to tables of `verify` and "
+    text += "`forgetting` that exist."
     parser = commands.add(REPLICATION, "add-part", text, _add_part)
     parser.add_argument("folder", type=Path, help="of the part: the checkout or the results folder in it")
     parser.add_argument("--config", type=Path, default=_PAPER, help="what was run (default: %(default)s)")
@@ -93,6 +94,7 @@ def _unpack(parsed: argparse.Namespace) -> None:
 
 
 def _missing(parsed: argparse.Namespace) -> None:
+    from sifu.replication.joined_rows import lacking
     from sifu.replication.published import changes, read_manifest
     from sifu.report.results import Results
 
@@ -110,6 +112,8 @@ def _missing(parsed: argparse.Namespace) -> None:
     reported = range(suite.run.first_seed, suite.run.first_seed + suite.run.num_seeds)
     every = Results(suite.report_plan()).all_missing()
     missing = [path for path in every if is_chosen(path, results, reported, parsed.scenario, parsed.seeds)]
+    for words in lacking(suite, parsed.scenario):
+        print(words, file=sys.stderr)
     for path in missing + (scratch_of(missing, results) if parsed.with_scratch else []):
         print(path)
 
@@ -123,7 +127,7 @@ def _add_part(parsed: argparse.Namespace) -> None:
     added = add_part(inside if inside.is_dir() else parsed.folder, results, run.scenarios)
     print(f"{results} has {added.files} new files")
     for block, variants in added.methods.items():
-        print(f"{block}: verified, too: {', '.join(variants)}")
+        print(f"{block} has also {', '.join(variants)}")
 
 
 def _dataset(parsed: argparse.Namespace) -> None:

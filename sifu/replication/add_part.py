@@ -1,43 +1,30 @@
 """Adds what a part of a run has made to the results that are there.
 
 A file that is not there is copied. Of one that is there, the old stays. But where methods of a scenario were run later
-than others, their rows are added to its tables of verification: they were measured against the same scratch models.
+than others, their rows join its tables of verification and of forgetting (joined_rows.py).
 """
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-import pandas as pd
-
-from sifu.catalog.lookup import resolve
 from sifu.errors import StoreError
 from sifu.plan.stage_spec import STAGES
+from sifu.replication.joined_rows import LEADS, add_rows
 from sifu.report.packed import unpack
-from sifu.stages.verify import REFERENCE
-from sifu.store.json_file import read_json
-from sifu.store.parquet import atomic, read_stamp, read_table, write_table, write_text
+from sifu.store.parquet import atomic
 from sifu.store.paths import UNFINISHED
-from sifu.store.provenance import Provenance
-from sifu.store.table import Table
-
-STAGE = "verify"
-_CLOSE = 1e-4  # of a number of scratch: the last digit that is printed of an accuracy
-_TIME = "time.json"
-_FROM = ("commit", "device", "code_hash", "torch", "numpy")
 
 
 class Added(NamedTuple):
     """What a part has brought."""
 
     files: int  # that were not there
-    methods: dict[str, list[str]]  # of a verified block, <scenario>/<block>: those whose rows are new
+    methods: dict[str, list[str]]  # of a block, <stage>/<scenario>/<block>: those whose rows are new
 
 
 def add_part(part: Path, results: Path, planned: Collection[str] | None = None) -> Added:
@@ -50,9 +37,10 @@ def add_part(part: Path, results: Path, planned: Collection[str] | None = None) 
     _refuse_unplanned(part, places, planned)
     unpack(results)
     methods = {}
-    for block in sorted({place.parent for place in places if place.parts[0] == STAGE}):
-        if (results / block / "metrics.parquet").exists() and (part / block / "metrics.parquet").exists():
-            methods["/".join(block.parts[1:])] = _add_rows(part / block, results / block)
+    for block in sorted({place.parent for place in places if place.parts[0] in LEADS}):
+        lead = f"{LEADS[block.parts[0]]}.parquet"
+        if (results / block / lead).exists() and (part / block / lead).exists():
+            methods[block.as_posix()] = add_rows(part, results, block)
     new = [place for place in places if not (results / place).exists() and _is_told_apart(place, results)]
     for place in new:
         _copy(part / place, results / place)
@@ -94,56 +82,3 @@ def _is_told_apart(place: Path, results: Path) -> bool:
 def _copy(source: Path, target: Path) -> None:
     with atomic(target) as temporary:
         shutil.copyfile(source, temporary)
-
-
-def _add_rows(part: Path, own: Path) -> list[str]:
-    """Adds a block's methods that are not verified in `own`; returns their names."""
-    tables: dict[str, Table] = {name: resolve(target) for name, target in STAGES[STAGE].tables.items()}
-    names = [name for name in tables if (own / f"{name}.parquet").exists() and (part / f"{name}.parquet").exists()]
-    before, after = ({name: read_table(at / f"{name}.parquet", tables[name]) for name in names} for at in (own, part))
-    new = sorted(set(after["metrics"]["variant"]) - set(before["metrics"]["variant"]))
-    if not new:
-        return []
-    _refuse_other_settings(part, own)
-    for name in names:
-        _refuse_other_scratch(before[name], after[name], list(tables[name].key), part)
-    stamp = Provenance(**_joined(read_stamp(own / "metrics.parquet"), read_stamp(part / "metrics.parquet"), new))
-    for name in names:
-        rows = pd.concat([before[name], after[name][after[name]["variant"].isin(new)]], ignore_index=True)
-        write_table(own / f"{name}.parquet", tables[name], rows, stamp)
-    _add_time(part / _TIME, own / _TIME)
-    return new
-
-
-def _refuse_other_settings(part: Path, own: Path) -> None:
-    before, after = (json.loads(read_stamp(at / "metrics.parquet")["settings"]) for at in (own, part))
-    if before != after:
-        other = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
-        raise StoreError(f"{part} was run with other settings ({', '.join(other)}) than {own}: run all methods again")
-
-
-def _refuse_other_scratch(before: pd.DataFrame, after: pd.DataFrame, key: list[str], part: Path) -> None:
-    """The scratch models that both were compared with must be the same ones."""
-    before, after = (rows[rows["variant"] == REFERENCE].set_index(key).sort_index() for rows in (before, after))
-    numbers = before.select_dtypes("number").columns
-    same = before.index.equals(after.index) and np.allclose(
-        before[numbers].to_numpy(float), after[numbers].to_numpy(float), rtol=_CLOSE, atol=_CLOSE, equal_nan=True
-    )
-    if not same:
-        raise StoreError(f"{part} has other scratch models than the stored block: run all methods again")
-
-
-def _joined(stamp: dict[str, str], part: dict[str, str], new: list[str]) -> dict[str, str]:
-    """The stamp of the stored block; its notes say where the new methods come from."""
-    notes: dict[str, Any] = json.loads(stamp.get("notes") or "{}")
-    notes.setdefault("added", []).append({"variants": new} | {key: part[key] for key in _FROM})
-    return stamp | {"notes": json.dumps(notes, sort_keys=True)}
-
-
-def _add_time(part: Path, own: Path) -> None:
-    """The seconds of both; began when the first did."""
-    if not (part.exists() and own.exists()):
-        return
-    before, after = read_json(own), read_json(part)
-    summed = {key: round(before[key] + after[key], 2) for key in ("seconds", "cpu_seconds") if key in before}
-    write_text(own, json.dumps(before | summed) + "\n")

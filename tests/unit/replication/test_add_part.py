@@ -64,7 +64,7 @@ def part(tmp_path: Path, whole: Path) -> Path:
 
 def test_the_rows_are_those_of_a_run_of_all_methods(stored: Path, part: Path, whole: Path) -> None:
     added = add_part(part, stored)
-    assert added.methods == {f"smoke/{BLOCK}": ["dp_smoke"]}
+    assert added.methods == {f"verify/smoke/{BLOCK}": ["dp_smoke"]}
     for name, schema in SCHEMAS.items():
         rows, wanted = (read_table(at / VERIFY / f"{name}.parquet", schema) for at in (stored, whole))
         pd.testing.assert_frame_equal(rows, wanted)
@@ -165,7 +165,7 @@ def test_the_command_finds_the_results_in_a_checkout(
         assert main(["add-part", "away", "--config", "other.yaml"]) == 2
     words = capsys.readouterr().out
     assert "new files" in words
-    assert f"smoke/{BLOCK}: verified, too: dp_smoke" in words
+    assert f"verify/smoke/{BLOCK} has also dp_smoke" in words
 
 
 def test_scratch_is_run_again_where_others_of_its_block_were_verified(stored: Path) -> None:
