@@ -66,7 +66,7 @@ class Standing(NamedTuple):
     def short_words(self) -> str:
         """The same words where there is little room; no seed of none is easily read as never."""
         if self.words.startswith(f"recovers{_FROM_ALL} in 0 "):
-            return "after some requests only"
+            return "only some requests"
         return self.words.replace(_FROM_ALL, "")
 
 

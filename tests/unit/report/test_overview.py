@@ -126,7 +126,7 @@ def test_the_overview_says_what_each_bar_is() -> None:
         fine_tuning=[(10.0, 0.9, "done"), (20.0, 0.9, "done")],
         original=[(0.0, 0.95, "not_reached"), (0.0, 0.95, "not_reached")],
     )
-    assert found == ["100% ✓", "25% (✓)", "400% ~", "after some requests only", "refuses this scenario", "10% ✗"]
+    assert found == ["100% ✓", "25% (✓)", "400% ~", "only some requests", "refuses this scenario", "10% ✗"]
 
 
 def test_a_method_that_recovers_from_some_requests_does_not_never_recover() -> None:
@@ -141,7 +141,7 @@ def test_a_method_that_recovers_from_some_requests_does_not_never_recover() -> N
     _, last, accum, slow = standings(source)
     assert (last.words, last.short_words) == (
         "recovers from all requests in 0 of 2 seeds",
-        "after some requests only",
+        "only some requests",
     )
     assert (accum.words, accum.short_words) == ("diverges every time", "diverges every time")
     assert (slow.words, slow.short_words) == ("never recovers", "never recovers")
