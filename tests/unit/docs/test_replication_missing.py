@@ -81,10 +81,10 @@ def test_the_page_says_which_side_experiments_are_missing(tmp_path: Path) -> Non
         values = len(search["grid"]["federation.clip"])
         assert f"{values} values, {search['num_seeds']} seeds, {search['rounds']} rounds" in searches
     assert "| audits of certificates by counting models |  | MNIST; MNIST, single clients | - |" in page
-    assert (
-        "| many models with the forgotten clients and with twins (twin test) |  | MNIST, twins; CIFAR-10, twins | - |"
-        in page
-    )
+    planned = described(REPO / CONFIG)
+    tested = planned["side_experiments"]["oracles"]["scenarios"]
+    twins = "; ".join(planned["scenarios"][name]["label"] for name in tested)
+    assert f"| many models with the forgotten clients and with twins (twin test) |  | {twins} | - |" in page
     clips = next(line for line in pages["deviations.md"].splitlines() if "| Clipping |" in line)
     assert clips.endswith("| [searches.md](searches.md) has other values on CIFAR-100. |")
     assert "| CIFAR-100 | federation.clip | 20 |" in pages["searches.md"]
