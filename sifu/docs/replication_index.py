@@ -108,8 +108,9 @@ def _tally(run: MeasuredRun) -> str:
 
 def _measured_on(run: MeasuredRun, what: str) -> str:
     """The titles of the datasets that have a number in at least half of their seeds: those that an average is of."""
-    found = {name: run.line(name, what) for name in DATASETS}
-    used = [name for name, line in found.items() if line and line.value and 2 * line.value.seeds >= line.ran]
+    found = run.averaged(what)
+    lines = {name: found[name] for name in DATASETS if name in found}
+    used = [name for name, line in lines.items() if line.value and 2 * line.value.seeds >= line.ran]
     return ", ".join(run.titles[name] for name in used)
 
 

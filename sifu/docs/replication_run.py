@@ -61,6 +61,13 @@ class MeasuredRun:
         lines = (line for lines in self.lines.values() for line in lines)
         return next((line for line in lines if (line.scenario, line.what) == (scenario, what)), None)
 
+    def averaged(self, what: str) -> dict[str, Line]:
+        """By scenario, the lines that an average of this name is of: its own claim's, as others may use the name."""
+        for lines in self.lines.values():
+            if any((line.scenario, line.what) == ("", what) for line in lines):
+                return {line.scenario: line for line in lines if line.what == what}
+        return {}
+
 
 def measured_run(root: Path) -> MeasuredRun:
     """The replication of a checkout; a run that is still under way has no manifest, and counts as not run."""

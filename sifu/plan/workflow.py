@@ -17,6 +17,7 @@ from sifu.plan.command_line import with_types
 from sifu.plan.load import default_data_root, load_suite, read_yaml
 from sifu.plan.model_check import check_models
 from sifu.plan.stage_spec import STAGES
+from sifu.plan.suite import Suite
 from sifu.plan.targets import Targets
 from sifu.store.timestamps import clamp_future_timestamps
 from sifu.store.writable import refuse_unwritable
@@ -69,14 +70,8 @@ def load_workflow(
     cluster = remote or (nodes is not None and cores != 1)
     if main and not cluster and not dry:  # a dry run for a cluster looks as one for this machine
         refuse_missing_gpu(suite.run.device)
-    oracles = suite.run.oracles
-    if cluster and oracles is not None and oracles.block_size is None:
-        raise SifuError("oracles.block_size: null is refused on a cluster, as each machine would choose another")
-    if cluster and suite.run.block_size is None:
-        raise SifuError(
-            "block_size: null is refused on a cluster; allowed: a number of seeds (--config block_size=10), "
-            "as each machine would choose another"
-        )
+    if cluster:
+        _refuse_chosen_sizes(suite)
     data_root = default_data_root(suite.run)
     return WorkflowPlan(
         Targets(suite, data_root),
@@ -89,6 +84,18 @@ def load_workflow(
         int(uses_gpu(suite.run.device, cluster)),
         _command(first, base),
     )
+
+
+def _refuse_chosen_sizes(suite: Suite) -> None:
+    """Refuse sizes of blocks that each machine of a cluster would choose for itself."""
+    oracles = suite.run.oracles
+    if oracles is not None and oracles.block_size is None:
+        raise SifuError("oracles.block_size: null is refused on a cluster, as each machine would choose another")
+    if suite.run.block_size is None:
+        raise SifuError(
+            "block_size: null is refused on a cluster; allowed: a number of seeds (--config block_size=10), "
+            "as each machine would choose another"
+        )
 
 
 def _command(config: Path, base: Path) -> str:

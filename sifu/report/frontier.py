@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from sifu.report.bounds import SMALL
+from sifu.report.columns import numbers
 from sifu.report.judged_promises import judged_promises
 from sifu.report.privacy_points import ROUNDING
 from sifu.report.statistics import REFERENCE, paid_steps
@@ -101,14 +102,14 @@ def _interval(values: NDArray[np.float64]) -> tuple[float, float]:
 
 def worth(rows: pd.DataFrame) -> Worth:
     """What the certificates of a variant's answers are worth, the worst of them."""
-    if _column(rows, "spent_epsilon").notna().all():
+    if numbers(rows, "spent_epsilon").notna().all():
         return _spent(rows)
-    if _column(rows, "single_psi").isna().any():  # rows from before refilled seats were counted
+    if numbers(rows, "single_psi").isna().any():  # rows from before refilled seats were counted
         return Worth("unknown", math.nan, math.nan, math.nan, math.nan)
-    measured = rows[_column(rows, "alpha").notna()]
-    request = _hidden(rows, rows["strict_psi"]) and _hidden(measured, _column(measured, "alpha"))
+    measured = rows[numbers(rows, "alpha").notna()]
+    request = _hidden(rows, rows["strict_psi"]) and _hidden(measured, numbers(measured, "alpha"))
     client = _hidden(rows, rows["single_psi"])
-    alpha = _epsilon(rows, _column(rows, "alpha"))
+    alpha = _epsilon(rows, numbers(rows, "alpha"))
     if _refuted(measured):  # every Psi assumes the same B: where that was refuted, none of them says anything
         return Worth("measured" if request else "none", math.nan, math.nan, math.nan, alpha)
     promise = "request" if request else "client" if client else "none"
@@ -118,7 +119,7 @@ def worth(rows: pd.DataFrame) -> Worth:
 
 def _refuted(measured: pd.DataFrame) -> bool:
     """Whether a distance was measured that is larger than its bound by more than rounding."""
-    return bool((_column(measured, "alpha") > measured["strict_psi"] * (1 + ROUNDING) + SMALL).any())
+    return bool((numbers(measured, "alpha") > measured["strict_psi"] * (1 + ROUNDING) + SMALL).any())
 
 
 def _spent(rows: pd.DataFrame) -> Worth:
@@ -162,11 +163,6 @@ def _ratio(rows: pd.DataFrame, psi: pd.Series) -> NDArray[np.float64]:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(distance == 0, 0.0, distance / sigma)
     return np.where(np.isnan(ratio), np.inf, ratio)
-
-
-def _column(rows: pd.DataFrame, name: str) -> pd.Series:
-    """A column; one of NaN where the rows are older than it."""
-    return rows[name] if name in rows else pd.Series(math.nan, rows.index)
 
 
 def surviving(table: pd.DataFrame) -> pd.DataFrame:
