@@ -22,6 +22,9 @@ FIGURES: dict[str, FigureSpec] = {
     "watermark": FigureSpec("sifu.report.figures.watermark"),
     "requests": FigureSpec("sifu.report.figures.requests"),
     "sigma": FigureSpec("sifu.report.figures.sigma", (*_ANSWERS, "sweep/sweep"), needs="sweep"),
+    "setting_sweep": FigureSpec(
+        "sifu.report.figures.setting_sweep", (*_ANSWERS, "setting_sweep/setting_sweep"), needs="setting_sweep"
+    ),
     "request_sets": FigureSpec(
         "sifu.report.figures.request_sets", ("request_sets/request_sets",), needs="request_sets"
     ),

@@ -71,7 +71,7 @@ def _audit(parsed: argparse.Namespace) -> None:
 
 def nothing_else() -> dict[str, Any]:
     """Parts of a config that name scenarios, left out."""
-    return {"only": [], "shown": None, "scenario_searches": []} | dict.fromkeys(
+    return {"only": [], "shown": None, "setting_sweeps": [], "scenario_searches": []} | dict.fromkeys(
         ("sigma_sweep", "request_sets", "alpha_sweep", "audits", "oracles", "atlas")
     )
 

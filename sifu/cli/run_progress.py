@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 # how long a job of a rule takes compared with others; they only have to be about right
 _WEIGHTS = {"train": 6, "train_variant": 6, "search": 30, "scenario_search": 30, "unlearn": 6, "sweep": 12}
 _WEIGHTS |= {"request_sets": 12, "alpha": 5, "alpha_sweep": 5, "verify": 3, "audit": 60, "oracles": 30, "forgetting": 5}
-_WEIGHTS |= {"atlas": 30, "counterfactual": 20}
+_WEIGHTS |= {"atlas": 30, "counterfactual": 20, "setting_sweep": 12}
 _OTHERS = 1
 _EARLY = 0.1  # before this share of a run its speed is not known
 _WORDS = {
@@ -20,6 +20,7 @@ _WORDS = {
     "unlearn": "unlearn",
     "verify": "measure",
     "sweep": "sweep sigma in",
+    "setting_sweep": "sweep a setting in",
     "request_sets": "other requests in",
     "audit": "audit certificates in",
     "oracles": "train many models of",

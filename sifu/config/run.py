@@ -13,7 +13,7 @@ from sifu.config.fields import (
     settings,
 )
 from sifu.config.search import ScenarioSearch
-from sifu.config.side_experiments import AlphaSweep, Atlas, Audits, Oracles, RequestSets, SigmaSweep
+from sifu.config.side_experiments import AlphaSweep, Atlas, Audits, Oracles, RequestSets, SettingSweep, SigmaSweep
 from sifu.errors import ConfigError
 
 PRECISIONS = ("tf32", "float32")
@@ -46,6 +46,9 @@ class Run:
     )
     sigma_sweep: SigmaSweep | tuple[SigmaSweep, ...] | None = setting(
         "a variant with several values of sigma, or a list of such sweeps; null: no sweep", default=None
+    )
+    setting_sweeps: tuple[SettingSweep, ...] = setting(
+        "variants with several values of one of their settings, one sweep a variant", default=()
     )
     request_sets: RequestSets | None = setting(
         "other sets of clients to forget; null: only the scenario's", default=None
@@ -139,9 +142,10 @@ class Run:
         restricted = [entry.scenario for entry in self.only]
         if len(set(restricted)) < len(restricted):
             raise ConfigError("only", restricted, "one entry a scenario")
-        variants = [sweep.variant for sweep in self.sigma_sweeps]
-        if len(set(variants)) < len(variants):
-            raise ConfigError("sigma_sweep", variants, "one sweep a variant")
+        for key, sweeps in (("sigma_sweep", self.sigma_sweeps), ("setting_sweeps", self.setting_sweeps)):
+            variants = [sweep.variant for sweep in sweeps]
+            if len(set(variants)) < len(variants):
+                raise ConfigError(key, variants, "one sweep a variant")
         refuse_sizes(self.block_sizes)
         audited = [name for audits in self._audits for name in audits.scenarios]
         if len(set(audited)) < len(audited):

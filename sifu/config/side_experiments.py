@@ -29,8 +29,25 @@ class SigmaSweep:
 
     def refuse(self) -> None:
         refuse_repeated(self)
-        if len(self.values) > _MOST_VALUES:
-            raise ConfigError("values", f"{len(self.values)} values", f"at most {_MOST_VALUES}")
+        _refuse_values(self.values)
+
+
+@settings
+class SettingSweep:
+    """A variant with several values of one of its settings: the first request, before and after its recovery."""
+
+    scenarios: tuple[str, ...] = setting("which of the run's scenarios")
+    variant: str = setting(
+        "name in variants.yaml, of a variant without a search that starts from the scenario's own training"
+    )
+    key: str = setting("which setting of its method, a number")
+    values: tuple[float, ...] = setting("its values")
+    rounds: int | None = setting("maximum rounds of a recovery; null: the scenario's", at_least(1), default=None)
+    num_seeds: int | None = setting("with how many of the run's seeds, the first; null: all", at_least(1), default=None)
+
+    def refuse(self) -> None:
+        refuse_repeated(self)
+        _refuse_values(self.values)
 
 
 @settings
@@ -170,3 +187,8 @@ class Atlas:
 
     def refuse(self) -> None:
         refuse_repeated(self)
+
+
+def _refuse_values(values: tuple[float, ...]) -> None:
+    if len(values) > _MOST_VALUES:
+        raise ConfigError("values", f"{len(values)} values", f"at most {_MOST_VALUES}")

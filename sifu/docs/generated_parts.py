@@ -17,6 +17,7 @@ from sifu.docs.citation import bibtex
 from sifu.docs.honest_saving import honest_saving, honest_savings
 from sifu.docs.inverted_images import inverted_images
 from sifu.docs.methods_by_dataset import methods_by_dataset
+from sifu.docs.setting_sweeps import epochs_of_distillation
 from sifu.docs.single_clients import single_clients
 from sifu.errors import SifuError
 from sifu.federation.stop import EVALUATION_INTERVALS
@@ -220,5 +221,6 @@ PARTS: dict[str, Callable[..., str]] = {
     "not_tested_by_twins": of_replication(not_tested_by_twins),
     "proved_by_counting": of_replication(proved_by_counting),
     "inverted_images": of_replication(inverted_images),
+    "epochs_of_distillation": of_replication(epochs_of_distillation),
     "single_clients": of_replication(single_clients),
 }

@@ -10,7 +10,9 @@ from sifu.config.changed_scenario import Change
 from sifu.config.fields import build
 from sifu.config.run import Run
 from sifu.config.search import setting_name
+from sifu.config.side_experiments import SettingSweep
 from sifu.docs.measured_text import table_text
+from sifu.docs.setting_sweeps import swept_settings
 from sifu.plan.load import read_yaml
 from sifu.replication.claims.stored_tables import StoredTables
 
@@ -26,9 +28,12 @@ def side_experiments_table(
     """A row a side experiment; then the methods that are missing on a dataset that was run."""
     run = build(Run, read_yaml(config), "")
     sigmas = {f"sigma sweep of {labels.get(name, name)}": name for name in (s.variant for s in run.sigma_sweeps)}
-    planned = _sigma_sweeps(run, folder, sigmas) | _sets(run, folder) | _alphas(run, tables) | _searches(run, folder)
-    planned |= _many_models(run, folder)
+    planned = _sigma_sweeps(run, folder, sigmas) | _setting_sweeps(run, folder, labels) | _sets(run, folder)
+    planned |= _alphas(run, tables) | _searches(run, folder) | _many_models(run, folder)
     counts = {name: tables.sweep.loc[tables.sweep["variant"] == variant] for name, variant in sigmas.items()}
+    settings = swept_settings(folder)
+    for title, sweep in _titled(run, labels).items():
+        counts[title] = settings[(settings["variant"] == sweep.variant) & (settings["setting"] == sweep.key)]
     for change in run.alpha_sweep.federations if run.alpha_sweep else ():
         counts[_with_change(change)] = tables.bounds[tables.bounds["change"] == change.name]
     rows = [
@@ -51,6 +56,17 @@ def _sigma_sweeps(run: Run, folder: Path, sigmas: dict[str, str]) -> Planned:
         title: {name: _has_table(folder / "sweep" / name / variant) for name in scenarios[variant]}
         for title, variant in sigmas.items()
     }
+
+
+def _setting_sweeps(run: Run, folder: Path, labels: dict[str, str]) -> Planned:
+    return {
+        title: {name: _has_table(folder / "setting_sweep" / name / sweep.variant) for name in sweep.scenarios}
+        for title, sweep in _titled(run, labels).items()
+    }
+
+
+def _titled(run: Run, labels: dict[str, str]) -> dict[str, SettingSweep]:
+    return {f"{sweep.key} of {labels.get(sweep.variant, sweep.variant)}": sweep for sweep in run.setting_sweeps}
 
 
 def _sets(run: Run, folder: Path) -> Planned:

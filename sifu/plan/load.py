@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,13 @@ from sifu.config.run import Run
 from sifu.config.scenario import Scenario, refuse_moving
 from sifu.config.search import ScenarioSearch, Search, trials
 from sifu.config.shipped import SUITE
-from sifu.config.side_experiments import AlphaSweep
+from sifu.config.side_experiments import AlphaSweep, SettingSweep
 from sifu.config.variant import Variant
 from sifu.config.yaml_file import read_yaml as read_yaml  # the commands import it from here
 from sifu.errors import ConfigError, DataError, did_you_mean
 from sifu.plan.method_check import refuse_private_updates
 from sifu.plan.suite import Suite
-from sifu.plan.variants import method_of
+from sifu.plan.variants import method_of, method_with
 from sifu.store.paths import stage_folder
 from sifu.unlearning.method import OwnTraining
 
@@ -123,22 +124,15 @@ def _refuse_parts(run: Run, scenarios: Mapping[str, Any], variants: Mapping[str,
             _look_up(variants, name, f"only[{place}].variants")
         if "scratch" not in entry.variants:
             raise ConfigError(f"only[{place}].variants", list(entry.variants), "scratch among them")
-    for key, sweep in (
-        *(("sigma_sweep", sweep) for sweep in run.sigma_sweeps),
-        ("request_sets", run.request_sets),
-        ("alpha_sweep", run.alpha_sweep),
-        *(("audits", audits) for audits in run.audits_of.values()),
-        ("oracles", run.oracles),
-        *(("atlas", atlas) for atlas in run.atlases),
-        *(("block_sizes", sizes) for sizes in run.block_sizes),
-        *(("oracles.block_sizes", sizes) for sizes in (run.oracles.block_sizes if run.oracles else ())),
-    ):
-        for name in sweep.scenarios if sweep else ():
+    for key, named in _naming_scenarios(run):
+        for name in named.scenarios:
             _look_up(scenarios, name, f"{key}.scenarios")
     if run.alpha_sweep:
         _refuse_changes(run.alpha_sweep, scenarios)
     for name in (sweep.variant for sweep in run.sigma_sweeps):
         _look_up(variants, name, "sigma_sweep.variant")
+    for place, sweep in enumerate(run.setting_sweeps):
+        _refuse_setting_sweep(sweep, f"setting_sweeps[{place}]", scenarios, variants)
     for name in run.request_sets.variants if run.request_sets else ():
         _look_up(variants, name, "request_sets.variants")
     for name in (name for audits in run.audits_of.values() for name in audits.variants):
@@ -147,6 +141,36 @@ def _refuse_parts(run: Run, scenarios: Mapping[str, Any], variants: Mapping[str,
         _look_up(variants, name, "oracles.variants")
     for name in run.oracles.scenarios if run.oracles else ():
         refuse_moving(name, scenarios[name])
+
+
+def _naming_scenarios(run: Run) -> list[tuple[str, Any]]:
+    """All parts of a config that have `scenarios`, with their keys."""
+    oracles = [run.oracles] if run.oracles else []
+    parts = {
+        "sigma_sweep": run.sigma_sweeps,
+        "setting_sweeps": run.setting_sweeps,
+        "request_sets": [run.request_sets] if run.request_sets else [],
+        "alpha_sweep": [run.alpha_sweep] if run.alpha_sweep else [],
+        "audits": run.audits_of.values(),
+        "oracles": oracles,
+        "atlas": run.atlases,
+        "block_sizes": run.block_sizes,
+        "oracles.block_sizes": [sizes for entry in oracles for sizes in entry.block_sizes],
+    }
+    return [(key, part) for key, entries in parts.items() for part in entries]
+
+
+def _refuse_setting_sweep(
+    sweep: SettingSweep, path: str, scenarios: Mapping[str, Any], variants: Mapping[str, Any]
+) -> None:
+    """Its variant must have the setting, and start from the training that all share."""
+    variant = _look_up(variants, sweep.variant, f"{path}.variant")
+    if variant.search is not None:
+        raise ConfigError(f"{path}.variant", sweep.variant, "a variant without a search")
+    for value, name in product(sweep.values, sweep.scenarios):
+        method = method_with(sweep.variant, variant, scenarios[name], sweep.key, value)
+        if isinstance(method, OwnTraining):
+            raise ConfigError(f"{path}.variant", sweep.variant, "a variant that starts from the scenario's training")
 
 
 def _refuse_changes(sweep: AlphaSweep, scenarios: Mapping[str, Any]) -> None:

@@ -22,6 +22,7 @@ def stage_options(suite: Suite, stage: str, job: Job) -> list[str]:
         "verify": _verified,
         "scenario_search": _scenario_search,
         "sweep": _sweep,
+        "setting_sweep": _setting_sweep,
         "request_sets": _request_sets,
         "alpha_sweep": _change,
         "audit": _audit,
@@ -49,6 +50,12 @@ def _sweep(suite: Suite, job: Job) -> list[str]:
     end = ["--seeds-end", str(suite.seeds_end(sweep))]
     limits = [*_count("--rounds", sweep.rounds), *_count("--requests", sweep.requests)]
     return ["--variant", sweep.variant, "--sigmas", *map(str, sweep.values), *end, *limits]
+
+
+def _setting_sweep(suite: Suite, job: Job) -> list[str]:
+    sweep = suite.setting_sweeps[job.part]
+    limits = [*_count("--rounds", sweep.rounds), "--seeds-end", str(suite.seeds_end(sweep))]
+    return ["--variant", sweep.variant, "--setting", sweep.key, "--values", *map(str, sweep.values), *limits]
 
 
 def _request_sets(suite: Suite, job: Job) -> list[str]:

@@ -168,6 +168,23 @@ _ALL = (
         reported=("sweep",),
     ),
     StageSpec(
+        name="setting_sweep",
+        does="Answer the first request with one method under several values of one of its settings.",
+        jobs="setting_sweeps",
+        tables=_experiments(setting_sweep="SETTING_SWEEP"),
+        reads=("partition", "training_history", "data"),
+        settings=(*_TRAIN, "requests"),
+        options=(
+            option("--variant", _VARIANT, required=True),
+            option("--setting", "a setting of its method that is a number", required=True),
+            option("--values", "its values", nargs="+", type=float, required=True),
+            option("--rounds", _MAXIMUM, type=int),
+            option("--seeds-end", _SEEDS_END, type=int),
+        ),
+        reported=("setting_sweep",),
+        in_tables=False,
+    ),
+    StageSpec(
         name="request_sets",
         does="Answer one request of each of several sets of clients.",
         jobs="request_sets",
@@ -277,6 +294,6 @@ _ALL = (
 
 WITH_PART = (  # jobs with a part
     *("variants", "own_trainings", "searches", "scenario_searches"),
-    *("sigma_sweep", "alpha_sweep", "atlas"),
+    *("sigma_sweep", "setting_sweeps", "alpha_sweep", "atlas"),
 )
 STAGES: dict[str, StageSpec] = {spec.name: spec for spec in _ALL}

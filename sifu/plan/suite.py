@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +20,7 @@ from sifu.config.fields import to_plain
 from sifu.config.run import Run
 from sifu.config.scenario import Scenario
 from sifu.config.search import ScenarioSearch
-from sifu.config.side_experiments import AlphaSweep, RequestSets, SigmaSweep
+from sifu.config.side_experiments import AlphaSweep, RequestSets, SettingSweep, SigmaSweep
 from sifu.config.variant import Variant
 from sifu.errors import ConfigError
 from sifu.plan.report_plan import Job, ReportPlan
@@ -92,7 +93,7 @@ class Suite:
         wanted = self.run.oracles.variants if self.run.oracles else ()
         return ["scratch", *(name for name in wanted if name in self.variants_of(scenario) and name != "scratch")]
 
-    def seeds_end(self, sweep: SigmaSweep | RequestSets | None) -> int:
+    def seeds_end(self, sweep: SigmaSweep | SettingSweep | RequestSets | None) -> int:
         """The first seed that a sweep leaves out."""
         count = sweep.num_seeds if sweep and sweep.num_seeds else self.run.num_seeds
         return self.run.first_seed + min(count, self.run.num_seeds)
@@ -101,6 +102,11 @@ class Suite:
     def sigma_sweeps(self) -> dict[str, SigmaSweep]:
         """The sweeps of sigma by their variant."""
         return {sweep.variant: sweep for sweep in self.run.sigma_sweeps}
+
+    @property
+    def setting_sweeps(self) -> dict[str, SettingSweep]:
+        """The sweeps of other settings by their variant."""
+        return {sweep.variant: sweep for sweep in self.run.setting_sweeps}
 
     @property
     def changes(self) -> dict[str, Change]:
@@ -142,11 +148,8 @@ class Suite:
             "own_trainings": [job for job in variants if self.own_training(job.part)],
             "searches": self._search_jobs(),
             "scenario_searches": [Job(s, search.block, name) for (s, name), search in self.scenario_searches.items()],
-            "sigma_sweep": [
-                job._replace(part=sweep.variant)
-                for sweep in run.sigma_sweeps
-                for job in self._swept(sweep, self.seeds_end(sweep))
-            ],
+            "sigma_sweep": self._swept_variants(run.sigma_sweeps),
+            "setting_sweeps": self._swept_variants(run.setting_sweeps),
             "request_sets": self._swept(run.request_sets, self.seeds_end(run.request_sets)),
             "audits": self._audit_jobs(),
             "alpha_sweep": [job._replace(part=change) for job in swept for change in self.changes],
@@ -160,7 +163,13 @@ class Suite:
         names = [name for name in self.run.audits_of if name in self.scenarios and self.audit_variants(name)]
         return [Job(name, self.blocks_of(name)[0]) for name in names]
 
-    def _swept(self, sweep: SigmaSweep | RequestSets | AlphaSweep | None, seeds_end: int) -> list[Job]:
+    def _swept_variants(self, sweeps: Sequence[SigmaSweep | SettingSweep]) -> list[Job]:
+        """The scenarios and blocks of sweeps of one variant each."""
+        return [
+            job._replace(part=sweep.variant) for sweep in sweeps for job in self._swept(sweep, self.seeds_end(sweep))
+        ]
+
+    def _swept(self, sweep: SigmaSweep | SettingSweep | RequestSets | AlphaSweep | None, seeds_end: int) -> list[Job]:
         """The scenarios and blocks of a sweep."""
         names = [name for name in (sweep.scenarios if sweep else ()) if name in self.scenarios]
         found = [Job(name, block) for name in names for block in self.blocks_of(name)]

@@ -25,6 +25,11 @@ def method_of(name: str, variant: Variant, scenario: Scenario, searched: Mapping
     return build_method(variant.method, settings, certificate, f"{path}.settings")
 
 
+def method_with(name: str, variant: Variant, scenario: Scenario, setting: str, value: float) -> Method:
+    """The variant's method with another value of one of its settings."""
+    return method_of(name, variant, scenario, {setting: int(value) if float(value).is_integer() else value})
+
+
 def build_method(name: str, settings: Mapping[str, Any], certificate: Certificate, path: str = "method") -> Method:
     """A method of the catalog with its settings."""
     return with_settings(method_class(name), settings, certificate, path)

@@ -24,7 +24,10 @@ REPLICATION = Path("results", "paper")
 CONFIG = Path("config", "paper.yaml")
 COMMAND = "rm -r results/paper; SIFU_DATA_ROOT=... make paper"  # make alone would keep the stored tables
 NOT_RUN = f"Not run yet: `{REPLICATION}` has no manifest (`make paper` runs it and writes one)."
-_SIDE_EXPERIMENTS = ("sigma_sweep", "request_sets", "alpha_sweep", "audits", "oracles", "atlas", "scenario_searches")
+_SIDE_EXPERIMENTS = (
+    *("sigma_sweep", "setting_sweeps", "request_sets", "alpha_sweep", "audits", "oracles", "atlas"),
+    "scenario_searches",
+)
 _SIZES = ("block_size", "block_sizes")
 
 _MANIFEST = {"rules_version": str, "seeds": list, "scenarios": dict, "variants": dict, "blocks": list}

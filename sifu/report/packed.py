@@ -95,6 +95,7 @@ KEPT = {
     "scenario_search/scenario_search",
     "unlearn/cells",
     "sweep/sweep",
+    "setting_sweep/setting_sweep",
     "alpha/alpha",
     "alpha_sweep/alpha",
     "request_sets/request_sets",

@@ -109,6 +109,10 @@ class Results:
         return self.table("sweep/sweep")
 
     @cached_property
+    def setting_sweep(self) -> pd.DataFrame:
+        return self.table("setting_sweep/setting_sweep")
+
+    @cached_property
     def request_sets(self) -> pd.DataFrame:
         return self.table("request_sets/request_sets")
 

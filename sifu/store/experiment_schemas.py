@@ -96,6 +96,27 @@ SWEEP = Table(
     ),
 )
 
+SETTING_SWEEP = Table(
+    "setting_sweep",
+    "a method with several values of one of its settings: the first request, before and after its recovery",
+    ("scenario", "variant", "setting", "value", "seed"),
+    (
+        *CELL[:2],
+        Column("setting", _TEXT, "which setting of the method"),
+        Column("value", _REAL, "its value"),
+        SEED,
+        *_ENDED,
+        Column("server_steps", _INT, "optimiser steps at the server"),
+        Column(
+            "start_retain_accuracy",
+            _REAL,
+            "as retain_accuracy, of the model that the recovery started from",
+            nullable=True,
+        ),
+        Column("start_forget_accuracy", _REAL, "as forget_accuracy, of that model", nullable=True),
+    ),
+)
+
 REQUEST_SETS = Table(
     "request_sets",
     "one request, for different sets of clients, recovered to the target",

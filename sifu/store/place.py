@@ -16,7 +16,7 @@ from sifu.store.table import Table
 
 _WHOLE = ("partition", "cells")  # tables that have rows of every seed of their block
 _PARTS = {  # the column that the part of a path stands in
-    **dict.fromkeys(("search", "sweep", "cells", "curves", "sensitivity"), "variant"),
+    **dict.fromkeys(("search", "sweep", "setting_sweep", "cells", "curves", "sensitivity"), "variant"),
     "alpha": "change",
 }
 _TRAINING = "train"  # stage, and the variant of its rows

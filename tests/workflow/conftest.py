@@ -13,14 +13,14 @@ import pytest
 
 from tests.conftest import REPO
 
-ONCE = {"all": 1, "null_space": 1, "report": 1, "figure": 13, "page": 1}
+ONCE = {"all": 1, "null_space": 1, "report": 1, "figure": 14, "page": 1}
 # what config/smoke.yaml plans: a scenario with 4 variants, a block of 2 seeds; one variant has a search and its own
 # training; a setting of the scenario is searched with the same seed that is not reported; two blocks of oracles, and
 # two of clients of the atlas
 SMOKE = (
     ONCE
     | dict.fromkeys(("train", "train_variant", "counterfactual", "verify", "alpha", "sweep", "request_sets"), 1)
-    | dict.fromkeys(("alpha_sweep", "audit"), 1)
+    | dict.fromkeys(("setting_sweep", "alpha_sweep", "audit"), 1)
     | {"partition": 2, "unlearn": 4, "search": 1, "scenario_search": 1, "oracles": 2, "forgetting": 1, "atlas": 2}
 )
 PARTS = ("Snakefile", "workflow", "config", "profiles", "sifu")

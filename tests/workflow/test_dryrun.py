@@ -73,7 +73,7 @@ def test_paper_config(checkout: Checkout, data_root: Path) -> None:
     # all but two models of a method's own, with and without twins, many clients, where a single method is compared, and
     # the searched methods with twins, of which none is compared
     compared = {"counterfactual": blocks - 6}
-    sweeps = {"sweep": 2 * datasets, "request_sets": datasets, "alpha_sweep": 4 * datasets}
+    sweeps = {"sweep": 2 * datasets, "setting_sweep": 2, "request_sets": datasets, "alpha_sweep": 4 * datasets}
     many = {"audit": 2, "oracles": 5 * 3 + 9, "forgetting": 6, "atlas": 8}  # blocks of 75 of 225 seeds, of networks 25
     assert plan == ONCE | {"unlearn": unlearned, "train_variant": trained} | compared | sweeps | each | many | searches
     assert sum(plan.values()) < 1500

@@ -17,6 +17,25 @@ rule sweep:
         "{PY:q} -m sifu sweep" + BLOCK + DEVICE + LOGGED
 
 
+rule setting_sweep:
+    input:
+        unpack(TARGETS.inputs("setting_sweep")),
+    output:
+        TARGETS.outputs("setting_sweep"),
+    log:
+        TARGETS.log("setting_sweep"),
+    priority: 10
+    threads: RUN.threads
+    resources:
+        gpu=GPU,
+    params:
+        options=TARGETS.options("setting_sweep"),
+        settings=TARGETS.settings("setting_sweep"),
+        code=TARGETS.code("setting_sweep"),
+    shell:
+        "{PY:q} -m sifu setting_sweep" + BLOCK + DEVICE + LOGGED
+
+
 rule request_sets:
     input:
         unpack(TARGETS.inputs("request_sets")),

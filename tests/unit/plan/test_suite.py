@@ -47,6 +47,7 @@ def test_only_some_variants_of_a_scenario() -> None:
     assert planned == {"smoke": ["original", "scratch", "sifu"], "smoke_cnn": ["scratch", "sifu"]}
 
 
+SWEPT = {"scenarios": ["smoke"], "variant": "puf", "key": "factor", "values": [1, 2]}
 AUDITS = {"scenarios": ["smoke"], "variants": ["scratch"]}
 
 
@@ -79,6 +80,23 @@ def test_audits_may_differ_between_scenarios() -> None:
             {"scenarios": ["smoke"], "values": [0.1], "variant": "x"},
             "sigma_sweep.variant: 'x' is refused",
         ),
+        ("setting_sweeps", [SWEPT | {"scenarios": ["mnits"]}], "setting_sweeps.scenarios: 'mnits' is refused"),
+        ("setting_sweeps", [SWEPT | {"variant": "pfu"}], r"setting_sweeps\[0\].variant: 'pfu' is refused"),
+        ("setting_sweeps", [SWEPT | {"key": "fator"}], r"fator: 1 is refused.*did you mean factor"),
+        ("setting_sweeps", [SWEPT | {"key": "updates"}], "updates: 1 is refused"),
+        ("setting_sweeps", [SWEPT | {"values": [1, 1]}], r"setting_sweeps\[0\].values: 1.0 is refused; .* once"),
+        (
+            "setting_sweeps",
+            [SWEPT | {"variant": "subtract", "key": "epochs", "values": [-1]}],
+            "epochs: -1.0 is",
+        ),
+        ("setting_sweeps", [SWEPT | {"variant": "puf_searched"}], "'puf_searched' is refused; .* without a search"),
+        (
+            "setting_sweeps",
+            [SWEPT | {"variant": "fats_1", "key": "rho"}],
+            "'fats_1' is refused; .* training",
+        ),
+        ("setting_sweeps", [SWEPT, SWEPT], "setting_sweeps: .* is refused; allowed: one sweep a variant"),
         ("request_sets", {"scenarios": ["smoke"], "variants": ["lost"]}, "request_sets.variants: 'lost' is refused"),
         ("alpha_sweep", {"scenarios": ["mnits"], "federations": []}, "alpha_sweep.scenarios: 'mnits' is refused"),
         ("audits", {"scenarios": ["smoke"], "variants": ["lost"]}, "audits.variants: 'lost' is refused"),

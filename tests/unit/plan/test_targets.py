@@ -122,6 +122,18 @@ def test_several_sweeps_are_jobs_of_their_own() -> None:
         targets(sigma_sweep=[sweep, sweep])
 
 
+def test_a_sweep_of_a_setting_is_one_job_a_variant() -> None:
+    """Another value is another option of its command, which runs it again."""
+    sweep = {"scenarios": ["smoke"], "variant": "puf", "key": "factor", "values": [0.5, 2], "rounds": 9, "num_seeds": 1}
+    asked = targets(setting_sweeps=[sweep])
+    (job,) = asked.suite.jobs["setting_sweep"]
+    assert job == Job("smoke", "s000-001", "puf")
+    values = ["--variant", "puf", "--setting", "factor", "--values", "0.5", "2.0", "--rounds", "9", "--seeds-end", "1"]
+    assert stage_options(asked.suite, "setting_sweep", job) == values
+    file = asked.path("setting_sweep", "setting_sweep.parquet", job)
+    assert file.endswith("setting_sweep/smoke/puf/s000-001/setting_sweep.parquet")
+
+
 def test_switching_downloads_on_makes_nothing_stale() -> None:
     job = Job("smoke", "s000-001")
     for ask in ("settings", "options"):

@@ -14,7 +14,7 @@ from PIL import Image
 
 from sifu.catalog.methods import METHODS
 from sifu.plan.report_plan import ReportPlan
-from sifu.report.figures import alpha, budgets, requests, sigma
+from sifu.report.figures import alpha, budgets, requests, setting_sweep, sigma
 from sifu.report.figures.alpha import _points
 from sifu.report.figures.board import Board
 from sifu.report.figures.lineage import lineage
@@ -218,6 +218,36 @@ def test_a_sweep_in_which_all_seeds_diverge_is_drawn() -> None:
     source.__dict__["statistics"] = pd.DataFrame(columns=[*_KEYS, "quantity", "subset", "mean"])
     rounds, shares = sigma.draw(source).axes
     assert (crossed(rounds), crossed(shares)) == ([[0.1, 0.97], [1.0, 0.97]], [])
+
+
+def test_values_of_a_setting_stand_side_by_side() -> None:
+    """0, 1 and 50 epochs at 0, 1 and 2: before the recovery 0 to 0.9 is known of the forgotten, after it 0 to 0.2.
+
+    The longest distillation diverged on its only seed: no rounds, a cross. Lines: the original at 0.95, scratch at 0.1.
+    """
+    source = plain_results({"original": "Original", "scratch": "Scratch"})
+    rows = pd.DataFrame({"value": [0.0, 1.0, 50.0], "status": ["done", "done", "diverged"], "rounds": [60, 50, 3]})
+    rows = rows.assign(forget_accuracy=[0.0, 0.2, None], retain_accuracy=[0.9, 0.9, None])
+    rows = rows.assign(start_forget_accuracy=[0.0, 0.8, 0.9], start_retain_accuracy=[0.4, 0.8, 0.85])
+    key = {"scenario": "s", "variant": "subtract_and_distil", "setting": "epochs", "seed": 0}
+    source.__dict__["setting_sweep"] = rows.assign(**key)
+    known = pd.DataFrame({"variant": ["original", "scratch"], "mean": [0.95, 0.1]}).assign(
+        subset="forgotten", request=1
+    )
+    known = known.assign(scenario="s", stop="target", quantity="accuracy")
+    source.__dict__["statistics"] = known
+    forget, retain, rounds = setting_sweep.draw(source).axes
+    lines = [bar.lines[0].get_xydata().tolist() for bar in forget.containers]
+    assert lines == [[[0, 0.0], [1, 0.8], [2, 0.9]], [[0, 0.0], [1, 0.2]]]
+    levels = {line.get_label(): line.get_ydata()[0] for line in forget.lines if len(set(line.get_xdata())) == 2}
+    assert {"Original": 0.95, "Scratch": 0.1}.items() <= levels.items()
+    assert [label.get_text() for label in rounds.get_xticklabels()] == ["0", "1", "50"]
+    assert ([bar.lines[0].get_xydata().tolist() for bar in rounds.containers], crossed(rounds)) == (
+        [[[0, 60.0], [1, 50.0]]],
+        [[2.0, 0.97]],
+    )
+    assert rounds.get_xlabel() == "epochs (subtract_and_distil)"
+    assert retain.get_ylabel() == "accuracy on the remaining"
 
 
 def test_sigma_and_budgets_show_the_first_request_alone() -> None:

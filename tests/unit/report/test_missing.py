@@ -41,6 +41,7 @@ def plan_of(root: Path) -> ReportPlan:
         "scenarios": ["smoke", "smoke_backdoor"],
         "variants": list(VARIANTS),
         "sigma_sweep": {"scenarios": ["smoke"], "values": [0.01, 0.1]},
+        "setting_sweeps": [{"scenarios": ["smoke"], "variant": "puf", "key": "factor", "values": [1, 2]}],
         "request_sets": {"scenarios": ["smoke"], "variants": ["scratch", "sifu"], "count": 2},
         "alpha_sweep": {"scenarios": ["smoke"], "federations": [change]},
         "scenario_searches": [{"scenario": "smoke", "grid": {"federation.clip": [None, 5.0]}}],
@@ -96,6 +97,9 @@ def fill(plan: ReportPlan) -> None:
             write(path, experiment_schemas.SCENARIO_SEARCH, [tried])
     swept = [{"scenario": "smoke", "variant": "sifu", "sigma": sigma} for sigma in (0.01, 0.1)]
     write(root / "sweep" / "smoke" / "sifu" / BLOCK / "sweep.parquet", experiment_schemas.SWEEP, swept)
+    tried = [{"scenario": "smoke", "variant": "puf", "value": value} for value in (1.0, 2.0)]
+    path = root / "setting_sweep" / "smoke" / "puf" / BLOCK / "setting_sweep.parquet"
+    write(path, experiment_schemas.SETTING_SWEEP, tried)
     sets = [{"scenario": "smoke", "variant": variant, "set": n} for variant in ("scratch", "sifu") for n in range(2)]
     write(root / "request_sets" / "smoke" / BLOCK / "request_sets.parquet", experiment_schemas.REQUEST_SETS, sets)
     changed = [{"scenario": "smoke", "change": "no_momentum", "round": n, "alpha": 1.0 + n} for n in range(3)]
@@ -172,7 +176,8 @@ def test_before_anything_has_run(tmp_path: Path) -> None:
     assert all((report / "figures" / f"{name}.{kind}").exists() for name in plan.figures for kind in FIGURE_KINDS)
     for name in plan.figures:
         caption = (report / "figures" / f"{name}.md").read_text()
-        for table in FIGURES[name].tables if name != "sigma" else ("sweep/sweep",):  # its lines need a sweep first
+        own = {"sigma": ("sweep/sweep",), "setting_sweep": ("setting_sweep/setting_sweep",)}  # lines need a sweep first
+        for table in own.get(name, FIGURES[name].tables):
             assert all_named(planned(table), caption, tmp_path), (name, table)
     for name, tables in {
         "headline": ("unlearn/cells", "verify/metrics", "verify/verification"),
@@ -205,6 +210,7 @@ def test_before_anything_has_run(tmp_path: Path) -> None:
                 "alpha/smoke",
                 "alpha_sweep/smoke/no_momentum",
                 "sweep",
+                "setting_sweep",
                 "request_sets",
                 "search/smoke",
                 "scenario_search",
@@ -248,7 +254,8 @@ def test_the_note_stands_clear_of_everything_else(plan: ReportPlan, name: str, m
         assert "planned tables are missing: " in caption
         return
     if figure._suptitle is None:  # type: ignore[attr-defined]
-        assert name in ("sigma", "request_sets", "power", "atlas", "audit"), "of which nothing is missing"
+        whole = ("sigma", "setting_sweep", "request_sets", "power", "atlas", "audit")
+        assert name in whole, "of which nothing is missing"
         return
     note = figure._suptitle.get_window_extent()  # type: ignore[attr-defined]
     others = [*figure.legends, *(axis for axis in figure.axes if axis.axison)]

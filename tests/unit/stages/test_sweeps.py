@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,19 +14,22 @@ import torch
 from sifu.cli.main import main
 from sifu.config.scenario import Scenario
 from sifu.core.keys import Keys
+from sifu.methods.fine_tuning import FineTuning
 from sifu.plan.load import load_scenario
 from sifu.plan.variants import build_method
 from sifu.report.deletion_test import verdicts
 from sifu.stages.block import Block
 from sifu.stages.partition import run_partition
 from sifu.stages.request_sets import Trained, run_request_sets
+from sifu.stages.setting_sweep import run_setting_sweep
 from sifu.stages.sweep import run_sweep
 from sifu.stages.train import run_train
 from sifu.stages.unlearn import run_unlearn
 from sifu.stages.verify import run_verify
-from sifu.store.experiment_schemas import REQUEST_SETS, SWEEP
+from sifu.store.experiment_schemas import REQUEST_SETS, SETTING_SWEEP, SWEEP
 from sifu.store.parquet import read_table
-from sifu.store.schemas import CELLS, VERIFICATION
+from sifu.store.schemas import CELLS, CURVES, VERIFICATION
+from sifu.unlearning.method_types import History, Request, Segment, Server
 from sifu.unlearning.request import draw_requests, draw_sets
 from tests.conftest import REPO
 
@@ -139,6 +143,58 @@ def test_the_first_requests_alone_are_the_same_rows(made: Made, tmp_path: Path) 
     pd.testing.assert_frame_equal(same, first, check_exact=True)
 
 
+def swept_puf(made: Made, block: Block, folder: Path, factors: tuple[float, ...]) -> pd.DataFrame:
+    methods = {factor: build_method("puf", {"factor": factor}, made.scenario.certificate) for factor in factors}
+    run_setting_sweep(block, "puf", "factor", methods, folder, history=made.history)
+    return read_table(folder / "setting_sweep.parquet", SETTING_SWEEP)
+
+
+def test_a_setting_is_swept_before_and_after_the_recovery(made: Made, tmp_path: Path) -> None:
+    """What the recovery starts from is evaluated again, with the plain loop; its end is in the method's own cells."""
+    rows = swept_puf(made, made.block, tmp_path / "sweep", (0.5, 2.0))
+    assert rows.groupby("value")["seed"].apply(list).to_dict() == {0.5: [0, 1], 2.0: [0, 1]}
+    method = build_method("puf", {"factor": 2.0}, made.scenario.certificate)
+    run_unlearn(
+        made.block,
+        "puf",
+        method,
+        tmp_path / "puf",
+        history=made.history,
+        training=made.root / "train" / "cells.parquet",
+    )
+    cells = read_table(tmp_path / "puf" / "cells.parquet", CELLS).query("stop == 'target' and request == 1")
+    own = rows[rows["value"] == 2.0]
+    for column in ("status", "rounds", "client_steps", "server_steps"):
+        assert own[column].tolist() == cells[column].tolist()
+    curves = read_table(tmp_path / "puf" / "curves.parquet", CURVES).query("stop == 'target' and request == 1")
+    for column in ("retain_accuracy", "forget_accuracy"):
+        first, last = (curves.groupby("seed")[column].nth(place).to_numpy() for place in (0, -1))
+        assert own[f"start_{column}"].to_numpy() == pytest.approx(first, abs=1e-12)
+        assert own[column].to_numpy() == pytest.approx(last, abs=1e-12)
+    assert set(rows["setting"]) == {"factor"}
+    less = rows[rows["value"] == 0.5]["start_forget_accuracy"].to_numpy()
+    assert (own["start_forget_accuracy"].to_numpy() < less).all(), "a larger step away from what they taught"
+
+
+def test_each_value_of_a_setting_alone_is_the_same_rows(made: Made, tmp_path: Path) -> None:
+    both = swept_puf(made, made.short, tmp_path / "both", (0.5, 2.0))
+    one = swept_puf(made, replace(made.short, seeds=range(1)), tmp_path / "one", (2.0,))
+    same = both[(both["value"] == 2.0) & (both["seed"] == 0)].reset_index(drop=True)
+    pd.testing.assert_frame_equal(same, one, check_exact=True)
+
+
+def test_a_start_that_is_no_model_knows_nothing(made: Made, tmp_path: Path) -> None:
+    class Infinite(FineTuning):
+        def unlearn(self, history: History, request: Request, server: Server, keys: Keys) -> Segment:
+            return server.recover(history.current * math.inf, keys)
+
+    run_setting_sweep(made.short, "infinite", "factor", {1.0: Infinite()}, tmp_path, history=made.history)
+    rows = read_table(tmp_path / "setting_sweep.parquet", SETTING_SWEEP)
+    assert rows["start_forget_accuracy"].isna().all()
+    assert rows["start_retain_accuracy"].isna().all()
+    assert set(rows["status"]) == {"diverged"}
+
+
 @pytest.mark.second
 @pytest.mark.parametrize("size", [2, pytest.param(4, marks=pytest.mark.long)])
 def test_packed_tables_are_the_same(made: Made, tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,6 +259,11 @@ def test_the_commands_write_their_tables(made: Made, tmp_path: Path, capsys: pyt
         == 0
     )
     assert main(["request_sets", "--variants", "scratch", "--count", "1", *options]) == 0
+    setting = ["setting_sweep", "--setting", "factor", "--values", "1", "2", "--rounds", "3", "--seeds-end", "1"]
+    assert main([*setting, "--variant", "puf", *options]) == 0
+    folder = tmp_path / "setting_sweep" / "smoke_backdoor" / "puf" / "s000-001"
+    tried = read_table(folder / "setting_sweep.parquet", SETTING_SWEEP)
+    assert tried[["value", "seed"]].to_numpy().tolist() == [[1.0, 0.0], [2.0, 0.0]]
     swept = read_table(tmp_path / "sweep" / "smoke_backdoor" / "sifu" / "s000-001" / "sweep.parquet", SWEEP)
     assert set(swept.loc[swept["status"] == "not_reached", "rounds"]) == {3}  # such noise is not undone in 3 rounds
     assert set(swept["request"]) == {1}
@@ -210,6 +271,10 @@ def test_the_commands_write_their_tables(made: Made, tmp_path: Path, capsys: pyt
     capsys.readouterr()
     assert main(["sweep", "--variant", "dp_released", "--sigmas", "0.05", *options]) == 2
     assert "starts from the scenario's own training" in capsys.readouterr().err
+    assert main(["setting_sweep", "--variant", "fats_1", "--setting", "rho", "--values", "1", *options]) == 2
+    assert "starts from the scenario's own training" in capsys.readouterr().err
+    assert main(["setting_sweep", "--variant", "puf", "--setting", "fator", "--values", "1", *options]) == 2
+    assert "did you mean factor" in capsys.readouterr().err
     assert main(["sweep", "--variant", "sifu", "--sigmas", "0.05", "--requests", "0", *options]) == 2
     assert "--requests: 0 is refused" in capsys.readouterr().err
 
