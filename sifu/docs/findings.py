@@ -39,8 +39,8 @@ from sifu.report.totals import request_totals
 from sifu.store.paths import manifest_file
 
 _ROWS = (
-    *("scratch", "fine_tuning", "sifu", "sifu_released", "sifu_strict", "fed_eraser_released"),
-    *("fed_eraser_searched", "dp_released"),
+    *("scratch", "fine_tuning", "sifu", "sifu_released", "sifu_strict", "last_released", "fed_eraser_released"),
+    "fed_eraser_searched",
 )
 _ALL_MISSING = "[All that is missing](docs/replication/run.md)."
 _LOST = "†"
@@ -175,7 +175,7 @@ def _fed_eraser(eraser: pd.DataFrame, tests: list[TwinTest]) -> str:
 def costs(root: Path, run: Published) -> str:
     """A row a method, a column a dataset: client steps relative to scratch's, and how well the clients were forgotten.
 
-    The cheapest method whose clients were forgotten, and that reached the target in all seeds, is bold.
+    The cheapest of these methods whose clients were forgotten, and that reached the target in all seeds, is bold.
     """
     tables = read_tables(run.folder)
     places, methods = scenarios(root), variants(root)

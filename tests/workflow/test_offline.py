@@ -70,16 +70,20 @@ def test_a_run_that_is_out_of_time_is_stopped_and_packed(tmp_path: Path) -> None
 
 @pytest.mark.long
 def test_without_files_it_makes_what_is_missing(tmp_path: Path) -> None:
-    """The smoke config is planned whole: nobody keeps its results, nor what was measured method by method before."""
+    """The smoke config is planned whole: nobody keeps its results. Started again, a run keeps what was measured method
+    by method, and measures all of them once they are done.
+    """
     metrics = tmp_path / "copy" / "results" / "smoke" / "verify" / "smoke" / "s000-001" / "metrics.parquet"
-    for folder in (metrics.parent, tmp_path / "copy" / ".measured" / "results" / "smoke" / "smoke" / "s000-001"):
+    measured = tmp_path / "copy" / ".measured" / "results" / "smoke" / "smoke" / "s000-001"
+    for folder in (metrics.parent, measured):
         folder.mkdir(parents=True)
     metrics.touch()
     planned = run(tmp_path, "-a", "-n")
-    assert not metrics.exists()
+    assert metrics.exists()
+    assert measured.exists()
     assert planned.returncode == 0, planned.stdout + planned.stderr
     counts = parse_plan(planned.stdout + planned.stderr)
-    assert counts["unlearn"] == 4  # scratch, sifu, last, dp_smoke
+    assert (counts["unlearn"], counts["verify"]) == (4, 1)  # scratch, sifu, last, dp_smoke
     assert counts["search"] == counts["sweep"] == counts["request_sets"] == counts["null_space"] == 1
     assert "report" not in counts
     jobs = (planned.stdout + planned.stderr).split("\n[")

@@ -47,10 +47,6 @@ if ! test -e "$folder/.began"; then
   if test -d "$folder/results"; then find "$folder/results" -name search.parquet -execdir touch .given ';'; fi
   touch "$folder/.began"
 fi
-# what was measured method by method is verified again as a whole, where the run gets that far
-while read -r block; do rm -rf "$folder/${block%/*/*}/verify/${block#results/*/}"; done < <(cd "$folder/.measured" 2> /dev/null &&
-  find results -mindepth 3 -maxdepth 3 -type d)
-rm -rf "$folder/.measured"
 if test -n "$mps"; then
   export CUDA_MPS_PIPE_DIRECTORY=/tmp/sifu-mps CUDA_MPS_LOG_DIRECTORY=/tmp/sifu-mps
   mkdir -p "$CUDA_MPS_PIPE_DIRECTORY"
