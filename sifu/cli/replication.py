@@ -161,5 +161,5 @@ def _verify(parsed: argparse.Namespace) -> int:
     run = build(Run, read_yaml(parsed.config), "")
     stored, data_root = parsed.results or Path(run.results), parsed.data_root or default_data_root(run)
     how = parsed.device, parsed.threads, parsed.precision, parsed.seeds
-    machine = Machine(parsed.config.parent, stored, data_root, *how)
+    machine = Machine(parsed.config.parent, stored, data_root, *how, as_stored=True)
     return recheck(Chosen(parsed.cell, parsed.cells, parsed.minutes, parsed.sample_seed), machine)

@@ -13,6 +13,7 @@ from sifu.replication.published import NOT_RUN, REPLICATION
 from sifu.report.scenario_searches import WHEN_SEARCHED, not_chosen, scenario_searches
 from sifu.report.searches import searches
 from sifu.report.tables import hyper_parameters, markdown
+from sifu.report.trained_settings import as_trained, settings_of_training
 
 _CLIP = {"mnist": 0.5, "fashionmnist": 0.5, "cifar10": 0.2, "cifar100": 0.2, "celeba": 0.5}  # C of the paper's Table 2
 _ERASER = "2, 0.5"  # dt and r of FedEraser's own paper
@@ -59,12 +60,17 @@ def searches_page(run: MeasuredRun) -> str:
 
 
 def _settings(run: MeasuredRun) -> str:
-    """The settings of every scenario that was run, as its manifest has them."""
-    if run.manifest is None:
+    """The settings of every scenario that was run, as it was trained."""
+    manifest = run.manifest
+    if manifest is None:
         return f"{NOT_RUN}\n"
-    stored = run.manifest.get("scenarios", {})
+    stored = manifest.get("scenarios", {})
     ran = {name: stored[name] for name in run.titles if name in stored and run.tables.ran(name, REFERENCE)}
-    complete = {name: plain for name, plain in ran.items() if "federation" in plain}
+    complete = {
+        name: as_trained(plain, settings_of_training(manifest, name))
+        for name, plain in ran.items()
+        if "federation" in plain
+    }
     return markdown(hyper_parameters(run.titles, complete), "").lstrip()
 
 

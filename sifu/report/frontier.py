@@ -42,24 +42,39 @@ class Worth(NamedTuple):
 def frontier(cells: pd.DataFrame, sweep: pd.DataFrame) -> pd.DataFrame:
     """Cost and worth of every certificate, of variants as they are and of those of the sigma sweep: table `frontier`.
 
-    A sweep counts where it answered all of the scenario's requests.
+    A sweep counts where it answered all of the scenario's requests. Where one answer of a variant refutes B, under any
+    sigma, no Psi of it counts: every Psi of it assumes the same B.
     """
     cells = cells[cells["stop"] == "target"]
     scratch = cells[cells["variant"] == REFERENCE]
+    refuted = _refuted_in(cells) | _refuted_in(sweep)
     rows = []
     for (scenario, variant), own in cells.groupby(["scenario", "variant"]):
-        rows.append(_row(own, scratch[scratch["scenario"] == scenario], str(scenario), str(variant), None))
+        key = _Key(str(scenario), str(variant), None)
+        rows.append(_row(own, scratch[scratch["scenario"] == scenario], key, refuted=key[:2] in refuted))
     for (scenario, variant, sigma), own in sweep.groupby(["scenario", "variant", "sigma"]):
-        reference = scratch[scratch["scenario"] == scenario]
+        reference, key = scratch[scratch["scenario"] == scenario], _Key(str(scenario), str(variant), float(str(sigma)))
         if set(own["request"]) == set(reference["request"]):
-            rows.append(_row(own, reference, str(scenario), str(variant), float(str(sigma))))
+            rows.append(_row(own, reference, key, refuted=key[:2] in refuted))
     found = [row for row in rows if row is not None]
     return pd.DataFrame(found, columns=[column.name for column in FRONTIER.columns])
 
 
-def _row(
-    own: pd.DataFrame, scratch: pd.DataFrame, scenario: str, variant: str, sigma: float | None
-) -> dict[str, Any] | None:
+def _refuted_in(rows: pd.DataFrame) -> set[tuple[str, str]]:
+    """The scenarios and variants of which an answer was measured beyond its Psi."""
+    if not {"alpha", "strict_psi"} <= set(rows):
+        return set()
+    beyond = rows[_beyond(rows)]
+    return set(zip(beyond["scenario"].astype(str), beyond["variant"].astype(str), strict=True))
+
+
+class _Key(NamedTuple):
+    scenario: str
+    variant: str
+    sigma: float | None  # of a sweep; None: the variant as it is
+
+
+def _row(own: pd.DataFrame, scratch: pd.DataFrame, key: _Key, *, refuted: bool) -> dict[str, Any] | None:
     """A row of the table; None where nothing is promised."""
     promised = judged_promises(own).dropna(subset="claimed_delta")
     if promised.empty:
@@ -68,14 +83,10 @@ def _row(
     low, high = _interval(costs)
     mean = float(costs.mean()) if len(costs) else math.nan
     return (
-        {
-            "scenario": scenario,
-            "variant": variant,
-            "noise": "its own" if sigma is None else f"{sigma:g}",
-            "sigma": sigma,
-        }
+        {"scenario": key.scenario, "variant": key.variant, "sigma": key.sigma}
+        | {"noise": "its own" if key.sigma is None else f"{key.sigma:g}"}
         | {"claimed_epsilon": promised["claimed_epsilon"].max(), "claimed_delta": promised["claimed_delta"].max()}
-        | worth(promised)._asdict()
+        | worth(promised, refuted=refuted)._asdict()
         | {"cost": mean, "cost_low": low, "cost_high": high}
         | {"seeds": own["seed"].nunique(), "compared": len(costs)}
     )
@@ -100,8 +111,10 @@ def _interval(values: NDArray[np.float64]) -> tuple[float, float]:
     return float(values.mean()) - half, float(values.mean()) + half
 
 
-def worth(rows: pd.DataFrame) -> Worth:
-    """What the certificates of a variant's answers are worth, the worst of them."""
+def worth(rows: pd.DataFrame, *, refuted: bool = False) -> Worth:
+    """What the certificates of a variant's answers are worth, the worst of them. `refuted`: other answers, under other
+    noise, have refuted its B; these may have as well.
+    """
     if numbers(rows, "spent_epsilon").notna().all():
         return _spent(rows)
     if numbers(rows, "single_psi").isna().any():  # rows from before refilled seats were counted
@@ -110,16 +123,17 @@ def worth(rows: pd.DataFrame) -> Worth:
     request = _hidden(rows, rows["strict_psi"]) and _hidden(measured, numbers(measured, "alpha"))
     client = _hidden(rows, rows["single_psi"])
     alpha = _epsilon(rows, numbers(rows, "alpha"))
-    if _refuted(measured):  # every Psi assumes the same B: where that was refuted, none of them says anything
-        return Worth("measured" if request else "none", math.nan, math.nan, math.nan, alpha)
+    if refuted or _beyond(measured).any():  # every Psi assumes the same B: where that is refuted, none says anything
+        known = request and len(measured) == len(rows)
+        return Worth("measured" if known else "none", math.nan, math.nan, math.nan, alpha)
     promise = "request" if request else "client" if client else "none"
     strict, single, everyone = (_epsilon(rows, rows[name]) for name in ("strict_psi", "single_psi", "everyone_psi"))
     return Worth(promise, strict, single, everyone, alpha)
 
 
-def _refuted(measured: pd.DataFrame) -> bool:
-    """Whether a distance was measured that is larger than its bound by more than rounding."""
-    return bool((numbers(measured, "alpha") > measured["strict_psi"] * (1 + ROUNDING) + SMALL).any())
+def _beyond(rows: pd.DataFrame) -> pd.Series:
+    """Where a distance was measured that is larger than its bound by more than rounding."""
+    return numbers(rows, "alpha") > rows["strict_psi"] * (1 + ROUNDING) + SMALL
 
 
 def _spent(rows: pd.DataFrame) -> Worth:

@@ -17,6 +17,7 @@ from sifu.report import statistics
 from sifu.report.data_used import DataUsed, data_used
 from sifu.report.forgetting import by_the_rule
 from sifu.report.packed import unpack
+from sifu.report.trained_settings import as_trained
 from sifu.store.parquet import read_stamp, read_tables
 from sifu.store.paths import stage_folder
 
@@ -79,9 +80,20 @@ class Results:
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """The settings of the scenarios that were trained: what is planned depends on which datasets are here."""
+        """The settings of the scenarios that were trained: what is planned depends on which datasets are here.
+
+        What a training depends on is as that training had it: a scenario may have changed since.
+        """
         ran = set(self.training["scenario"])
-        return {name: plain for name, plain in self.plan.settings.items() if name in ran}
+        planned = self.plan.settings.items()
+        return {name: as_trained(plain, self._trained_with(name)) for name, plain in planned if name in ran}
+
+    def _trained_with(self, scenario: str) -> dict[str, Any]:
+        """What the stamp of a scenario's training says, of its first block."""
+        jobs = [job for job in self.plan.jobs.get("train", []) if job.scenario == scenario]
+        paths = [self._folder("train", job) / "cells.parquet" for job in jobs]
+        stamps = (json.loads(read_stamp(path)["settings"]) for path in paths if path.exists())
+        return next(stamps, {})
 
     @cached_property
     def metrics(self) -> pd.DataFrame:

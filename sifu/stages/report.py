@@ -98,7 +98,7 @@ CAPTIONS = {
     "how often they accuse the original model, which forgot nobody. A method that is not accused by a test with a "
     "power below 50% is not unnoticed: the test cannot tell. `type II`: the chance that a server whose model answers "
     "at the rate seen is believed. Means over seeds, after each request to the target.",
-    "settings": "The most important settings of every scenario that was trained (as in the paper's Table 2).",
+    "settings": "The most important settings of every scenario, as it was trained (as in the paper's Table 2).",
     "bounds": "Is Psi a bound? The share of measured points (round, client, seed) where alpha(n, c) <= Psi(n, c) with "
     "the scenario's B, in how many seeds it does so at every point (with the exact 95% interval: points of a seed are "
     "not independent), and the worst ratio: under the scenario's own settings, and under less adapted ones, some of "

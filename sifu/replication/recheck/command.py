@@ -16,7 +16,7 @@ from sifu.hardware.device import choose_device
 from sifu.replication.claims.stored_tables import read_tables
 from sifu.replication.recheck.agreement import Agreement, Compared, compare, text, worst
 from sifu.replication.recheck.pace import pace_of
-from sifu.replication.recheck.rerun import Machine, rerun, seeds_with
+from sifu.replication.recheck.rerun import Machine, changed_since, rerun, seeds_with
 from sifu.replication.recheck.sample import sample_cells
 from sifu.replication.recheck.stored_run import StoredRun, named_cell, read_stored_run
 from sifu.store.cell import CellKey, cells_file
@@ -47,7 +47,7 @@ def recheck(chosen: Chosen, machine: Machine) -> int:
     stored = read_stored_run(machine.stored)
     cells: list[tuple[str, list[Compared]]] = []
     for cell in chosen.cells(stored, machine):
-        print(f"again: {cell_name(cell)}", file=sys.stderr)
+        print(f"again: {cell_name(cell)}{_as_made(cell, machine)}", file=sys.stderr)
         for name, numbers in again(cell, stored, machine).items():
             print(f"{name}: {overall(numbers).value}", file=sys.stderr)
             cells.append((name, numbers))
@@ -58,6 +58,12 @@ def recheck(chosen: Chosen, machine: Machine) -> int:
     if counts[Agreement.WITHIN_SEEDS]:
         print(_WEAK)
     return 1 if counts[Agreement.DIFFERS] else 0
+
+
+def _as_made(cell: CellKey, machine: Machine) -> str:
+    """`, as it was made: clip was none`, where the scenario has other settings today."""
+    changed = changed_since(cell, machine)
+    return f", as it was made: {', '.join(changed)}" if changed else ""
 
 
 def again(cell: CellKey, stored: StoredRun, machine: Machine) -> dict[str, list[Compared]]:

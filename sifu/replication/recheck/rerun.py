@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sifu.config.blocks import block_name, block_seeds
+from sifu.config.federation import Federation
+from sifu.config.fields import build, to_plain
 from sifu.config.scenario import Scenario
 from sifu.config.variant import Variant
 from sifu.hardware.device import choose_device
@@ -19,6 +22,7 @@ from sifu.stages.train import run_train
 from sifu.stages.unlearn import run_unlearn
 from sifu.stages.verify import REFERENCE, run_verify
 from sifu.store.cell import CellKey, cells_file
+from sifu.store.parquet import read_stamp
 from sifu.store.paths import stage_folder, stop_name
 from sifu.unlearning.method import Method, OwnTraining
 
@@ -34,6 +38,7 @@ class Machine:
     threads: int = 2
     precision: str = "tf32"
     seeds: str = "auto"  # own | block | auto: on a GPU all of the cell's block are run, else its own
+    as_stored: bool = False  # train as the stored training did, where the scenario has other settings today
 
     brought: Mapping[str, Variant] = field(default_factory=dict)  # variants that come before those of the config
 
@@ -84,8 +89,31 @@ def needed_variants(scenario: Scenario) -> tuple[str, ...]:
 
 def _scenario(cell: CellKey, machine: Machine) -> Scenario:
     """The cell's scenario, with no other limit on recovery than the cell's own."""
-    scenario = load_scenario(machine.config / "scenarios.yaml", cell.scenario, machine.data_root)
+    scenario = _planned(cell, machine)
+    if machine.as_stored:
+        scenario = replace(scenario, federation=_stored_federation(cell, machine, scenario.federation))
     return replace(scenario, budgets=tuple(share for share in scenario.budgets if stop_name(share) == cell.stop))
+
+
+def _planned(cell: CellKey, machine: Machine) -> Scenario:
+    return load_scenario(machine.config / "scenarios.yaml", cell.scenario, machine.data_root)
+
+
+def _stored_federation(cell: CellKey, machine: Machine, today: Federation) -> Federation:
+    """The federation of the stored training of the cell's block. Its clipping, say, may have changed since."""
+    block = cells_file(cell, machine.stored).parent.name
+    path = stage_folder(str(machine.stored), "train", cell.scenario, block) / "cells.parquet"
+    if not path.exists():
+        return today
+    made = json.loads(read_stamp(path)["settings"]).get("federation", {})
+    return build(Federation, to_plain(today) | made, f"{path}: federation")
+
+
+def changed_since(cell: CellKey, machine: Machine) -> list[str]:
+    """Keys of the federation that were others when the cell was made: `clip was none`."""
+    today = _planned(cell, machine).federation
+    now, then = to_plain(today), to_plain(_stored_federation(cell, machine, today))
+    return [f"{key} was {'none' if value is None else value}" for key, value in then.items() if value != now[key]]
 
 
 def _place(folder: Path, stage: str, block: Block, variant: str = "") -> Path:

@@ -116,6 +116,28 @@ def test_a_sweep_counts_where_it_answered_all_requests() -> None:
     assert frontier(SCRATCH, first)["sigma"].dropna().tolist() == [1.0]
 
 
+@pytest.mark.parametrize("refuting", [0.5, 3.0])
+def test_a_bound_that_one_answer_refutes_counts_under_no_noise(refuting: float) -> None:
+    """alpha = 1.5 against Psi = 1 in one answer, in the sweep or at the variant's own sigma of 3, refutes B for all.
+
+    Under the other noise the distances that were measured still are hidden; those that were not say nothing.
+    """
+    own = cells("sifu_strict", (50, 50), **psi(1.0, 1.0, alpha=0.5)).assign(sigma=3.0)
+    swept = cells("sifu_strict", (20, 20), **psi(1.0, 1.0, alpha=0.5)).assign(sigma=2.0)
+    worse = cells("sifu_strict", (20, 20), **psi(1.0, 1.0, alpha=0.5)).assign(sigma=0.5)
+    for rows in (own, worse):
+        if rows["sigma"].iloc[0] == refuting:
+            rows.loc[3, "alpha"] = 1.5
+    table = frontier(pd.concat([SCRATCH, own]), pd.concat([swept, worse])).set_index(["variant", "noise"])
+    assert table.loc[("sifu_strict", "2"), "promise"] == "measured"
+    assert table.loc[("sifu_strict", "its own"), "promise"] == "measured"
+    assert table.loc["sifu_strict", "epsilon"].isna().all()
+    assert table.loc[("scratch", "its own"), "promise"] == "request"
+    swept["alpha"] = math.nan
+    unmeasured = frontier(pd.concat([SCRATCH, own]), pd.concat([swept, worse])).set_index(["variant", "noise"])
+    assert unmeasured.loc[("sifu_strict", "2"), "promise"] == "none"
+
+
 def test_people_see_what_survives_cheapest_first() -> None:
     parts = [
         SCRATCH,

@@ -232,6 +232,26 @@ def test_rounding_depends_on_the_block_on_a_gpu(small_run: Path, tmp_path: Path,
 
 
 @pytest.mark.second
+def test_a_cell_is_run_again_with_the_settings_that_it_was_made_with(
+    small_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The step size of today is another one: with it, the cell would differ."""
+    shutil.copytree(small_run, tmp_path / "run")
+    path = tmp_path / "run" / "config" / "scenarios.yaml"
+    head, smoke = path.read_text().split("\nsmoke:", 1)
+    path.write_text(f"{head}\nsmoke:{smoke.replace('client_lr: 0.01', 'client_lr: 0.02', 1)}")
+    assert recheck(tmp_path / "run", "--cell", "smoke/sifu/1") == 0
+    printed, said = capsys.readouterr()
+    assert "1 same, 0 close, 0 within seeds, 0 differs" in printed
+    assert "again: smoke/sifu/1 target, as it was made: client_lr was 0.01" in said
+    machine = Machine(tmp_path / "run" / "config", tmp_path / "run" / "results", tmp_path, "cpu")
+    rerun(CellKey("smoke", "sifu", "target", 1, 1), machine, tmp_path / "today")
+    found = [read_tables(folder).cells for folder in (tmp_path / "run" / "results", tmp_path / "today")]
+    rounds = [cells.loc[(cells["variant"] == "sifu") & (cells["seed"] == 1), "client_steps"].sum() for cells in found]
+    assert rounds[0] != rounds[1]
+
+
+@pytest.mark.second
 def test_a_backdoor_is_run_with_scratch(small_run: Path, tmp_path: Path) -> None:
     scenario = "smoke_backdoor"
     cell = CellKey(scenario, "sifu", "target", 0, 1)
