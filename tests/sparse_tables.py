@@ -13,9 +13,7 @@ from sifu.store.provenance import provenance
 from sifu.store.table import Table
 
 
-def write(
-    path: Path, table: Table, rows: Iterable[dict[str, Any]], settings: Mapping[str, Any] | None = None
-) -> None:
+def write(path: Path, table: Table, rows: Iterable[dict[str, Any]], settings: Mapping[str, Any] | None = None) -> None:
     """Write rows; of what they leave out, nullable columns are empty, other numbers 1 and other words x. `settings`: of
     the stamp.
     """

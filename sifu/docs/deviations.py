@@ -9,8 +9,8 @@ from sifu.docs.measured_text import table_text
 from sifu.docs.released_code import released_code
 from sifu.docs.replication_run import MeasuredRun
 from sifu.docs.settings import NOTE
+from sifu.docs.totals_in_words import listed
 from sifu.replication.published import REPLICATION
-from sifu.report.data_used import parts_in_words
 
 DEVIATIONS = (*DATA, *METHODS, *RULES)
 
@@ -34,6 +34,7 @@ def deviations_table(run: MeasuredRun) -> str:
 
 
 def in_short(run: MeasuredRun) -> str:
-    """How many there are, and what data were used."""
-    parts = parts_in_words(run.data) or "How much of each dataset was used is in its first rows."
+    """How many there are, and of which datasets a part was used."""
+    some = sorted(data.label for data in run.data.values() if data.is_part)
+    parts = f"Only a part of {listed(some)} was used." if some else "How much of each dataset was used is in its rows."
     return f"**{len(DEVIATIONS)} [deviations](deviations.md) from the paper remain, data first.** {parts}"

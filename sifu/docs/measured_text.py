@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import pandas as pd
 
 from sifu.replication.claims.claim import Line
 from sifu.replication.claims.forgetting import BEYOND
 from sifu.replication.claims.measured import Measured
+from sifu.replication.claims.stored_tables import DATASETS
 from sifu.replication.claims.verdict import Verdict
 from sifu.report.tables import markdown
 
@@ -18,6 +21,11 @@ _SMALL = 1e-4
 def table_text(rows: list[list[str]], *columns: str) -> str:
     """A Markdown table, without a caption."""
     return markdown(pd.DataFrame(rows, columns=list(columns)), "").lstrip()
+
+
+def dataset_names(names: Sequence[str], titles: Mapping[str, str]) -> str:
+    """Some of the paper's datasets by their titles, or `all five datasets`."""
+    return "all five datasets" if list(names) == list(DATASETS) else ", ".join(titles[name] for name in names)
 
 
 def interval_text(value: Measured | None, unit: str) -> str:

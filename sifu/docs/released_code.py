@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from sifu.docs.measured_text import table_text
+from sifu.docs.measured_text import dataset_names, table_text
 from sifu.docs.replication_run import MeasuredRun
 from sifu.replication.claims.stored_tables import DATASETS, StoredTables
 
@@ -92,7 +92,7 @@ def released_in_short(run: MeasuredRun) -> str:
         return ""
     inside = sum(int(theirs.between(ours.min(), ours.max()).sum()) for _, theirs, ours in found)
     every = sum(len(theirs) for _, theirs, _ in found)
-    titles = ", ".join(dict.fromkeys(run.titles[scenario] for scenario, *_ in found))
+    titles = dataset_names(list(dict.fromkeys(scenario for scenario, *_ in found)), run.titles)
     return (
         f"The paper's released code, [run on the same images](deviations.md#{TITLE.lower().replace(' ', '-')}) "
         f"({titles}): {'all' if inside == every else f'{inside} of its'} {every} numbers lie within the range of our "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sifu.docs.measured_text import interval_text, p_text, seeds_text, table_text, verdict_text
+from sifu.docs.replication_index import verdicts
 from sifu.docs.replication_run import MeasuredRun, anchor
 from sifu.docs.settings import NOTE
 from sifu.docs.two_counts import two_counts
@@ -55,6 +56,7 @@ def claims_page(run: MeasuredRun) -> str:
         "## The paper's claims\n",
         *(_section(claim, run) for claim in PAPER),
         "## What the paper leaves open\n",
+        verdicts(run, OPEN_QUESTIONS),
         *(_section(claim, run) for claim in OPEN_QUESTIONS),
         "## Certificates, counted before and now\n",
         two_counts(run),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sifu.docs.deviations import in_short
 from sifu.docs.deviations_of_data import clipped_before
-from sifu.docs.measured_text import number_text, table_text
+from sifu.docs.measured_text import dataset_names, number_text, table_text
 from sifu.docs.picture import picture
 from sifu.docs.released_code import released_in_short
 from sifu.docs.replication_run import MeasuredRun, anchor
@@ -21,12 +21,9 @@ from sifu.store.paths import PICTURE, figure_file, report_folder
 
 _RULE = "claims.md#how-a-verdict-follows"
 _VERDICTS = f"""\
-The second column speaks of the datasets that could be judged, the third names the others:
-- `not run`: a method that the claim is about was not run there.
-- `not comparable`: in most seeds it did not get back to the target, or what the claim is about was not measured.
-
-[claims.md](claims.md) has the paper's sentence, the numbers and the command behind each verdict, and says once
-[how a verdict follows]({_RULE}).
+The third column names datasets that could not be judged: a method was `not run` there, or `not comparable`, as most
+seeds missed the target or nothing was measured. [claims.md](claims.md) has the paper's sentence, the numbers and the
+command behind each verdict, and says [how a verdict follows]({_RULE}).
 """
 _WHERE = f"""\
 - [claims.md](claims.md): every claim with its numbers and intervals
@@ -47,9 +44,10 @@ def index_page(run: MeasuredRun) -> str:
         _box(run),
         "## The paper's claims\n",
         _VERDICTS,
-        _verdicts(run, PAPER),
+        verdicts(run, PAPER, "claims.md"),
         "## What the paper leaves open\n",
-        _verdicts(run, OPEN_QUESTIONS),
+        f"Of [{len(OPEN_QUESTIONS)} questions of ours](claims.md#what-the-paper-leaves-open), "
+        f"{_counts(run, OPEN_QUESTIONS)}.\n",
         "## Read on\n",
         _WHERE,
     ]
@@ -79,10 +77,8 @@ def _box(run: MeasuredRun) -> str:
         f"FedEraser as released takes {more} more rounds than scratch, as its code counts them "
         f"(the paper: {rounds.FED_ERASER_TAKES_MORE.number}).",
         f"SIFU has the best trade-off on {_held(run, trade_off.BEST_ON_FOUR)} (the paper: 4 of 5).",
-        f"Psi with B = 1 bounds alpha on {_held(run, bound.ALPHA_BELOW_PSI)} (the paper: on all). Psi weighs by the "
-        "cohort, as a function of the released code does that nothing calls; how the figure was made is not in the "
-        "code. It leaves a client's seat empty; alpha is measured with refilled seats ([deviations](deviations.md), "
-        "row on alpha and Psi).",
+        f"Psi with B = 1 bounds alpha on {_held(run, bound.ALPHA_BELOW_PSI)} (the paper: on all). Alpha is measured "
+        "with refilled seats ([deviations](deviations.md), row on alpha and Psi).",
         "Counted strictly, for each client alone, SIFU's certificate holds on "
         f"{_held(run, certificate.SIFU_KEEPS_ITS_PROMISE)}. Strict SIFU takes {_beyond_scratch(run)}.",
         *filter(None, [f"{released_in_short(run)} {clipped_before(run)}".strip()]),
@@ -91,18 +87,25 @@ def _box(run: MeasuredRun) -> str:
 
 
 def _tally(run: MeasuredRun) -> str:
-    """How many claims hold on all, some or none of the datasets that were judged, and how many meet the whole rule."""
-    found = [counted(run.of(claim)) for claim in PAPER]
+    """How many of the paper's claims hold, and how many meet the whole rule."""
+    full = sum(run.judgement(claim).verdict is Verdict.HOLDS for claim in PAPER)
+    return (
+        f"{_counts(run, PAPER)}. The [full rule]({_RULE}) is met by {full}: no dataset of the claim is missing, and it "
+        "still holds when corrected for many claims."
+    )
+
+
+def _counts(run: MeasuredRun, claims: tuple[Claim, ...]) -> str:
+    """How many claims hold on all, some or none of the datasets that were judged."""
+    found = [counted(run.of(claim)) for claim in claims]
     judged = [one for one in found if one.judged]
     everywhere = sum(one.held == one.judged for one in judged)
     nowhere = sum(one.failed == one.judged for one in judged)
     without = f", and {len(found) - len(judged)} could not be judged" if len(judged) < len(found) else ""
-    full = sum(run.judgement(claim).verdict is Verdict.HOLDS for claim in PAPER)
-    partly, never = len(judged) - everywhere - nowhere, "holds" if nowhere == 1 else "hold"
+    partly = len(judged) - everywhere - nowhere
     return (
-        f"{everywhere} hold on every dataset that was judged, {partly} hold partly or are undecided, {nowhere} {never} "
-        f"nowhere{without}. The [full rule]({_RULE}) is met by {full}: no dataset of the claim is missing, and it "
-        "still holds when corrected for many claims."
+        f"{everywhere or 'none'} {'hold' if everywhere > 1 else 'holds'} on every dataset that was judged, "
+        f"{nowhere or 'none'} on no dataset; the other {partly} in part, or this is undecided{without}"
     )
 
 
@@ -111,7 +114,7 @@ def _measured_on(run: MeasuredRun, what: str) -> str:
     found = run.averaged(what)
     lines = {name: found[name] for name in DATASETS if name in found}
     used = [name for name, line in lines.items() if line.value and 2 * line.value.seeds >= line.ran]
-    return ", ".join(run.titles[name] for name in used)
+    return dataset_names(used, run.titles)
 
 
 def _average(run: MeasuredRun, what: str) -> str:
@@ -136,11 +139,13 @@ def _held(run: MeasuredRun, claim: Claim) -> str:
     return f"{found.held} of {found.judged} datasets"
 
 
-def _verdicts(run: MeasuredRun, claims: tuple[Claim, ...]) -> str:
-    """A row a claim: on how many of the datasets that were judged it holds, and which are missing."""
+def verdicts(run: MeasuredRun, claims: tuple[Claim, ...], page: str = "") -> str:
+    """A row a claim: on how many of the datasets that were judged it holds, and which are missing. `page`: of the
+    claims, as seen from where the rows stand; empty: the same.
+    """
     rows = []
     for claim in claims:
         found = counted(run.of(claim))
-        link = f"[{claim.name}](claims.md#{anchor(claim)})"
+        link = f"[{claim.name}]({page}#{anchor(claim)})"
         rows.append([link, run.in_short(claim), found.not_judged(run.titles)])
     return table_text(rows, "claim", "on the datasets that were judged", "missing")

@@ -130,7 +130,11 @@ def _rows(experiment: str, tables: StoredTables) -> pd.DataFrame | None:
 
 
 def _seeds(rows: pd.DataFrame | None) -> str:
-    return "-" if rows is None else str(rows["seed"].nunique())
+    """How many seeds, of the datasets that have the fewest and the most: `5 to 10`."""
+    if rows is None or rows.empty:
+        return "-" if rows is None else "0"
+    counts = rows.groupby("scenario")["seed"].nunique()
+    return f"{counts.min()}" if counts.min() == counts.max() else f"{counts.min()} to {counts.max()}"
 
 
 def _has_table(folder: Path) -> bool:

@@ -1,6 +1,6 @@
 """Small networks: three 3x3 convolutions without padding, then two fully connected layers.
 
-They follow the paper's text; the networks of its code differ (docs/replication/index.md).
+They follow the paper's text; the networks of its code differ (docs/replication/deviations.md).
 """
 
 from __future__ import annotations

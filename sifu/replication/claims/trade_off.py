@@ -49,9 +49,9 @@ RULE = (
     "seed, lies above 0, and loses where it lies below 0; else nobody wins (in part). Holds: SIFU wins "
     f"{WANTED} datasets. In part: it wins some, and could win {WANTED} with those that nobody won or that were not "
     "run. Not testable: it wins none, and too few were run. The paper's four are those with a network. DP-FedAvg is no "
-    "rival here, as the paper's figure leaves it out. A dataset where SIFU's models exploded in most seeds is not "
-    "compared: its rows were made without the clipping of the code's example, with which they recover. Not judged: the "
-    "gaps of SIFU, of scratch under the limits, and of the original model, which forgets nobody."
+    "rival here, as the paper's figure leaves it out. A dataset where SIFU's models exploded in most seeds, "
+    "for want of the clipping of the code's example, would not be compared. Not judged: the gaps of SIFU, of scratch "
+    "under the limits, and of the original model, which forgets nobody."
 )
 CORRECTED_RULE = "As for the paper's claim, with SIFU as the text describes it and with corrected rivals."
 DP_RULE = (

@@ -45,3 +45,20 @@ def test_what_it_means_is_said_in_words() -> None:
     )
     assert since_clipped("sweep", today, found) == ["celeba"]
     assert old_clipping(plan(mnist=None), found, " and ".join) == ""
+
+
+def test_what_is_left_from_before_is_said() -> None:
+    """CelebA's rows were run again, with clipping; its search and its alpha were not, and those of MNIST need none."""
+    today, found = plan(celeba=1e4, mnist=None), manifest(celeba=1e4, mnist=None)
+    for stage, scenario in (("search", "celeba"), ("alpha", "celeba"), ("alpha", "mnist"), ("sweep", "celeba")):
+        clip = 1e4 if stage == "sweep" else None
+        found["blocks"].append({"stage": stage, "scenario": scenario, "settings": f"{stage} of {scenario}"})
+        found["block_settings"][f"{stage} of {scenario}"] = {"federation": {"clip": clip}}
+    without = "ithout the clipping of the code's example (norms above 10,000)"
+    left = "the searches of methods' settings of celeba and alpha of celeba."
+    assert old_clipping(today, found, " and ".join) == f"W{without} were made: {left}"
+    found["block_settings"]["cifar10"] = {"federation": {"clip": None}}
+    found["blocks"].append({"stage": "train", "scenario": "cifar10", "settings": "cifar10"})
+    said = old_clipping(today | plan(cifar10=1e4), found, " and ".join)
+    assert said.startswith(f"Rows of cifar10 were made w{without}.")
+    assert said.endswith(f"counts as diverged. So were: {left}")

@@ -23,7 +23,9 @@ def test_what_the_stamp_says_comes_first() -> None:
 
 def test_a_manifest_has_the_training_of_all_and_those_of_single_methods() -> None:
     blocks = [{"stage": "train", "scenario": "s", "settings": "b", "variant": "dp"}]
-    blocks += [{"stage": stage, "scenario": "s", "settings": name} for stage, name in (("unlearn", "c"), ("train", "a"))]
+    blocks += [
+        {"stage": stage, "scenario": "s", "settings": name} for stage, name in (("unlearn", "c"), ("train", "a"))
+    ]
     manifest = {"blocks": blocks, "block_settings": {"a": STAMP, "b": {}, "c": {}}}
     assert settings_of_training(manifest, "s") == STAMP
     assert settings_of_training(manifest, "other") == {}
