@@ -73,7 +73,7 @@ def _box(run: MeasuredRun) -> str:
         f"**Of the paper's {len(PAPER)} claims**, {_tally(run)}{missing}",
         in_short(run),
         f"SIFU as released saves {saved} of scratch's rounds (the paper: {rounds.SIFU_SAVES.number}; mean of {on[0]}). "
-        f"SIFU as the text describes it saves {described} (mean of {on[1]}).",
+        f"SIFU as the text describes it saves {described}{'' if on[1] == on[0] else f' (mean of {on[1]})'}.",
         f"FedEraser as released takes {more} more rounds than scratch, as its code counts them "
         f"(the paper: {rounds.FED_ERASER_TAKES_MORE.number}).",
         f"SIFU has the best trade-off on {_held(run, trade_off.BEST_ON_FOUR)} (the paper: 4 of 5).",
