@@ -84,13 +84,15 @@ def quadratic_lineage(rounds: int) -> Lineage:
     return lineage_of(rounds, CENTRES)
 
 
-def lineage_of(rounds: int, centres: np.ndarray, module: nn.Module | None = None) -> Lineage:
-    """A training of `rounds` rounds of clients with other centres, or of another model."""
+def lineage_of(
+    rounds: int, centres: np.ndarray, module: nn.Module | None = None, federation: Federation = FEDERATION
+) -> Lineage:
+    """A training of `rounds` rounds of clients with other centres, of another model, or in another federation."""
     model = FlatModel(module or Offset())
     images = torch.tensor(centres).view(1, CLIENTS, 1, 1, 1, FEATURES)
     ones = torch.ones(1, CLIENTS, dtype=torch.int64)
     clients = Clients(images, torch.zeros(1, CLIENTS, 1, dtype=torch.int64), ones)
-    engine = QuadraticEngine(model, clients, FEDERATION, Workers(1))
+    engine = QuadraticEngine(model, clients, federation, Workers(1))
     start = torch.zeros(1, FEATURES, dtype=torch.float64)
     stop = Stop(None, 0, torch.tensor([rounds]))
     return Lineage.of(engine, engine.run(start, ones.bool(), Keys.of([0]), stop, snapshot_every=1))
@@ -114,7 +116,7 @@ def forgotten_by(
         lineage.engine,
         request,
         stop,
-        scenario(),
+        replace(scenario(), federation=lineage.engine.federation),
         forgotten_data=declared.forgotten_data,
         server_data=declared.server_data,
     )

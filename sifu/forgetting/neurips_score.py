@@ -5,7 +5,8 @@ For every example, attacks tell N unlearned models from N retrained ones with fa
 Both rates 0: infinite. Exactly one of them 0: the attack is discarded. n is the bin of epsilon, 13 of width 0.5, and
     F = mean over examples of 2 / 2^n;   total = F x retain accuracy / scratch's x test accuracy / scratch's.
 The attacks here are all thresholds on the margin. F of a perfect method is far below 1 with few models, so it never
-stands without N and the F of oracles against oracles.
+stands without N and the F of oracles against oracles. It is a function for margins of your own: no stage scores a
+method by it, and no table has its score. The table `power` says what it can see.
 """
 
 from __future__ import annotations

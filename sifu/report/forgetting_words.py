@@ -11,7 +11,8 @@ INTRODUCTION = (
 COLUMNS = {
     "told from retraining": "AUC of an attack (U-LiRA) that tells a method's models from scratch's by the forgotten "
     "clients' data, with its p-value",
-    "paired p": "the p-value of that AUC against scratch of the same seeds, which sees more than an attacker does",
+    "paired p": "the two-sided p-value of another AUC: that of each client's mean margins against scratch of the same "
+    "seeds, of all clients their mean. Worlds are permuted within seeds, which sees more than an attacker does",
     "on remaining clients": "the mean AUC of the attack by each of theirs, so a general shift shows in both; the null "
     "of one of them, the p-value of all, and how many of them the paired test tells apart (5% of these by mistake)",
     "by twins": "is the client remembered? In the other world a twin with like data sat in its seat; AUC of the margin "

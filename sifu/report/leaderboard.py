@@ -150,11 +150,12 @@ def _certificate(row: Standing) -> tuple[str, str]:
 def needs(method: str) -> str:
     """What a method needs beyond FedAvg, in a few words."""
     try:
-        assumed = method_class(method).assumptions
+        found = method_class(method)
     except (ConfigError, KeyError):  # a method of a package that is not installed here
         return "-"
+    assumed, trains = found.assumptions, hasattr(found, "training")
     words = [
-        *(["its own training"] if not assumed.fedavg else []),
+        *(["its own training" if trains else "more than FedAvg as it is"] if not assumed.fedavg else []),
         *(["data at the server"] if assumed.server_data else []),
         *(["forgotten clients' data"] if assumed.forgotten_data else []),
         *([f"server stores: {_plainly(assumed.stores)}"] if assumed.stores != "nothing" else []),

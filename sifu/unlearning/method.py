@@ -25,7 +25,9 @@ if TYPE_CHECKING:  # nothing heavy: methods are imported while the Snakefile is 
 class Assumptions(NamedTuple):
     """What a method works with and promises: the columns of the paper's Table 1. Give them by keyword."""
 
-    fedavg: bool = True  # works with FedAvg as it is; a method that does not has a `training` of its own
+    # works with FedAvg as it is; one that does not has a `training`, a model or local steps of its own, or is for
+    # gradient descent on all data
+    fedavg: bool = True
     convex: bool = False  # a theorem for convex losses
     non_convex: bool = False  # a theorem beyond them
     server_data: bool = False  # needs data at the server

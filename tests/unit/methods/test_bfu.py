@@ -106,6 +106,28 @@ def test_the_forgotten_clients_loss_rises() -> None:
     assert (alone > averaged).all()
 
 
+def test_an_accuracy_stops_it() -> None:
+    """After the first step with fewer than half of its answers right; a step earlier they still were. 40 epochs of 5
+    examples in batches of 4 are 50 steps at most, and (n - 1.5) 4/5 epochs are n - 1 steps, rounded up.
+    """
+    world, forget = trained(VARIATIONAL), masks(7, 2)[0]
+    method = Bfu(epochs=40.0, stop_accuracy=0.5, average="forgotten")
+    (stopped,) = world.answer(method, [forget], rounds=0)
+    steps = stopped.work.client_steps
+    assert (share_right(world, stopped.unlearned.weights, forget) < 0.5).all()
+    assert ((steps > 1) & (steps < 50)).all()
+    for s, taken in enumerate(steps.tolist()):
+        (before,) = world.answer(replace(method, epochs=(taken - 1.5) * 4 / 5, stop_accuracy=0.0), [forget], rounds=0)
+        assert before.work.client_steps[s] == taken - 1
+        assert share_right(world, before.unlearned.weights, forget)[s] >= 0.5
+
+
+def share_right(world: World, weights: Tensor, forget: Tensor) -> Tensor:
+    """The accuracy of models on the data of the one client in `forget`. [S]"""
+    engine = world.lineage.engine
+    return engine.evaluator.correct(weights, torch.arange(len(weights)))[forget] / engine.clients.size[forget]
+
+
 def test_other_models_are_refused() -> None:
     with pytest.raises(MethodRefused, match="set model: variational"):
         trained(SCENARIO).answer(Bfu(), rounds=1)

@@ -13,19 +13,28 @@ SETTINGS = {
 }
 
 
-def cells() -> pd.DataFrame:
-    """Two seeds, two requests of one client: 0 and 4 rounds of 10, then 0 and 0; a budget, and a seed that diverged."""
-    rows = [(0, 1, 0), (0, 2, 4), (1, 1, 0), (1, 2, 0)]
-    key = {"scenario": "s", "variant": "less", "stop": "target", "status": "not_reached"}
-    made = [key | {"seed": seed, "request": request, "rounds": n, "group": request} for seed, request, n in rows]
-    last = {"seed": 0, "request": 1, "rounds": 9, "group": 1}
-    return pd.DataFrame([*made, key | last | {"stop": "budget_50"}, key | last | {"seed": 2, "status": "diverged"}])
+def cells(last: str = "done") -> pd.DataFrame:
+    """Two seeds, two requests of one client: 0 and 4 rounds of 10, then 0 and 0; a budget, and a seed that diverged.
 
-
-def statistics() -> pd.DataFrame:
+    All meet the target but the last answer, which ends as `last`.
+    """
+    rows = [(0, 1, 0, "done"), (0, 2, 4, "done"), (1, 1, 0, "done"), (1, 2, 0, last)]
     key = {"scenario": "s", "variant": "less", "stop": "target"}
-    rows = [("accuracy", "retain", 1, 0.7), ("accuracy", "retain", 2, 0.9), ("steps_to_scratch", "", 1, 3.0)]
-    return pd.DataFrame([key | dict(zip(("quantity", "subset", "request", "mean"), row, strict=True)) for row in rows])
+    names = ("seed", "request", "rounds", "status")
+    made = [key | dict(zip(names, row, strict=True)) | {"group": row[1]} for row in rows]
+    more = {"seed": 0, "request": 1, "rounds": 9, "group": 1, "status": "done"}
+    return pd.DataFrame([*made, key | more | {"stop": "budget_50"}, key | more | {"seed": 2, "status": "diverged"}])
+
+
+def statistics(met: float = 1.0, scratch_met: float = 1.0) -> pd.DataFrame:
+    """`met`: the share of seeds that met the target in request 2; `scratch_met`: that of scratch's."""
+    key = {"scenario": "s", "variant": "less", "stop": "target"}
+    rows = [("accuracy", "retain", 1, 0.7), ("accuracy", "retain", 2, 0.9)]
+    rows += [("steps_to_scratch", "", 1, 3.0), ("steps_to_scratch", "", 2, 1.0)]
+    rows += [("done", "", 1, 1.0), ("done", "", 2, met)]
+    own = [key | dict(zip(("quantity", "subset", "request", "mean"), row, strict=True)) for row in rows]
+    scratch = key | {"variant": "scratch", "quantity": "done", "subset": "", "request": 2, "mean": scratch_met}
+    return pd.DataFrame([*own, scratch])
 
 
 def test_a_row_in_the_unit_of_fats() -> None:
@@ -43,7 +52,18 @@ def test_a_row_in_the_unit_of_fats() -> None:
     assert row["expected"] == "59.9%"
     assert row["rounds / R"] == "0.100 [0.000, 0.200; t -1.171, 1.371]"
     assert row["expected rounds / R"] == "0.238"
-    assert (row["retain accuracy"], row["test accuracy"], row["cost / scratch"]) == ("0.800", "-", "3.000")
+    assert (row["retain accuracy"], row["test accuracy"], row["cost / scratch"]) == ("0.800", "-", "2.000")
+    assert row["target met"] == "4 of 5"  # the seed that diverged met nothing
+
+
+@pytest.mark.parametrize(("met", "scratch_met"), [(0.5, 1.0), (1.0, 0.5)])
+def test_what_missed_the_target_has_no_cost(met: float, scratch_met: float) -> None:
+    """A request that fell short, or whose scratch did, leaves no mean over requests. Rounds were taken all the same."""
+    last = "done" if met == 1 else "not_reached"
+    (row,) = fats_table(cells(last), statistics(met, scratch_met), SETTINGS, {}).to_dict("records")
+    assert row["target met"] == ("4 of 5" if met == 1 else "3 of 5")
+    assert (row["cost / scratch"], row["retain accuracy"]) == ("-", "0.800")
+    assert row["rounds / R"].startswith("0.100")
 
 
 def test_rho_is_in_order_and_nothing_is_an_empty_table() -> None:

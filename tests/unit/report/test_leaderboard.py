@@ -167,6 +167,7 @@ def test_a_row_is_run_again_into_a_folder_of_its_own() -> None:
     [
         ("fine_tuning", "nothing"),
         ("dp_fedavg", "its own training"),
+        ("bfu", "more than FedAvg as it is; forgotten clients' data"),  # a model and a local optimiser
         ("fed_quit", "forgotten clients' data"),
         ("no_such_method", "-"),
     ],
