@@ -32,8 +32,8 @@ def old_clipping(
     left = " and ".join(f"{_BEFORE[stage]} of {in_words(found)}" for stage, found in old.items() if found)
     sentences = [main] if names else []
     sentences += [f"With the clipping were made: {since}."] if since else []
-    also = "So were" if names else "Without the clipping of the code's example (norms above 10,000) were made"
-    return " ".join([*sentences, *([f"{also}: {left}."] if left else [])])
+    alone = "Without the clipping of the code's example (norms above 10,000) were made:"
+    return " ".join([*sentences, *([f"{'So were' if names else alone} {left}."] if left else [])])
 
 
 def not_clipped(scenarios: Mapping[str, Any], manifest: Mapping[str, Any] | None) -> list[str]:

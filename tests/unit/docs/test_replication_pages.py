@@ -113,7 +113,7 @@ def test_the_box_has_at_most_eight_lines(everything: Made) -> None:
 def test_the_first_page_is_read_in_two_minutes() -> None:
     """What people see of it, without comments, addresses and lines of tables; a third are names of the claims."""
     seen = re.sub(r"<[^>]*>|\]\([^)]*\)|[|*`>#\[\]-]", " ", replication_pages(REPO)["index.md"])
-    assert len(seen.split()) <= 800
+    assert len(seen.split()) <= 850
 
 
 def test_the_box_says_what_strict_sifu_costs_and_what_data_were_used(mnist: Made) -> None:

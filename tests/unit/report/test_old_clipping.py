@@ -61,4 +61,4 @@ def test_what_is_left_from_before_is_said() -> None:
     found["blocks"].append({"stage": "train", "scenario": "cifar10", "settings": "cifar10"})
     said = old_clipping(today | plan(cifar10=1e4), found, " and ".join)
     assert said.startswith(f"Rows of cifar10 were made w{without}.")
-    assert said.endswith(f"counts as diverged. So were: {left}")
+    assert said.endswith(f"counts as diverged. So were {left}")
