@@ -112,8 +112,8 @@ def _interval(values: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def worth(rows: pd.DataFrame, *, refuted: bool = False) -> Worth:
-    """What the certificates of a variant's answers are worth, the worst of them. `refuted`: other answers, under other
-    noise, have refuted its B; these may have as well.
+    """What the certificates of a variant's answers are worth, the worst of them. `refuted`: other answers of it, under
+    other noise, refute the B that every Psi assumes.
     """
     if numbers(rows, "spent_epsilon").notna().all():
         return _spent(rows)
@@ -123,12 +123,17 @@ def worth(rows: pd.DataFrame, *, refuted: bool = False) -> Worth:
     request = _hidden(rows, rows["strict_psi"]) and _hidden(measured, numbers(measured, "alpha"))
     client = _hidden(rows, rows["single_psi"])
     alpha = _epsilon(rows, numbers(rows, "alpha"))
-    if refuted or _beyond(measured).any():  # every Psi assumes the same B: where that is refuted, none says anything
+    if (refuted and _needs_contraction(rows)) or _beyond(measured).any():  # then no Psi says anything
         known = request and len(measured) == len(rows)
         return Worth("measured" if known else "none", math.nan, math.nan, math.nan, alpha)
     promise = "request" if request else "client" if client else "none"
     strict, single, everyone = (_epsilon(rows, rows[name]) for name in ("strict_psi", "single_psi", "everyone_psi"))
     return Worth(promise, strict, single, everyone, alpha)
+
+
+def _needs_contraction(rows: pd.DataFrame) -> bool:
+    """Whether a Psi assumes B: every one does, but that of a start from nothing, which is 0."""
+    return bool((rows[["strict_psi", "single_psi", "everyone_psi"]] > 0).any(axis=None))
 
 
 def _beyond(rows: pd.DataFrame) -> pd.Series:

@@ -22,7 +22,8 @@ CAPTION = (
     "round, and the measured distance where there is one. Across: client steps of all requests, relative to training "
     "again from scratch (dashed line), with the t interval over seeds. Up: the largest epsilon of any seed and request "
     "at delta = 0.01, for all clients of a request together; a hollow mark is one that holds for each client alone, at "
-    "its epsilon. Exact methods have epsilon 0. Marks at the same place hide each other. The line joins the sigmas of "
+    "its epsilon; a pale one, or a dotted line, is as measured alone, because B = 1 is refuted. Exact methods have "
+    "epsilon 0. Marks at the same place hide each other. The line joins the sigmas of "
     "a sweep of strict SIFU. Left of the dashed line is what an honest certificate saves. Methods that did not reach "
     "the target in at least half of the seeds, those whose promise is broken, and noise in every round that claims "
     "another delta, are not drawn. All panels have the same scale upwards. Scenarios in which only scratch has a mark "
@@ -30,6 +31,7 @@ CAPTION = (
     "the tables have the rest."
 )
 _SCRATCH = ("scratch", "scratch_again")
+_HEIGHTS = {"request": "epsilon", "client": "epsilon_client", "measured": "epsilon_measured"}
 _SWEPT: dict[str, Any] = {"color": "#56B4E9", "marker": ".", "linewidth": 1, "zorder": 1}
 
 
@@ -68,11 +70,11 @@ def _why_empty(promises: pd.Series) -> str:
 
 def _drawn(rows: pd.DataFrame) -> pd.DataFrame:
     """Surviving certificates with a cost, and the epsilon of the clients that they hold for."""
-    found = rows[rows["promise"].isin(["request", "client"]) & (2 * rows["compared"] >= rows["seeds"])]
-    found = found.dropna(subset="cost")
-    alone = found["promise"] == "client"
-    found = found.assign(alone=alone, height=found["epsilon"].mask(alone, found["epsilon_client"]))
-    return found.dropna(subset="height")
+    found = rows[rows["promise"].isin([*_HEIGHTS]) & (2 * rows["compared"] >= rows["seeds"])].dropna(subset="cost")
+    heights = [row[_HEIGHTS[row["promise"]]] for row in found.to_dict("records")]
+    promise = found["promise"]
+    found = found.assign(alone=promise == "client", measured=promise == "measured", height=heights)
+    return found.astype({"height": float}).dropna(subset="height")
 
 
 def _panel(axis: Axes, source: Results, rows: pd.DataFrame) -> None:
@@ -80,10 +82,11 @@ def _panel(axis: Axes, source: Results, rows: pd.DataFrame) -> None:
         return
     axis.axvline(1, color="#90a4ae", linewidth=1, linestyle="--", zorder=0)
     swept = rows["sigma"].notna()
-    for variant, part in rows[swept].groupby("variant"):
-        label = f"{source.plan.labels.get(str(variant), str(variant))}, other sigmas"
+    for key, part in rows[swept].groupby(["variant", "measured"]):
+        variant, measured = str(key[0]), bool(key[1])
+        label = f"{source.plan.labels.get(variant, variant)}, other sigmas{', as measured' if measured else ''}"
         part = part.sort_values("sigma")
-        axis.plot(part["cost"], part["height"], label=label, **_SWEPT)
+        axis.plot(part["cost"], part["height"], label=label, linestyle=":" if measured else "-", **_SWEPT)
     for row in rows[~swept].to_dict("records"):
         if row["variant"] in source.plan.labels:
             _mark(axis, row, style(source, str(row["variant"])))
@@ -94,7 +97,6 @@ def _mark(axis: Axes, row: dict[Any, Any], marks: dict[str, Any]) -> None:
     error = None
     if not math.isnan(row["cost_low"]):
         error = [[row["cost"] - row["cost_low"]], [row["cost_high"] - row["cost"]]]
-    face = {"markerfacecolor": "white"} if row["alone"] else {}
-    axis.errorbar(
-        [row["cost"]], [row["height"]], xerr=error, capsize=2, **(marks | {"linestyle": "", "markersize": 7} | face)
-    )
+    shape = {"linestyle": "", "markersize": 7} | ({"markerfacecolor": "white"} if row["alone"] else {})
+    pale = {"alpha": 0.5, "label": f"{marks['label']}, as measured"} if row["measured"] else {}
+    axis.errorbar([row["cost"]], [row["height"]], xerr=error, capsize=2, **(marks | shape | pale))

@@ -133,6 +133,9 @@ def test_a_bound_that_one_answer_refutes_counts_under_no_noise(refuting: float) 
     assert table.loc[("sifu_strict", "its own"), "promise"] == "measured"
     assert table.loc["sifu_strict", "epsilon"].isna().all()
     assert table.loc[("scratch", "its own"), "promise"] == "request"
+    start = swept.assign(sigma=4.0, strict_psi=0.0, single_psi=0.0, everyone_psi=0.0, alpha=0.0)
+    from_nothing = frontier(pd.concat([SCRATCH, own]), pd.concat([swept, worse, start])).set_index(["variant", "noise"])
+    assert from_nothing.loc[("sifu_strict", "4"), "promise"] == "request", "its Psi is 0 under any B"
     swept["alpha"] = math.nan
     unmeasured = frontier(pd.concat([SCRATCH, own]), pd.concat([swept, worse])).set_index(["variant", "noise"])
     assert unmeasured.loc[("sifu_strict", "2"), "promise"] == "none"
@@ -200,6 +203,19 @@ def test_the_figure_draws_what_survives() -> None:
     }
     assert marks["single"].get_markerfacecolor() == "white"
     assert "strict, other sigmas" in {line.get_label() for line in axis.lines}
+
+
+def test_what_is_known_as_measured_alone_is_pale() -> None:
+    """alpha = 1.5 in one answer is beyond Psi = 1: heights are the epsilon of the largest alpha over its noise."""
+    own = cells("strict", (50, 100), **psi(1.0, 1.0, alpha=0.5))
+    own.loc[3, "alpha"] = 1.5
+    swept = cells("strict", (20, 40), **psi(1.0, 1.0, alpha=0.5)).assign(sigma=2.0)
+    (axis,) = figure.draw(results(SCRATCH, own, sweep=swept)).axes
+    heights = epsilon_at(0.01, torch.tensor([1.5, 0.25], dtype=torch.float64)).tolist()
+    (mark,) = [bar.lines[0] for bar in axis.containers if bar.get_label() == "strict, as measured"]
+    (line,) = [line for line in axis.lines if line.get_label() == "strict, other sigmas, as measured"]
+    assert [float(mark.get_ydata()[0]), float(line.get_ydata()[0])] == pytest.approx(heights)
+    assert (mark.get_alpha(), line.get_linestyle()) == (0.5, ":")
 
 
 def test_the_figure_leaves_out_what_scratch_alone_has_marks_in() -> None:
