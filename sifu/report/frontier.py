@@ -15,6 +15,7 @@ from sifu.report.bounds import SMALL
 from sifu.report.columns import numbers
 from sifu.report.judged_promises import judged_promises
 from sifu.report.privacy_points import ROUNDING
+from sifu.report.share import share
 from sifu.report.statistics import REFERENCE, paid_steps
 from sifu.store.report_schemas import FRONTIER
 
@@ -258,7 +259,7 @@ _PEOPLE = [
 
 def _cost(row: Mapping[Any, Any]) -> str:
     if 2 * row["compared"] < row["seeds"] or pd.isna(row["cost"]):
-        return f"target met in {row['compared']} of {row['seeds']} seeds"
+        return f"target met in seeds: {share(row['compared'], row['seeds'])}"
     interval = "" if pd.isna(row["cost_low"]) else f" [{row['cost_low']:.2f}, {row['cost_high']:.2f}]"
     return f"{row['cost']:.2f}{interval}"
 
