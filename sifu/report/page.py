@@ -140,7 +140,8 @@ def _forgetting(source: Results, folder: Path, rows: list[Standing]) -> str:
     """What many models say of forgetting, and what accuracy misses; nothing where it was not measured."""
     parts = page_tables.forgetting(source, folder)
     told = looked_good(source.plan, rows, named=True) if parts else None
-    more = page_tables.inverted(source, folder) + page_tables.atlas(source, folder)
+    others = (page_tables.distances, page_tables.inverted, page_tables.atlas)
+    more = "".join(part(source, folder) for part in others)
     return (f"<p>{escape(told)}</p>" if told else "") + parts + more
 
 

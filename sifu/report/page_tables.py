@@ -12,9 +12,11 @@ from sifu.report.atlas import atlas_table, one_class
 from sifu.report.audits import CAPTION as AUDIT_CAPTION
 from sifu.report.audits import audit_table
 from sifu.report.deletion_test import verification
+from sifu.report.distances import CAPTION as DISTANCE_CAPTION
+from sifu.report.distances import distance_table
 from sifu.report.fats import CAPTION as FATS_CAPTION
 from sifu.report.fats import fats_table
-from sifu.report.forgetting import MORE, forgetting_table, with_forgotten
+from sifu.report.forgetting import MORE, forgetting_table, with_forgotten, with_original
 from sifu.report.forgetting_words import COLUMNS, INTRODUCTION
 from sifu.report.frontier import frontier, frontier_for_people, own_sigmas
 from sifu.report.html import definitions, filtered_table, folded, html_table
@@ -60,6 +62,13 @@ def forgetting(source: Results, folder: Path) -> str:
     words = f"<p>{marked(INTRODUCTION, folder)}</p>{definitions(COLUMNS, folder)}"
     shown = filtered_table(titled(source, table), "forgetting-table", (*_WHO, "request"))
     return folded("Was it forgotten? By many models", words + shown)
+
+
+def distances(source: Results, folder: Path) -> str:
+    """How far the models of a method are from retrained ones."""
+    table = titled(source, distance_table(source.distances, with_original(source.plan.labels)))
+    shown = filtered_table(table, "distances", (*_WHO, "request", "subset")) if len(table) else ""
+    return _captioned(table, "How far from retrained models", DISTANCE_CAPTION, shown, folder)
 
 
 def inverted(source: Results, folder: Path) -> str:

@@ -15,9 +15,11 @@ from sifu.report.atlas import CAPTION as ATLAS_CAPTION
 from sifu.report.atlas import atlas_table, one_class
 from sifu.report.audits import CAPTION, audit_table
 from sifu.report.deletion_test import verification
+from sifu.report.distances import CAPTION as DISTANCE_CAPTION
+from sifu.report.distances import distance_table
 from sifu.report.fats import CAPTION as FATS_CAPTION
 from sifu.report.fats import fats_table
-from sifu.report.forgetting import forgetting_table, with_forgotten
+from sifu.report.forgetting import forgetting_table, with_forgotten, with_original
 from sifu.report.forgetting_words import CAPTION as FORGETTING_CAPTION
 from sifu.report.forgetting_words import MORE_CAPTION
 from sifu.report.frontier import frontier, frontier_for_people, own_sigmas
@@ -39,6 +41,7 @@ from sifu.store.report_schemas import BOUNDS, CERTIFICATES, FRONTIER, STATISTICS
 CAPTIONS = {
     "atlas": ATLAS_CAPTION,
     "audit": CAPTION,
+    "distances": DISTANCE_CAPTION,
     "forgetting": f"{FORGETTING_CAPTION} {MORE_CAPTION}",
     "inverted": INVERTED_CAPTION,
     "fats": FATS_CAPTION,
@@ -75,8 +78,9 @@ CAPTIONS = {
     "the next in line; where a distance was measured, it is hidden, too. `cost / scratch`: client steps of all "
     "requests, and of spare clients in the training, over scratch's, seed by seed, then averaged, with the 95% t "
     "interval. `epsilon`: the real one at delta = 0.01, the largest of any seed and request; for noise in every round, "
-    "what an accountant says, where that is the claimed delta. `exact by design`: what never saw a client has "
-    "nothing to hide, and was not counted. If B holds; `measured` assumes nothing. `its own`: that of the "
+    "what an accountant says, where that is the claimed delta. `epsilon at delta = 1e-5`, `delta at epsilon = 1` and "
+    "`10`: for those for whom it holds (`holds for`); not of noise in every round. `exact by design`: what never saw a "
+    "client has nothing to hide, and was not counted. If B holds; `measured` assumes nothing. `its own`: that of the "
     "method's certificate; other values of sigma are from the sweep, which may have fewer seeds.",
     "search": "Values that were tried for settings of a method, on seeds that are not reported, each with the same "
     "budget: trainings of a method that has its own, otherwise answers to the first request. Chosen is what reaches "
@@ -123,6 +127,7 @@ def run_report(plan: ReportPlan, folder: Path) -> None:
     shown = {
         "headline": with_forgotten(tables.headline(numbers, labels), source.forgetting, labels),
         "forgetting": forgetting_table(source.forgetting, source.distances, labels),
+        "distances": distance_table(source.distances, with_original(labels)),
         "power": power_table(source.power),
         "inverted": inverted_table(known_inverted(source.cells, source.metrics), labels, plan.methods),
         "fats": fats_table(source.cells, numbers, source.made_with("fats"), labels),
@@ -147,6 +152,7 @@ def run_report(plan: ReportPlan, folder: Path) -> None:
 _SOURCES = {  # the stages that a table is made of: what is missing of others does not concern it
     "headline": ("unlearn", "verify", "forgetting"),
     "forgetting": ("oracles", "forgetting"),
+    "distances": ("oracles", "forgetting"),
     "power": ("oracles", "forgetting"),
     "inverted": ("unlearn", "verify"),
     "fats": ("unlearn", "verify"),
