@@ -14,10 +14,10 @@ from scipy import stats
 from sifu.report.bounds import SMALL
 from sifu.report.columns import numbers
 from sifu.report.judged_promises import judged_promises
-from sifu.report.privacy_points import ROUNDING
+from sifu.report.privacy_points import POINTS, ROUNDING
 from sifu.report.share import share
 from sifu.report.statistics import REFERENCE, paid_steps
-from sifu.store.report_schemas import FRONTIER
+from sifu.store.report_schemas import FRONTIER, POINT_COLUMNS
 
 DELTA = 1e-2  # at which epsilon is given
 _SURVIVES = {
@@ -28,6 +28,8 @@ _SURVIVES = {
 UNKNOWN = "not measured yet"
 _BY_DESIGN = "exact by design, not counted"  # such as a shard that never saw the client
 _LEVEL = 0.95
+_AT_DELTA = "epsilon at delta = 1e-2"  # the point that has columns of its own
+_COUNTED = {"request": "strict_psi", "client": "single_psi", "measured": "alpha"}  # promise -> of whom it holds
 
 
 class Worth(NamedTuple):
@@ -38,6 +40,9 @@ class Worth(NamedTuple):
     epsilon_client: float  # for the worst of them alone
     epsilon_everyone: float  # for all clients that were forgotten so far
     epsilon_measured: float  # of the request, from the distance that was measured
+    epsilon_5: float = math.nan  # at delta = 1e-5, for those for whom it holds, as the next two
+    delta_1: float = math.nan  # at epsilon = 1
+    delta_10: float = math.nan
 
 
 def frontier(cells: pd.DataFrame, sweep: pd.DataFrame) -> pd.DataFrame:
@@ -126,10 +131,21 @@ def worth(rows: pd.DataFrame, *, refuted: bool = False) -> Worth:
     alpha = _epsilon(rows, numbers(rows, "alpha"))
     if (refuted and _needs_contraction(rows)) or _beyond(measured).any():  # then no Psi says anything
         known = request and len(measured) == len(rows)
-        return Worth("measured" if known else "none", math.nan, math.nan, math.nan, alpha)
+        promise = "measured" if known else "none"
+        return Worth(promise, math.nan, math.nan, math.nan, alpha, *_points(rows, promise))
     promise = "request" if request else "client" if client else "none"
     strict, single, everyone = (_epsilon(rows, rows[name]) for name in ("strict_psi", "single_psi", "everyone_psi"))
-    return Worth(promise, strict, single, everyone, alpha)
+    return Worth(promise, strict, single, everyone, alpha, *_points(rows, promise))
+
+
+def _points(rows: pd.DataFrame, promise: str) -> list[float]:
+    """Epsilon at delta = 1e-5, and delta at epsilon = 1 and 10, the largest of any seed and request, of those for whom
+    a certificate holds; nothing where it holds for nobody.
+    """
+    if promise not in _COUNTED:
+        return []
+    ratio = _ratio(rows, numbers(rows, _COUNTED[promise]))
+    return [float(point.of(ratio).max()) for text, point in POINTS.items() if text != _AT_DELTA]
 
 
 def _needs_contraction(rows: pd.DataFrame) -> bool:
@@ -245,15 +261,18 @@ def frontier_for_people(
             "epsilon, one client": _number(row["epsilon_client"]),
             "epsilon, all forgotten": _number(row["epsilon_everyone"]),
             "epsilon, measured": _number(row["epsilon_measured"]),
+            **{text: _number(row[name]) for text, name in _MORE_POINTS.items()},
         }
         for row in shown.to_dict("records")
     ]
     return pd.DataFrame(rows, columns=_PEOPLE)
 
 
+_MORE_POINTS = {text: name for text, name in POINT_COLUMNS.items() if text != _AT_DELTA}
 _PEOPLE = [
     *("scenario", "method", "sigma", "holds for", "cost / scratch", "claimed epsilon"),
     *("epsilon, request", "epsilon, one client", "epsilon, all forgotten", "epsilon, measured"),
+    *_MORE_POINTS,
 ]
 
 
