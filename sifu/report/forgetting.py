@@ -1,4 +1,4 @@
-"""Was it forgotten? The tables of many models that people read, and the column `forgotten?` of the methods' table."""
+"""Was it forgotten? The tables of many models that people read, and the answers of the column `forgotten?`."""
 
 from __future__ import annotations
 
@@ -59,19 +59,11 @@ def _more(rows: pd.DataFrame, distances: pd.DataFrame) -> dict[str, list[str]]:
     }
 
 
-def with_forgotten(table: pd.DataFrame, rows: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
-    """The methods' table with the column `forgotten?` after the gaps; as it is where nothing was measured."""
-    if rows.empty or table.empty:
-        return table
+def answers_by_request(rows: pd.DataFrame, labels: dict[str, str]) -> dict[tuple[str, str, int], str]:
+    """The column `forgotten?` by scenario, name of the method, and request."""
     chosen = _together(rows, labels)
-    key = ["scenario", "method", "request"]
-    found = dict(zip(chosen[key].itertuples(index=False, name=None), _answers(chosen), strict=True))
-    keys = table[key].itertuples(index=False, name=None)
-    gaps = [number + 1 for number, name in enumerate(table.columns) if name in ("forget gap", "floor")]
-    place = max(gaps, default=len(table.columns))
-    table = table.copy()
-    table.insert(place, COLUMN, [found.get(key, "-") for key in keys])
-    return table
+    keys = chosen[["scenario", "method", "request"]].itertuples(index=False, name=None)
+    return dict(zip(keys, _answers(chosen), strict=True))
 
 
 def forgotten_line(rows: pd.DataFrame, labels: dict[str, str]) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ _SURVIVES = {
 UNKNOWN = "not measured yet"
 _BY_DESIGN = "exact by design, not counted"  # such as a shard that never saw the client
 _LEVEL = 0.95
+ITS_OWN = "its own"  # noise of a variant as it is, not of a sweep
 _AT_DELTA = "epsilon at delta = 1e-2"  # the point that has columns of its own
 _COUNTED = {"request": "strict_psi", "client": "single_psi", "measured": "alpha"}  # promise -> of whom it holds
 
@@ -90,7 +92,7 @@ def _row(own: pd.DataFrame, scratch: pd.DataFrame, key: _Key, *, refuted: bool) 
     mean = float(costs.mean()) if len(costs) else math.nan
     return (
         {"scenario": key.scenario, "variant": key.variant, "sigma": key.sigma}
-        | {"noise": "its own" if key.sigma is None else f"{key.sigma:g}"}
+        | {"noise": ITS_OWN if key.sigma is None else f"{key.sigma:g}"}
         | {"claimed_epsilon": promised["claimed_epsilon"].max(), "claimed_delta": promised["claimed_delta"].max()}
         | worth(promised, refuted=refuted)._asdict()
         | {"cost": mean, "cost_low": low, "cost_high": high}
@@ -145,7 +147,7 @@ def _points(rows: pd.DataFrame, promise: str) -> list[float]:
     if promise not in _COUNTED:
         return []
     ratio = _ratio(rows, numbers(rows, _COUNTED[promise]))
-    return [float(point.of(ratio).max()) for text, point in POINTS.items() if text != _AT_DELTA]
+    return [_worst(point, ratio) for point in POINTS if point != _AT_DELTA]
 
 
 def _needs_contraction(rows: pd.DataFrame) -> bool:
@@ -184,13 +186,18 @@ def _hidden(rows: pd.DataFrame, psi: pd.Series) -> bool:
 
 def _epsilon(rows: pd.DataFrame, psi: pd.Series) -> float:
     """The largest epsilon at DELTA of noise on the distances `psi`; NaN where one of them is not known."""
-    import torch
+    return math.nan if psi.isna().any() else _worst(_AT_DELTA, _ratio(rows, psi))
 
-    from sifu.certificate.gaussian import epsilon_at
 
-    if psi.isna().any():
-        return math.nan
-    return float(epsilon_at(DELTA, torch.from_numpy(_ratio(rows, psi))).max())
+def _worst(point: str, ratios: NDArray[np.float64]) -> float:
+    """The value at one of POINTS of the largest ratio, as both epsilon and delta grow with it."""
+    return _value(point, float(ratios.max()))
+
+
+@cache
+def _value(point: str, ratio: float) -> float:
+    """One of POINTS: a report asks for the same ones many times."""
+    return float(POINTS[point].of(np.array([ratio]))[0])
 
 
 def _ratio(rows: pd.DataFrame, psi: pd.Series) -> NDArray[np.float64]:

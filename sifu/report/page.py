@@ -13,6 +13,7 @@ import yaml
 
 from sifu.plan.report_plan import ReportPlan
 from sifu.report import page_tables, tables
+from sifu.report.carried import Carried
 from sifu.report.data_used import parts_in_words
 from sifu.report.figures.overview import drawn_scenarios
 from sifu.report.findings import findings
@@ -51,15 +52,16 @@ def build_page(
     """
     draw = draw or figure_command(folder, command)
     rows = standings(source)
+    told = Carried(source, rows)
     parts = {
         "In one look": _picture(source, folder, draw, rows),
         "Leaderboard": leaderboard(source.plan, rows, again or row_command(source.plan, command)),
         **({"Verdicts": verdict_strip(list(claims), folder)} if claims else {}),
         "Figures": _figures(source.plan, folder, draw),
-        "Certificates": _certificates(source, folder),
+        "Certificates": _certificates(source, folder, told),
         "Forgetting": _forgetting(source, folder, rows),
         "Searches": page_tables.tried(source),
-        "Details": _details(source, folder, command),
+        "Details": _details(source, folder, command, told),
     }
     parts = {name: body for name, body in parts.items() if body}
     navigation = "".join(f'<a href="#{_anchor(name)}">{name}</a>' for name in parts)
@@ -145,10 +147,10 @@ def _forgetting(source: Results, folder: Path, rows: list[Standing]) -> str:
     return (f"<p>{escape(told)}</p>" if told else "") + parts + more
 
 
-def _certificates(source: Results, folder: Path) -> str:
+def _certificates(source: Results, folder: Path, told: Carried) -> str:
     """What is left of promises, what surviving ones cost, what clients find out, what counting proves."""
     claimed, audited = page_tables.claimed_and_actual(source, folder), page_tables.audits(source, folder)
-    parts = [claimed, page_tables.honest(source), page_tables.checks(source), audited]
+    parts = [claimed, page_tables.honest(source, told), page_tables.checks(source), audited]
     return "".join(parts) or "<p>No method of this run gives a certificate.</p>"
 
 
@@ -179,14 +181,14 @@ def _figure(folder: Path, draw: FigureCommand, name: str) -> str:
     )
 
 
-def _details(source: Results, folder: Path, command: str) -> str:
+def _details(source: Results, folder: Path, command: str, told: Carried) -> str:
     """Every request, findings scenario by scenario, what FATS costs, what methods assume, settings, and where the
     numbers come from.
     """
     items = "".join(f"<li>{escape(text)}</li>" for text in findings(source))
     return "".join(
         [
-            page_tables.requests(source),
+            page_tables.requests(source, told),
             folded("Findings, scenario by scenario", f"<ul>{items}</ul>"),
             page_tables.fats(source, folder),
             page_tables.assumptions(source, folder),
