@@ -66,14 +66,25 @@ def build_page(
     parts = {name: body for name, body in parts.items() if body}
     navigation = "".join(f'<a href="#{_anchor(name)}">{name}</a>' for name in parts)
     sections = [f'<section id="{_anchor(name)}"><h2>{name}</h2>{body}</section>' for name, body in parts.items()]
-    lead = f"{_scenarios(source.plan)}. {_seeds(source)} Every number here is generated from the tables of this run."
     return Template(_TEMPLATE.read_text()).substitute(
         title="Federated unlearning: report",
-        lead=escape(lead) + _data(source, folder),
+        lead=escape(_lead(source)),
         navigation=navigation,
         sections="\n".join(sections),
         footer=escape("Made by the SIFU benchmark suite for federated unlearning."),
     )
+
+
+def _lead(source: Results) -> str:
+    """One short line, as the picture comes first: `34 scenarios, 5 to 10 seeds.`"""
+    count = len(source.plan.titles)
+    return f"{count} {'scenario' if count == 1 else 'scenarios'}, {_seeds(source)}"
+
+
+def _about(source: Results, folder: Path) -> str:
+    """What was run, on which part of the data, and what differs from the paper; folded, below the picture."""
+    words = f"{_scenarios(source.plan)}. {_seeds(source)} Every number here is generated from the tables of this run."
+    return folded("What was run, and what differs from the paper", f"<p>{escape(words)}{_data(source, folder)}</p>")
 
 
 def _scenarios(plan: ReportPlan) -> str:
@@ -115,12 +126,13 @@ def _not_clipped(source: Results) -> str:
 
 
 def _picture(source: Results, folder: Path, draw: FigureCommand, rows: list[Standing]) -> str:
-    """The picture, four findings, and what is still to run."""
+    """The picture, what it is of, four findings, and what is still to run."""
     shown = drawn_scenarios(source.plan, rows)
     found = key_findings(source.plan, [row for row in rows if row.scenario in shown])
     items = "".join(f"<li><b>{escape(head)}</b> {escape(text)}</li>" for head, text in found)
     items = items or "<li>Nothing has been unlearned yet.</li>"
-    return f'{_figure(folder, draw, PICTURE)}<ol class="findings">{items}</ol>{_still_to_run(source)}'
+    picture = _figure(folder, draw, PICTURE) + _about(source, folder)
+    return f'{picture}<ol class="findings">{items}</ol>{_still_to_run(source)}'
 
 
 def _still_to_run(source: Results) -> str:
