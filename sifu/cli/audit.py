@@ -147,3 +147,21 @@ def _print_rows(rows: list[dict[str, Any]]) -> None:
         "strict: by Psi, counted strictly; measured: by alpha; proved: a lower bound with 95% confidence, by counting;"
     )
     print("at most: what so many models can prove. A promise to each alone is tested by one client (--client).")
+    _print_points(rows)
+
+
+def _print_points(rows: list[dict[str, Any]]) -> None:
+    """The same epsilons at the points of table `certificates`: one at a single delta says little of others."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from sifu.report.other_points import at_points
+    from sifu.report.privacy_points import POINTS
+
+    table = Table("variant", "request", "count", *POINTS, title="the same noise at other points")
+    for row in rows:
+        for count in ("claimed", "strict", "measured"):
+            points = at_points(row[f"{count}_epsilon"], row["delta"])
+            if set(points) != {"-"}:
+                table.add_row(row["variant"], str(row["request"]), count, *points)
+    Console(width=max(130, Console().width), markup=False, emoji=False).print(table)

@@ -1,9 +1,8 @@
-"""What the README says of the replication: its picture, four findings in words, and a short table."""
+"""What the README says of the replication: what was run so far, and four findings in words."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from sifu.docs.by_twins import TwinTest, in_sentences, twin_tests
 from sifu.docs.deviations_of_rules import has_epochs
 from sifu.docs.finding_of_certificates import finding_of_certificates
 from sifu.docs.finding_of_sifu import finding_of_sifu
-from sifu.docs.named import scenarios, variants
+from sifu.docs.named import scenarios
 from sifu.docs.replication_run import trained_on
 from sifu.docs.run_so_far import so_far
 from sifu.docs.totals_in_words import (
@@ -29,21 +28,13 @@ from sifu.docs.totals_in_words import (
 )
 from sifu.replication.claims.forgetting import BEYOND
 from sifu.replication.claims.sigma import SWEPT
-from sifu.replication.claims.stored_tables import DATASETS, SHOWN_ONLY, StoredTables, read_tables
+from sifu.replication.claims.stored_tables import DATASETS, StoredTables, read_tables
 from sifu.replication.published import CONFIG, Published, described, read_manifest
-from sifu.report.grades import BY_ACCURACY, FORGOTTEN, GRADES, UNKNOWN, Grade, grade
 from sifu.report.old_clipping import not_clipped, old_clipping, since_clipped
-from sifu.report.standings import expected_gaps
-from sifu.report.tables import markdown
 from sifu.report.totals import request_totals
 from sifu.store.paths import manifest_file
 
-_ROWS = (
-    *("scratch", "fine_tuning", "sifu", "sifu_released", "sifu_strict", "last_released", "fed_eraser_released"),
-    "fed_eraser_searched",
-)
 _ALL_MISSING = "[All that is missing](docs/replication/run.md)."
-_LOST = "†"
 _MARKED = ("_watermark", "_backdoor")  # how names of scenarios end whose clients carry marks
 
 
@@ -65,7 +56,7 @@ def _main(root: Path) -> dict[str, Any]:
     return {name: planned[name] for name in DATASETS if name in planned}
 
 
-def _unclipped(root: Path, run: Published) -> list[str]:
+def unclipped(root: Path, run: Published) -> list[str]:
     """Scenarios whose rows lack the clipping of the released code."""
     return not_clipped(_main(root), _manifest(run))
 
@@ -115,12 +106,12 @@ def findings(root: Path, run: Published, *, short: bool = False) -> str:
     marked = everything[everything["scenario"].str.endswith(_MARKED)]
     names = ("sifu", "fine_tuning", "fed_eraser_searched")
     sifu, tuned, eraser = (twin_tests(root, tables, name) for name in names)
-    titles, unclipped = {name: place.label for name, place in scenarios(root).items()}, _unclipped(root, run)
+    titles, lost = {name: place.label for name, place in scenarios(root).items()}, unclipped(root, run)
     lines = [
-        finding_of_sifu(totals, marked, sifu, titles, unclipped, short=short),
+        finding_of_sifu(totals, marked, sifu, titles, lost, short=short),
         _fine_tuning(_of(totals, "fine_tuning"), tuned),
         _fed_eraser(_of(totals, "fed_eraser_searched"), eraser),
-        finding_of_certificates(tables, _all_of(totals, "sifu_strict"), titles, unclipped, short=short),
+        finding_of_certificates(tables, _all_of(totals, "sifu_strict"), titles, lost, short=short),
     ]
     return "\n".join(f"{number}. {text}" for number, text in enumerate(lines, start=1))
 
@@ -170,70 +161,3 @@ def _fed_eraser(eraser: pd.DataFrame, tests: list[TwinTest]) -> str:
         f"With searched settings it takes {cost_range(eraser, OF_SCRATCH)}. {off_scratch(eraser)}{in_sentences(tests)}"
     )
     return f"**{head}** {text}"
-
-
-def costs(root: Path, run: Published) -> str:
-    """A row a method, a column a dataset: client steps relative to scratch's, and how well the clients were forgotten.
-
-    The cheapest of these methods whose clients were forgotten, and that reached the target in all seeds, is bold.
-    """
-    tables = read_tables(run.folder)
-    places, methods = scenarios(root), variants(root)
-    found = {
-        (row["scenario"], row["variant"]): row
-        for row in request_totals(tables.cells, tables.metrics).to_dict("records")
-    }
-    ran = [name for name in (*DATASETS, *SHOWN_ONLY) if (name, "scratch") in found]
-    expected, unclipped = expected_gaps(tables.metrics), _unclipped(root, run)
-    columns = [_column(name, found, expected.get(name, -math.inf), _LOST if name in unclipped else "") for name in ran]
-    rows = [[methods[variant].label, *cells] for variant, *cells in zip(_ROWS, *columns, strict=True)]
-    titles = [f"{places[name].label} ({_seeds(found[name, 'scratch']['seeds'])})" for name in ran]
-    return markdown(pd.DataFrame(rows, columns=["method", *titles]), "").strip()
-
-
-def _column(
-    scenario: str, found: dict[tuple[Hashable, Hashable], dict[Hashable, Any]], expected: float, mark: str
-) -> list[str]:
-    """One dataset's cells. `expected`: the gap of a model that forgot nobody, where it was not run. `mark`: of cells
-    that lack seeds.
-    """
-    original = found.get((scenario, "original"), {}).get("gap_of_all", expected)
-    rows = [found.get((scenario, variant)) for variant in _ROWS]
-    signs = [grade(row["gap"], original) if row else UNKNOWN for row in rows]
-    signs[_ROWS.index("scratch")] = FORGOTTEN  # also where accuracy could not tell
-    good = {
-        index: row["cost"]
-        for index, (row, sign) in enumerate(zip(rows, signs, strict=True))
-        if row and sign is FORGOTTEN and row["compared"] == row["seeds"] and _ROWS[index] != "scratch"
-    }
-    best = min(good, key=lambda index: good[index]) if good else -1
-    cells = [_cell(row, sign, mark) for row, sign in zip(rows, signs, strict=True)]
-    return [f"**{cell}**" if index == best else cell for index, cell in enumerate(cells)]
-
-
-def _has_cost(row: dict[Hashable, Any]) -> bool:
-    """Whether most seeds reached the target after every request, and scratch's did."""
-    return bool(2 * row["compared"] >= row["seeds"])
-
-
-def _cell(row: dict[Hashable, Any] | None, sign: Grade, mark: str) -> str:
-    """`70% ~`, with the number of seeds in which the target was reached where it was not in all, `70% ~ (3 of 5)`;
-    without a cost where these are fewer than half.
-    """
-    if row is None:
-        return "not run"
-    seeds = f"{row['compared']} of {row['seeds']}"
-    if not _has_cost(row):
-        return f"{seeds} seeds{mark}"
-    return f"{row['cost']:.0%} {sign.sign}" + (f" ({seeds}{mark})" if row["compared"] < row["seeds"] else "")
-
-
-def _seeds(count: int) -> str:
-    return f"{count} {'seed' if count == 1 else 'seeds'}"
-
-
-def signs(root: Path, run: Published) -> str:
-    """What the signs of the table mean; it is by accuracy alone throughout."""
-    words = ", ".join(f"{one.sign} {one.words}" for one in GRADES if one is not BY_ACCURACY)
-    lost = f". {_LOST} Made without the clipping of the paper's code: a model that explodes is lost"
-    return f"{words}{lost if _unclipped(root, run) else ''}"

@@ -14,6 +14,7 @@ from sifu.docs import findings, forgetting, performance, picture
 from sifu.docs.by_counting import proved_by_counting
 from sifu.docs.by_twins import forgotten_by_twins, forgotten_in_short, not_tested_by_twins
 from sifu.docs.citation import bibtex
+from sifu.docs.costs import costs, signs
 from sifu.docs.honest_saving import honest_saving, honest_savings
 from sifu.docs.inverted_images import inverted_images
 from sifu.docs.methods_by_dataset import methods_by_dataset
@@ -186,8 +187,8 @@ PARTS: dict[str, Callable[..., str]] = {
     "data": of_replication(findings.data),
     "findings": of_replication(findings.findings_in_short),
     "findings_in_full": of_replication(findings.findings_in_full),
-    "costs": of_replication(findings.costs),
-    "signs": of_replication(findings.signs),
+    "costs": of_replication(costs),
+    "signs": of_replication(signs),
     "honest_saving": of_replication(honest_saving),
     "honest_savings": of_replication(honest_savings),
     "promise": of_replication(promise),

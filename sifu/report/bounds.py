@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from sifu.core.intervals import clopper_pearson
+from sifu.report.share import share
 
 ROUNDING = 1e-4  # of float32 sums: a client alone in a first round has alpha = Psi
 SMALL = 1e-6  # a distance that is rounding of float32 alone: clients with the same data have Psi = 0
@@ -36,8 +36,7 @@ def bounds_that_hold(alpha: pd.DataFrame, changes: dict[str, str]) -> pd.DataFra
 def _seeds_held(alpha: pd.DataFrame, rule: str) -> str:
     """In how many seeds Psi is a bound at every point, with the exact interval: points of a seed are dependent."""
     seeds = [share_held(points, rule) == 1 for _, points in alpha.groupby("seed")]
-    low, high = clopper_pearson(sum(seeds), len(seeds))
-    return f"{sum(seeds)} of {len(seeds)} [{low:.0%}, {high:.0%}]"
+    return share(sum(seeds), len(seeds))
 
 
 def psi_limits(cells: pd.DataFrame) -> Limits:

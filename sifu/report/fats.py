@@ -7,22 +7,23 @@ from typing import Any
 
 import pandas as pd
 
-from sifu.core.intervals import clopper_pearson
 from sifu.methods.fats import Fats
+from sifu.report.share import share
 from sifu.report.statistics import FINISHED, bootstrap_intervals, student_interval, to_target
 
 CAPTION = (
     "What FATS costs against rho, in its own unit: the R rounds that its training takes, with m of M clients each. "
-    "`cost nothing`: answers without any round, as their clients were never drawn, of all seeds and requests, with the "
-    "exact 95% interval; `expected` next to it is (1 - m / M)^R for one client. `rounds / R`: mean over all answers, "
-    "with the 95% bootstrap interval over seeds, for up to 10 seeds also Student's after `t`; `expected` next to it is "
-    "1 - (1 - q) (1 - (1 - q)^R) / (q R) with q = m / M, the chance that a round has the client. Where several clients "
-    "leave at once, q is the chance that a round has any of them. `target met`: answers of all seeds and requests that "
-    "are as accurate as the scenario asks. R is fixed before the training, so that a model is given out met or not: "
-    "rounds are then those that were taken, not a bound of what the target takes, and accuracies are those of that "
-    "model. Accuracies and `cost / scratch` are means over requests and seeds. `cost / scratch` is the unit of all "
-    "other tables: scratch of the scenario's own federation, whose rounds have another number of clients; a dash where "
-    "an answer, or scratch, missed the target."
+    "`cost nothing`: answers without any round, as their clients were never drawn, of all seeds and requests; of the "
+    "first requests, one a seed, with the exact 95% interval, as later answers of a seed are not independent. "
+    "`expected` next to it is (1 - m / M)^R for one client. `rounds / R`: mean over all answers, with the 95% "
+    "bootstrap interval over seeds, for up to 10 seeds also Student's after `t`; `expected` next to it is 1 - (1 - q) "
+    "(1 - (1 - q)^R) / (q R) with q = m / M, the chance that a round has the client. Where several clients leave at "
+    "once, q is the chance that a round has any of them. `target met`: seeds in which every answer is as accurate as "
+    "the scenario asks, with the exact 95% interval, then such answers of all seeds and requests. R is fixed before "
+    "the training, so that a model is given out met or not: rounds are then those that were taken, not a bound of "
+    "what the target takes, and accuracies are those of that model. Accuracies and `cost / scratch` are means over "
+    "requests and seeds. `cost / scratch` is the unit of all other tables: scratch of the scenario's own federation, "
+    "whose rounds have another number of clients; a dash where an answer, or scratch, missed the target."
 )
 COLUMNS = (
     *("scenario", "method", "rho", "m", "M", "R", "cost nothing", "expected", "rounds / R", "expected rounds / R"),
@@ -51,23 +52,35 @@ def _row(answers: pd.DataFrame, statistics: pd.DataFrame, plain: dict[str, Any])
     method = Fats(rho=plain["method"]["rho"], rounds=plain["method"]["rounds"])
     clients, rounds = plain["partition"]["num_clients"], method.rounds
     drawn, free = method.cohort(clients), int((cells["rounds"] == 0).sum())
-    low, high = clopper_pearson(free, len(cells))
     chances = [expected(clients, drawn, rounds, size) for size in _sizes(cells)]
-    nothing, share = (sum(values) / len(chances) for values in zip(*chances, strict=True))
+    nothing, taken = (sum(values) / len(chances) for values in zip(*chances, strict=True))
     return {
         "rho": f"{method.rho:g}",
         "m": f"{drawn}",
         "M": f"{clients:,}",
         "R": f"{rounds}",
-        "cost nothing": f"{free} of {len(cells)} [{low:.0%}, {high:.0%}]",
+        "cost nothing": f"{free} of {len(cells)}; {_first_free(cells)}",
         "expected": f"{nothing:.1%}",
         "rounds / R": _rounds(cells, rounds),
-        "expected rounds / R": f"{share:.3f}",
-        "target met": f"{(answers['status'] == 'done').sum()} of {len(answers)}",
+        "expected rounds / R": f"{taken:.3f}",
+        "target met": _met(answers),
         "retain accuracy": _mean(statistics, "accuracy", "retain"),
         "test accuracy": _mean(statistics, "accuracy", "test"),
         "cost / scratch": _cost(statistics),
     }
+
+
+def _first_free(cells: pd.DataFrame) -> str:
+    """`first requests 8 of 10 [44%, 97%]`: those that cost nothing."""
+    first = cells[cells["request"] == cells["request"].min()]
+    return f"first requests {share(int((first['rounds'] == 0).sum()), len(first))}"
+
+
+def _met(answers: pd.DataFrame) -> str:
+    """`0 of 10 [0%, 31%]; 3 of 30 answers`: seeds that met the target in all of their answers."""
+    met = answers["status"] == "done"
+    seeds = met.groupby(answers["seed"]).all()
+    return f"{share(int(seeds.sum()), len(seeds))}; {met.sum()} of {len(answers)} answers"
 
 
 def expected(clients: int, drawn: int, rounds: int, size: int = 1) -> tuple[float, float]:

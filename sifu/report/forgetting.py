@@ -1,4 +1,4 @@
-"""Was it forgotten? The tables of many models that people read, and the column `forgotten?` of the methods' table."""
+"""Was it forgotten? The tables of many models that people read, and the answers of the column `forgotten?`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from sifu.forgetting.verdict import CANNOT_TELL, YES, surely_gone
+from sifu.report.distances import Place, distance_text
 from sifu.report.forgetting_attacks import HITS, attacks, hits, null_text, p_text, remaining
 from sifu.store.oracle_schemas import original_of
 
@@ -39,8 +40,8 @@ def forgetting_table(rows: pd.DataFrame, distances: pd.DataFrame, labels: dict[s
             "share forgotten": rows.apply(_share, axis=1) if len(rows) else [],
             COLUMN: _answers(rows),
             "relearn time": rows.apply(_relearn, axis=1) if len(rows) else [],
-            "KLOM": [_distance(distances, "klom", "forget", *key) for key in _keys(rows)],
-            "worst decile drop": [_distance(distances, "worst_decile_drop", "retain", *key) for key in _keys(rows)],
+            "KLOM": [distance_text(distances, "klom", "forget", key) for key in _keys(rows)],
+            "worst decile drop": [distance_text(distances, "worst_decile_drop", "retain", key) for key in _keys(rows)],
             **_more(rows, distances),
         }
     )
@@ -52,23 +53,17 @@ def _more(rows: pd.DataFrame, distances: pd.DataFrame) -> dict[str, list[str]]:
     return {title: hits(rows, name, others) for title, (name, others) in HITS.items()} | {
         "lowest tenth": list(rows["lowest_auc"].map(_number)),
         "with the model before": attacks(rows, "pair"),
-        **{title: [_distance(distances, name, "forget", *key) for key in _keys(rows)] for title, name in far.items()},
+        **{
+            title: [distance_text(distances, name, "forget", key) for key in _keys(rows)] for title, name in far.items()
+        },
     }
 
 
-def with_forgotten(table: pd.DataFrame, rows: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
-    """The methods' table with the column `forgotten?` after the gaps; as it is where nothing was measured."""
-    if rows.empty or table.empty:
-        return table
+def answers_by_request(rows: pd.DataFrame, labels: dict[str, str]) -> dict[tuple[str, str, int], str]:
+    """The column `forgotten?` by scenario, name of the method, and request."""
     chosen = _together(rows, labels)
-    key = ["scenario", "method", "request"]
-    found = dict(zip(chosen[key].itertuples(index=False, name=None), _answers(chosen), strict=True))
-    keys = table[key].itertuples(index=False, name=None)
-    gaps = [number + 1 for number, name in enumerate(table.columns) if name in ("forget gap", "floor")]
-    place = max(gaps, default=len(table.columns))
-    table = table.copy()
-    table.insert(place, COLUMN, [found.get(key, "-") for key in keys])
-    return table
+    keys = chosen[["scenario", "method", "request"]].itertuples(index=False, name=None)
+    return dict(zip(keys, _answers(chosen), strict=True))
 
 
 def forgotten_line(rows: pd.DataFrame, labels: dict[str, str]) -> str | None:
@@ -113,17 +108,22 @@ def _original(rows: pd.DataFrame) -> str:
     return "".join(f"; original {value:.2f}" for value in first)
 
 
+def with_original(labels: dict[str, str]) -> dict[str, str]:
+    """The names of the methods, after that of the model before the requests."""
+    return {ORIGINAL: "Original"} | labels
+
+
 def _together(rows: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
     """The rows about all clients of a request, in the order of the methods, with their names."""
-    names = {ORIGINAL: "Original"} | labels
+    names = with_original(labels)
     rows = rows[(rows["client"] == TOGETHER) & rows["variant"].isin(list(names))]
     order = {name: place for place, name in enumerate(names)}
     rows = rows.assign(method=rows["variant"].map(names), order=rows["variant"].map(order))
     return rows.sort_values(["scenario", "order", "request"])
 
 
-def _keys(rows: pd.DataFrame) -> list[tuple[str, str, int]]:
-    return list(rows[["scenario", "variant", "request"]].itertuples(index=False, name=None))
+def _keys(rows: pd.DataFrame) -> list[Place]:
+    return [Place(*key) for key in rows[["scenario", "variant", "request"]].itertuples(index=False, name=None)]
 
 
 def _number(value: float) -> str:
@@ -132,11 +132,6 @@ def _number(value: float) -> str:
 
 def _one_digit(value: float) -> str:
     return "-" if pd.isna(value) else f"{value:.1f}"
-
-
-def _small(value: float) -> str:
-    """Two digits after the point, or the first that is not 0."""
-    return f"{value:.2f}" if value >= 0.005 else f"{value:.1g}"
 
 
 def _placebos(rows: pd.DataFrame) -> list[str]:
@@ -168,16 +163,3 @@ def _relearn(row: pd.Series) -> str:
         return f"-{counted}"
     sign = "" if row["relearn_bound"] == "=" else f"{row['relearn_bound']} "
     return f"{sign}{row['relearn']:.2f} [{row['relearn_low']:.2f}, {row['relearn_high']:.2f}]{counted}"
-
-
-def _distance(distances: pd.DataFrame, metric: str, subset: str, scenario: str, variant: str, request: int) -> str:
-    """The mean of a distance on a subset next to its null with its deviation, or in earlier tables with the p-value."""
-    rows = distances[(distances["metric"] == metric) & (distances["subset"] == subset)]
-    rows = rows[(rows["scenario"] == scenario) & (rows["variant"] == variant) & (rows["request"] == request)]
-    if rows.empty or rows["mean"].isna().all():
-        return "-"
-    (row,) = rows.to_dict("records")
-    mean, null = (f"{row[name]:.2f}".replace("-0.00", "0.00") for name in ("mean", "null_mean"))
-    known = pd.notna(row["null_deviation"])
-    spread = f" +- {_small(row['null_deviation'])}" if known else f", p {p_text(row['p_value'])}"
-    return f"{mean} (null {null}{spread}{'' if row['enough'] else ', few models'})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,9 +15,10 @@ from scipy import stats
 from sifu.report.bounds import SMALL
 from sifu.report.columns import numbers
 from sifu.report.judged_promises import judged_promises
-from sifu.report.privacy_points import ROUNDING
+from sifu.report.privacy_points import POINTS, ROUNDING
+from sifu.report.share import share
 from sifu.report.statistics import REFERENCE, paid_steps
-from sifu.store.report_schemas import FRONTIER
+from sifu.store.report_schemas import FRONTIER, POINT_COLUMNS
 
 DELTA = 1e-2  # at which epsilon is given
 _SURVIVES = {
@@ -27,6 +29,9 @@ _SURVIVES = {
 UNKNOWN = "not measured yet"
 _BY_DESIGN = "exact by design, not counted"  # such as a shard that never saw the client
 _LEVEL = 0.95
+ITS_OWN = "its own"  # noise of a variant as it is, not of a sweep
+_AT_DELTA = "epsilon at delta = 1e-2"  # the point that has columns of its own
+_COUNTED = {"request": "strict_psi", "client": "single_psi", "measured": "alpha"}  # promise -> of whom it holds
 
 
 class Worth(NamedTuple):
@@ -37,6 +42,9 @@ class Worth(NamedTuple):
     epsilon_client: float  # for the worst of them alone
     epsilon_everyone: float  # for all clients that were forgotten so far
     epsilon_measured: float  # of the request, from the distance that was measured
+    epsilon_5: float = math.nan  # at delta = 1e-5, for those for whom it holds, as the next two
+    delta_1: float = math.nan  # at epsilon = 1
+    delta_10: float = math.nan
 
 
 def frontier(cells: pd.DataFrame, sweep: pd.DataFrame) -> pd.DataFrame:
@@ -84,7 +92,7 @@ def _row(own: pd.DataFrame, scratch: pd.DataFrame, key: _Key, *, refuted: bool) 
     mean = float(costs.mean()) if len(costs) else math.nan
     return (
         {"scenario": key.scenario, "variant": key.variant, "sigma": key.sigma}
-        | {"noise": "its own" if key.sigma is None else f"{key.sigma:g}"}
+        | {"noise": ITS_OWN if key.sigma is None else f"{key.sigma:g}"}
         | {"claimed_epsilon": promised["claimed_epsilon"].max(), "claimed_delta": promised["claimed_delta"].max()}
         | worth(promised, refuted=refuted)._asdict()
         | {"cost": mean, "cost_low": low, "cost_high": high}
@@ -125,10 +133,21 @@ def worth(rows: pd.DataFrame, *, refuted: bool = False) -> Worth:
     alpha = _epsilon(rows, numbers(rows, "alpha"))
     if (refuted and _needs_contraction(rows)) or _beyond(measured).any():  # then no Psi says anything
         known = request and len(measured) == len(rows)
-        return Worth("measured" if known else "none", math.nan, math.nan, math.nan, alpha)
+        promise = "measured" if known else "none"
+        return Worth(promise, math.nan, math.nan, math.nan, alpha, *_points(rows, promise))
     promise = "request" if request else "client" if client else "none"
     strict, single, everyone = (_epsilon(rows, rows[name]) for name in ("strict_psi", "single_psi", "everyone_psi"))
-    return Worth(promise, strict, single, everyone, alpha)
+    return Worth(promise, strict, single, everyone, alpha, *_points(rows, promise))
+
+
+def _points(rows: pd.DataFrame, promise: str) -> list[float]:
+    """Epsilon at delta = 1e-5, and delta at epsilon = 1 and 10, the largest of any seed and request, of those for whom
+    a certificate holds; nothing where it holds for nobody.
+    """
+    if promise not in _COUNTED:
+        return []
+    ratio = _ratio(rows, numbers(rows, _COUNTED[promise]))
+    return [_worst(point, ratio) for point in POINTS if point != _AT_DELTA]
 
 
 def _needs_contraction(rows: pd.DataFrame) -> bool:
@@ -167,13 +186,18 @@ def _hidden(rows: pd.DataFrame, psi: pd.Series) -> bool:
 
 def _epsilon(rows: pd.DataFrame, psi: pd.Series) -> float:
     """The largest epsilon at DELTA of noise on the distances `psi`; NaN where one of them is not known."""
-    import torch
+    return math.nan if psi.isna().any() else _worst(_AT_DELTA, _ratio(rows, psi))
 
-    from sifu.certificate.gaussian import epsilon_at
 
-    if psi.isna().any():
-        return math.nan
-    return float(epsilon_at(DELTA, torch.from_numpy(_ratio(rows, psi))).max())
+def _worst(point: str, ratios: NDArray[np.float64]) -> float:
+    """The value at one of POINTS of the largest ratio, as both epsilon and delta grow with it."""
+    return _value(point, float(ratios.max()))
+
+
+@cache
+def _value(point: str, ratio: float) -> float:
+    """One of POINTS: a report asks for the same ones many times."""
+    return float(POINTS[point].of(np.array([ratio]))[0])
 
 
 def _ratio(rows: pd.DataFrame, psi: pd.Series) -> NDArray[np.float64]:
@@ -244,21 +268,24 @@ def frontier_for_people(
             "epsilon, one client": _number(row["epsilon_client"]),
             "epsilon, all forgotten": _number(row["epsilon_everyone"]),
             "epsilon, measured": _number(row["epsilon_measured"]),
+            **{text: _number(row[name]) for text, name in _MORE_POINTS.items()},
         }
         for row in shown.to_dict("records")
     ]
     return pd.DataFrame(rows, columns=_PEOPLE)
 
 
+_MORE_POINTS = {text: name for text, name in POINT_COLUMNS.items() if text != _AT_DELTA}
 _PEOPLE = [
     *("scenario", "method", "sigma", "holds for", "cost / scratch", "claimed epsilon"),
     *("epsilon, request", "epsilon, one client", "epsilon, all forgotten", "epsilon, measured"),
+    *_MORE_POINTS,
 ]
 
 
 def _cost(row: Mapping[Any, Any]) -> str:
     if 2 * row["compared"] < row["seeds"] or pd.isna(row["cost"]):
-        return f"target met in {row['compared']} of {row['seeds']} seeds"
+        return f"target met in seeds: {share(row['compared'], row['seeds'])}"
     interval = "" if pd.isna(row["cost_low"]) else f" [{row['cost_low']:.2f}, {row['cost_high']:.2f}]"
     return f"{row['cost']:.2f}{interval}"
 

@@ -11,7 +11,7 @@ from sifu.plan.report_plan import ReportPlan
 from sifu.report.board_tabs import in_groups, tab_list
 from sifu.report.grades import BY_ACCURACY, TWINS, Grade
 from sifu.report.html import folded
-from sifu.report.looked_good import forgot, is_tested, surely_forgot
+from sifu.report.looked_good import contenders
 from sifu.report.marked import marked
 from sifu.report.standings import EXACT, KEPT, TRAIN_AGAIN, Standing
 from sifu.report.statistics import REFERENCE
@@ -60,30 +60,27 @@ def leaderboard(plan: ReportPlan, rows: list[Standing], again: RowCommand) -> st
         own = [row for row in rows if row.scenario == name]
         hidden = " hidden" if place else ""
         panel = f'<div role="tabpanel" id="board-{place}" aria-labelledby="tab-{place}"{hidden}>'
-        good = surely_forgot(plan, rows) if is_tested(plan, rows, name) else forgot(plan, rows)
         tie = f'<p class="note">{marked(TIE)}</p>' if _is_tie(own) else ""
-        parts.append(f"{panel}{tie}{_table(plan, own, told, good, again)}</div>")
+        parts.append(f"{panel}{tie}{_table(plan, own, told, rows, again)}</div>")
     return "".join(parts)
 
 
-def _table(plan: ReportPlan, rows: list[Standing], told: Verdicts, good: list[Standing], again: RowCommand) -> str:
-    """The rows of a scenario; `told`: how all rows are shown, `good`: those whose clients were forgotten, of any
-    scenario.
-    """
+def _table(plan: ReportPlan, rows: list[Standing], told: Verdicts, every: list[Standing], again: RowCommand) -> str:
+    """The rows of a scenario; `told`: how all rows are shown, `every`: those of any scenario."""
     subset = next((row.subset for row in rows if row.subset), "retain")
     titles = ["method", "cost", "forgetting", _SUBSETS[subset], "certificate claimed", "certificate kept?", "needs"]
     head = "".join(f'<th scope="col">{escape(title)}' for title in titles)
-    cheapest, best = _best([row for row in rows if plan.methods[row.variant] not in TRAIN_AGAIN], good)
-    body = "".join(_row(plan, row, told, again, cheapest=row is cheapest, best=row is best) for row in rows)
+    racing = [row for row in rows if plan.methods[row.variant] not in TRAIN_AGAIN]
+    cheap, best = _best(racing, contenders(plan, every, racing))
+    body = "".join(_row(plan, row, told, again, cheapest=row is cheap, best=row is best) for row in rows)
     return f'<div class="scroll"><table class="sortable board"><thead><tr>{head}<tbody>{body}</table></div>'
 
 
-def _best(rows: list[Standing], good: list[Standing]) -> tuple[Standing | None, Standing | None]:
-    """The cheapest row and the most accurate one of those that forgot in all seeds; none where nobody wins."""
-    racing = [row for row in rows if row.in_all_seeds and row in good]
-    accurate = [row for row in racing if row.utility == row.utility]  # not nan
+def _best(rows: list[Standing], forgot: list[Standing]) -> tuple[Standing | None, Standing | None]:
+    """The cheapest row and the most accurate one of those that `forgot` in all seeds; none where nobody wins."""
+    accurate = [row for row in forgot if row.utility == row.utility]  # not nan
     return (
-        None if _is_tie(rows) else min(racing, key=lambda row: row.cost, default=None),
+        None if _is_tie(rows) else min(forgot, key=lambda row: row.cost, default=None),
         max(accurate, key=lambda row: row.utility, default=None),
     )
 

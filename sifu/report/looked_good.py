@@ -55,8 +55,8 @@ def forgot(plan: ReportPlan, rows: list[Standing]) -> list[Standing]:
 
 def who_fails(plan: ReportPlan, rows: list[Standing]) -> list[Standing]:
     """The rows of methods that fail the twin test of the same training, whatever accuracy says of them."""
-    failed = {place for row in rows if _fails(row) for place in _places(plan, row, rows)}
-    return [row for row in rows if not failed.isdisjoint(_places(plan, row, rows))]
+    failed = {place for row in rows if _fails(row) for place in places(plan, row, rows)}
+    return [row for row in rows if not failed.isdisjoint(places(plan, row, rows))]
 
 
 def surely_forgot(plan: ReportPlan, rows: list[Standing]) -> list[Standing]:
@@ -64,8 +64,23 @@ def surely_forgot(plan: ReportPlan, rows: list[Standing]) -> list[Standing]:
     training, or whose answers were counted as exact.
     """
     tested = [row for row in rows if row.by == TWINS and row.grade is FORGOTTEN]
-    passed = {place for row in tested for place in _places(plan, row, rows)}
-    return [row for row in forgot(plan, rows) if not passed.isdisjoint(_places(plan, row, rows)) or is_exact(row)]
+    passed = {place for row in tested for place in places(plan, row, rows)}
+    return [row for row in forgot(plan, rows) if not passed.isdisjoint(places(plan, row, rows)) or is_exact(row)]
+
+
+def cheapest(plan: ReportPlan, rows: list[Standing], racing: list[Standing]) -> Standing | None:
+    """The cheapest of some rows of one scenario whose clients were forgotten in all seeds: by the twin test where there
+    is one of the same kind of training. `rows`: those of all scenarios.
+    """
+    winners = contenders(plan, rows, racing)
+    return min(winners, key=lambda row: row.cost, default=None)
+
+
+def contenders(plan: ReportPlan, rows: list[Standing], racing: list[Standing]) -> list[Standing]:
+    """Those of `racing`, rows of one scenario, that forgot in all seeds."""
+    tested = any(is_tested(plan, rows, row.scenario) for row in racing)
+    good = surely_forgot(plan, rows) if tested else forgot(plan, rows)
+    return [row for row in racing if row.in_all_seeds and row in good]
 
 
 def is_tested(plan: ReportPlan, rows: list[Standing], scenario: str) -> bool:
@@ -84,7 +99,7 @@ def _training(plan: ReportPlan, scenario: str) -> str:
     return plan.trainings.get(scenario, scenario)
 
 
-def _places(plan: ReportPlan, row: Standing, rows: list[Standing]) -> set[tuple[str, str]]:
+def places(plan: ReportPlan, row: Standing, rows: list[Standing]) -> set[tuple[str, str]]:
     """The kind of training, with the variant and those that did the same: a search may find what a default is."""
     same = [other.variant for other in rows if other.scenario == row.scenario and _same(plan, row, other)]
     return {(_training(plan, row.scenario), variant) for variant in (row.variant, *same)}

@@ -13,6 +13,7 @@ import yaml
 
 from sifu.plan.report_plan import ReportPlan
 from sifu.report import page_tables, tables
+from sifu.report.carried import Carried
 from sifu.report.data_used import parts_in_words
 from sifu.report.figures.overview import drawn_scenarios
 from sifu.report.findings import findings
@@ -51,27 +52,39 @@ def build_page(
     """
     draw = draw or figure_command(folder, command)
     rows = standings(source)
+    told = Carried(source, rows)
     parts = {
         "In one look": _picture(source, folder, draw, rows),
         "Leaderboard": leaderboard(source.plan, rows, again or row_command(source.plan, command)),
         **({"Verdicts": verdict_strip(list(claims), folder)} if claims else {}),
         "Figures": _figures(source.plan, folder, draw),
-        "Certificates": _certificates(source, folder),
+        "Certificates": _certificates(source, folder, told),
         "Forgetting": _forgetting(source, folder, rows),
         "Searches": page_tables.tried(source),
-        "Details": _details(source, folder, command),
+        "Details": _details(source, folder, command, told),
     }
     parts = {name: body for name, body in parts.items() if body}
     navigation = "".join(f'<a href="#{_anchor(name)}">{name}</a>' for name in parts)
     sections = [f'<section id="{_anchor(name)}"><h2>{name}</h2>{body}</section>' for name, body in parts.items()]
-    lead = f"{_scenarios(source.plan)}. {_seeds(source)} Every number here is generated from the tables of this run."
     return Template(_TEMPLATE.read_text()).substitute(
         title="Federated unlearning: report",
-        lead=escape(lead) + _data(source, folder),
+        lead=escape(_lead(source)),
         navigation=navigation,
         sections="\n".join(sections),
         footer=escape("Made by the SIFU benchmark suite for federated unlearning."),
     )
+
+
+def _lead(source: Results) -> str:
+    """One short line, as the picture comes first: `34 scenarios, 5 to 10 seeds.`"""
+    count = len(source.plan.titles)
+    return f"{count} {'scenario' if count == 1 else 'scenarios'}, {_seeds(source)}"
+
+
+def _about(source: Results, folder: Path) -> str:
+    """What was run, on which part of the data, and what differs from the paper; folded, below the picture."""
+    words = f"{_scenarios(source.plan)}. {_seeds(source)} Every number here is generated from the tables of this run."
+    return folded("What was run, and what differs from the paper", f"<p>{escape(words)}{_data(source, folder)}</p>")
 
 
 def _scenarios(plan: ReportPlan) -> str:
@@ -113,12 +126,13 @@ def _not_clipped(source: Results) -> str:
 
 
 def _picture(source: Results, folder: Path, draw: FigureCommand, rows: list[Standing]) -> str:
-    """The picture, four findings, and what is still to run."""
+    """The picture, what it is of, four findings, and what is still to run."""
     shown = drawn_scenarios(source.plan, rows)
     found = key_findings(source.plan, [row for row in rows if row.scenario in shown])
     items = "".join(f"<li><b>{escape(head)}</b> {escape(text)}</li>" for head, text in found)
     items = items or "<li>Nothing has been unlearned yet.</li>"
-    return f'{_figure(folder, draw, PICTURE)}<ol class="findings">{items}</ol>{_still_to_run(source)}'
+    picture = _figure(folder, draw, PICTURE) + _about(source, folder)
+    return f'{picture}<ol class="findings">{items}</ol>{_still_to_run(source)}'
 
 
 def _still_to_run(source: Results) -> str:
@@ -140,14 +154,15 @@ def _forgetting(source: Results, folder: Path, rows: list[Standing]) -> str:
     """What many models say of forgetting, and what accuracy misses; nothing where it was not measured."""
     parts = page_tables.forgetting(source, folder)
     told = looked_good(source.plan, rows, named=True) if parts else None
-    more = page_tables.inverted(source, folder) + page_tables.atlas(source, folder)
+    others = (page_tables.distances, page_tables.inverted, page_tables.atlas)
+    more = "".join(part(source, folder) for part in others)
     return (f"<p>{escape(told)}</p>" if told else "") + parts + more
 
 
-def _certificates(source: Results, folder: Path) -> str:
+def _certificates(source: Results, folder: Path, told: Carried) -> str:
     """What is left of promises, what surviving ones cost, what clients find out, what counting proves."""
     claimed, audited = page_tables.claimed_and_actual(source, folder), page_tables.audits(source, folder)
-    parts = [claimed, page_tables.honest(source), page_tables.checks(source), audited]
+    parts = [claimed, page_tables.honest(source, told), page_tables.checks(source), audited]
     return "".join(parts) or "<p>No method of this run gives a certificate.</p>"
 
 
@@ -178,14 +193,14 @@ def _figure(folder: Path, draw: FigureCommand, name: str) -> str:
     )
 
 
-def _details(source: Results, folder: Path, command: str) -> str:
+def _details(source: Results, folder: Path, command: str, told: Carried) -> str:
     """Every request, findings scenario by scenario, what FATS costs, what methods assume, settings, and where the
     numbers come from.
     """
     items = "".join(f"<li>{escape(text)}</li>" for text in findings(source))
     return "".join(
         [
-            page_tables.requests(source),
+            page_tables.requests(source, told),
             folded("Findings, scenario by scenario", f"<ul>{items}</ul>"),
             page_tables.fats(source, folder),
             page_tables.assumptions(source, folder),

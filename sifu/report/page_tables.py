@@ -11,10 +11,13 @@ from sifu.report.atlas import CAPTION as ATLAS_CAPTION
 from sifu.report.atlas import atlas_table, one_class
 from sifu.report.audits import CAPTION as AUDIT_CAPTION
 from sifu.report.audits import audit_table
+from sifu.report.carried import Carried
 from sifu.report.deletion_test import verification
+from sifu.report.distances import CAPTION as DISTANCE_CAPTION
+from sifu.report.distances import distance_table
 from sifu.report.fats import CAPTION as FATS_CAPTION
 from sifu.report.fats import fats_table
-from sifu.report.forgetting import MORE, forgetting_table, with_forgotten
+from sifu.report.forgetting import MORE, forgetting_table, with_original
 from sifu.report.forgetting_words import COLUMNS, INTRODUCTION
 from sifu.report.frontier import frontier, frontier_for_people, own_sigmas
 from sifu.report.html import definitions, filtered_table, folded, html_table
@@ -40,10 +43,9 @@ def titled(source: Results, table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(scenario=[titles.get(str(name), name) for name in table["scenario"]])
 
 
-def requests(source: Results) -> str:
+def requests(source: Results, told: Carried) -> str:
     """Every method after every request, with filters."""
-    labels = source.plan.labels
-    table = with_forgotten(tables.headline(source.statistics, labels), source.forgetting, labels)
+    table = told.by_request(tables.headline(source.statistics, source.plan.labels))
     if not len(table):
         return ""
     note = "<p>After each request, recovered to the target: mean over seeds [95% interval]. Where a seed "
@@ -60,6 +62,13 @@ def forgetting(source: Results, folder: Path) -> str:
     words = f"<p>{marked(INTRODUCTION, folder)}</p>{definitions(COLUMNS, folder)}"
     shown = filtered_table(titled(source, table), "forgetting-table", (*_WHO, "request"))
     return folded("Was it forgotten? By many models", words + shown)
+
+
+def distances(source: Results, folder: Path) -> str:
+    """How far the models of a method are from retrained ones."""
+    table = titled(source, distance_table(source.distances, with_original(source.plan.labels)))
+    shown = filtered_table(table, "distances", (*_WHO, "request", "subset")) if len(table) else ""
+    return _captioned(table, "How far from retrained models", DISTANCE_CAPTION, shown, folder)
 
 
 def inverted(source: Results, folder: Path) -> str:
@@ -97,11 +106,11 @@ def claimed_and_actual(source: Results, folder: Path) -> str:
     return folded("Claimed and actual", f"<p>{marked(words, folder)}</p>{shown}")
 
 
-def honest(source: Results) -> str:
+def honest(source: Results, told: Carried) -> str:
     """What certificates that survive cost."""
     plan = source.plan
     found, own = frontier(source.cells, source.sweep), own_sigmas(source.cells)
-    table = titled(source, frontier_for_people(found, plan.unmarked, plan.labels, own))
+    table = titled(source, told.of_own_noise(frontier_for_people(found, plan.unmarked, plan.labels, own)))
     return folded("What certificates that survive cost", filtered_table(table, "frontier", _WHO)) if len(table) else ""
 
 

@@ -6,8 +6,8 @@ The picture, the findings and the leaderboard are made of the same rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Mapping
+from typing import Any, NamedTuple, Protocol
 
 import pandas as pd
 
@@ -95,12 +95,29 @@ def _unplanned(plan: ReportPlan, row: Standing) -> bool:
     return row.scenario in plan.uncounted and row.certificate is not None and row.certificate.worth == UNCOUNTED
 
 
+class Tables(Protocol):
+    """The tables that methods are judged by."""
+
+    @property
+    def cells(self) -> pd.DataFrame: ...
+    @property
+    def metrics(self) -> pd.DataFrame: ...
+    @property
+    def forgetting(self) -> pd.DataFrame: ...
+
+
 def standings(source: Results) -> list[Standing]:
     """Every method that was run in every scenario, in the order of the plan; not the model before any request."""
-    plan, totals = source.plan, request_totals(source.cells, source.metrics).to_dict("records")
+    return standings_of(source.plan, source)
+
+
+def standings_of(plan: ReportPlan, tables: Tables) -> list[Standing]:
+    """The same of tables that lie elsewhere."""
+    totals = request_totals(tables.cells, tables.metrics).to_dict("records")
     found = {(row["scenario"], row["variant"]): row for row in totals}
-    twins, promises, useful = twin_grades(source.forgetting), _certificates(source), _utility(source.metrics)
-    expected = expected_gaps(source.metrics)
+    twins, useful = twin_grades(tables.forgetting), _utility(tables.metrics)
+    promises = _certificates(tables.cells, plan.methods)
+    expected = expected_gaps(tables.metrics)
     rows = []
     for scenario in plan.titles:
         original = found.get((scenario, ORIGINAL), {}).get("gap_of_all", expected.get(scenario, -math.inf))
@@ -179,11 +196,10 @@ def _utility(metrics: pd.DataFrame) -> dict[Hashable, Any]:
     return found
 
 
-def _certificates(source: Results) -> dict[tuple[str, str], Certificate]:
+def _certificates(cells: pd.DataFrame, methods: Mapping[str, str]) -> dict[tuple[str, str], Certificate]:
     """What is promised with the methods' own noise."""
     no_sweep = pd.DataFrame(columns=["scenario", "variant", "sigma"])
-    table = frontier(source.cells, no_sweep)
-    methods = source.plan.methods
+    table = frontier(cells, no_sweep)
     return {
         (row["scenario"], row["variant"]): _worth(row, methods.get(row["variant"], ""))
         for row in table.to_dict("records")

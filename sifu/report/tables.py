@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from sifu.core.intervals import clopper_pearson
 from sifu.report.floor import FLOOR, with_floors
+from sifu.report.share import share
 from sifu.report.statistics import to_target
 
 HEADLINE = (
@@ -143,7 +143,7 @@ def _text(row: pd.Series) -> str:
         free = round(row["mean"] * row["seeds"])
         return "no cost" if free == row["seeds"] else f"no cost in {free} of {row['seeds']}"
     if row["quantity"] == "done":
-        return _share(round(row["mean"] * row["seeds"]), int(row["seeds"]))
+        return share(round(row["mean"] * row["seeds"]), int(row["seeds"]))
     if row["quantity"] == "refused":
         return "refused"
     if row["quantity"] == FLOOR:
@@ -156,12 +156,6 @@ def _text(row: pd.Series) -> str:
     if row["quantity"] in _COMPARED and pd.notna(row["t_low"]):
         ends += f"; t {row['t_low']:.{digits}f}, {row['t_high']:.{digits}f}"
     return f"{row['mean']:.{digits}f} [{ends}]"
-
-
-def _share(count: int, seeds: int) -> str:
-    """`2 of 5 [5%, 85%]`, with the exact interval; without one where it was all of them, as in most rows."""
-    low, high = clopper_pearson(count, seeds)
-    return f"{count} of {seeds}" if count == seeds else f"{count} of {seeds} [{low:.0%}, {high:.0%}]"
 
 
 _PIPE = re.compile(r"(?<!\\)\|")  # one that is not escaped yet

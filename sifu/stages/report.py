@@ -14,10 +14,14 @@ from sifu.report import bounds, certificates, tables
 from sifu.report.atlas import CAPTION as ATLAS_CAPTION
 from sifu.report.atlas import atlas_table, one_class
 from sifu.report.audits import CAPTION, audit_table
+from sifu.report.carried import CAPTION as FORGOTTEN_CAPTION
+from sifu.report.carried import TO_TARGET, Carried
 from sifu.report.deletion_test import verification
+from sifu.report.distances import CAPTION as DISTANCE_CAPTION
+from sifu.report.distances import distance_table
 from sifu.report.fats import CAPTION as FATS_CAPTION
 from sifu.report.fats import fats_table
-from sifu.report.forgetting import forgetting_table, with_forgotten
+from sifu.report.forgetting import forgetting_table, with_original
 from sifu.report.forgetting_words import CAPTION as FORGETTING_CAPTION
 from sifu.report.forgetting_words import MORE_CAPTION
 from sifu.report.frontier import frontier, frontier_for_people, own_sigmas
@@ -39,6 +43,7 @@ from sifu.store.report_schemas import BOUNDS, CERTIFICATES, FRONTIER, STATISTICS
 CAPTIONS = {
     "atlas": ATLAS_CAPTION,
     "audit": CAPTION,
+    "distances": DISTANCE_CAPTION,
     "forgetting": f"{FORGETTING_CAPTION} {MORE_CAPTION}",
     "inverted": INVERTED_CAPTION,
     "fats": FATS_CAPTION,
@@ -53,14 +58,15 @@ CAPTIONS = {
     "`certificates`); `actual epsilon` at the claimed delta and `actual delta` at the claimed epsilon count all "
     "clients of this request together, with the weights that the aggregation used, and the noise exactly; it holds if "
     "the contraction B does (table `bounds`). `spent epsilon`: what noise in every round spends for one client by this "
-    "request, by a privacy accountant at the claimed delta (what is claimed: table `certificates`). `forgotten?`: by "
-    "twins, where that was measured (table `forgetting`). Accuracy is the weaker measure: where a request takes all "
+    "request, by a privacy accountant at the claimed delta (what is claimed: table `certificates`). "
+    f"{FORGOTTEN_CAPTION} Accuracy is the weaker measure: where a request takes all "
     "clients of a class, scratch has 0 on it, and so has any model that no longer names the class.",
     "budgets": "Absolute gaps of accuracy to scratch (run to its own target) when recovery may take a share of the "
     "training's client steps (less where the scenario ends it at the target, `budget_ends`): mean over seeds "
     "and its 95% bootstrap interval; for up to 10 seeds also Student's after `t`. `floor`: the gap of "
     "scratch, run again to its target with other cohorts and batches, and whether a gap's intervals lie "
-    "within it.",
+    f"within it. `{TO_TARGET}`: what is said of the same method's answers to its target (`forgotten?` of table "
+    "`headline`): budgets were not judged by twins.",
     "certificates": "What is promised and what holds, after each request to the target: medians over seeds, with the "
     "worst seed. A row a count: the promise itself (`claimed`, as the largest ratio that keeps it), the worst client "
     "of the request alone, all clients of the request together, all clients forgotten so far, and as measured by a "
@@ -69,15 +75,17 @@ CAPTIONS = {
     "without any assumption on the loss, conditional on who was sampled. `promise kept`: in how many seeds the count "
     "is within the promise, with the exact 95% interval; `(what is claimed)` marks the count that the promise is "
     "about. `spent epsilon`: by a privacy accountant over all rounds, with the sampling that was used, at the claimed "
-    "delta; it decides whether a promise to one client is kept.",
+    f"delta; it decides whether a promise to one client is kept. {FORGOTTEN_CAPTION}",
     "frontier": "Certificates that survive, cheapest first. `holds for`: all clients of a request together, or each "
     "client alone, in every seed and request, by the exact noise formula, with the seats of forgotten clients taken by "
     "the next in line; where a distance was measured, it is hidden, too. `cost / scratch`: client steps of all "
     "requests, and of spare clients in the training, over scratch's, seed by seed, then averaged, with the 95% t "
     "interval. `epsilon`: the real one at delta = 0.01, the largest of any seed and request; for noise in every round, "
-    "what an accountant says, where that is the claimed delta. `exact by design`: what never saw a client has "
-    "nothing to hide, and was not counted. If B holds; `measured` assumes nothing. `its own`: that of the "
-    "method's certificate; other values of sigma are from the sweep, which may have fewer seeds.",
+    "what an accountant says, where that is the claimed delta. `epsilon at delta = 1e-5`, `delta at epsilon = 1` and "
+    "`10`: for those for whom it holds (`holds for`); not of noise in every round. `exact by design`: what never saw a "
+    "client has nothing to hide, and was not counted. If B holds; `measured` assumes nothing. `its own`: that of the "
+    "method's certificate; other values of sigma are from the sweep, which may have fewer seeds, and was not asked "
+    f"whether clients were forgotten. {FORGOTTEN_CAPTION}",
     "search": "Values that were tried for settings of a method, on seeds that are not reported, each with the same "
     "budget: trainings of a method that has its own, otherwise answers to the first request. Chosen is what reaches "
     "the target on most seeds, forgets, and takes the fewest client steps, calibration included; where none reaches "
@@ -120,15 +128,17 @@ def run_report(plan: ReportPlan, folder: Path) -> None:
     write_table(out / "certificates.parquet", CERTIFICATES, promises, stamp)
     honest = frontier(source.cells, source.sweep)
     write_table(out / "frontier.parquet", FRONTIER, honest, stamp)
+    told = Carried(source)
     shown = {
-        "headline": with_forgotten(tables.headline(numbers, labels), source.forgetting, labels),
+        "headline": told.by_request(tables.headline(numbers, labels)),
         "forgetting": forgetting_table(source.forgetting, source.distances, labels),
+        "distances": distance_table(source.distances, with_original(labels)),
         "power": power_table(source.power),
         "inverted": inverted_table(known_inverted(source.cells, source.metrics), labels, plan.methods),
         "fats": fats_table(source.cells, numbers, source.made_with("fats"), labels),
-        "budgets": tables.budgets(numbers, labels),
-        "certificates": certificates.for_people(promises, labels),
-        "frontier": frontier_for_people(honest, plan.unmarked, labels, own_sigmas(source.cells)),
+        "budgets": told.to_target(tables.budgets(numbers, labels)),
+        "certificates": told.by_request(certificates.for_people(promises, labels)),
+        "frontier": told.of_own_noise(frontier_for_people(honest, plan.unmarked, labels, own_sigmas(source.cells))),
         "search": searches(source.trials, labels),
         "scenario_search": scenario_searches(source.scenario_trials, plan.settings),
         "verification": verification(source.verification, labels),
@@ -147,12 +157,13 @@ def run_report(plan: ReportPlan, folder: Path) -> None:
 _SOURCES = {  # the stages that a table is made of: what is missing of others does not concern it
     "headline": ("unlearn", "verify", "forgetting"),
     "forgetting": ("oracles", "forgetting"),
+    "distances": ("oracles", "forgetting"),
     "power": ("oracles", "forgetting"),
     "inverted": ("unlearn", "verify"),
     "fats": ("unlearn", "verify"),
-    "budgets": ("unlearn", "verify"),
-    "certificates": ("unlearn",),
-    "frontier": ("unlearn", "sweep"),
+    "budgets": ("unlearn", "verify", "forgetting"),
+    "certificates": ("unlearn", "verify", "forgetting"),
+    "frontier": ("unlearn", "sweep", "verify", "forgetting"),
     "search": ("search",),
     "scenario_search": ("scenario_search",),
     "verification": ("verify",),

@@ -135,6 +135,11 @@ FRONTIER = Table(
         Column("epsilon_client", _REAL, "the same for the worst client of a request alone", nullable=True),
         Column("epsilon_everyone", _REAL, "the same for all clients forgotten so far", nullable=True),
         Column("epsilon_measured", _REAL, "that of the request, from the measured distance alpha", nullable=True),
+        *(
+            Column(name, _REAL, f"{text}, for those for whom the claim holds", nullable=True, later=True)
+            for text, name in POINT_COLUMNS.items()
+            if name != "epsilon_2"
+        ),
         Column(
             "cost",
             _REAL,

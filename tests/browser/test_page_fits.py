@@ -15,6 +15,7 @@ from sifu.report.html import filtered_table, folded, html_table
 from sifu.report.results import Results
 from sifu.report.verdict_strip import ClaimRow, verdict_strip
 from tests.browser.test_page import contrast, unfold, write_results
+from tests.conftest import REPO
 
 pytestmark = pytest.mark.second
 SCROLLS = "box => box.scrollWidth > box.clientWidth"
@@ -38,6 +39,57 @@ def with_tables(
     opened = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
     opened.goto((root / "page.html").as_uri())
     return opened
+
+
+WIDER = "document.documentElement.scrollWidth"
+PUBLISHED = REPO / "results" / "paper" / "report" / "report.html"
+
+
+def open_all(opened: Page) -> None:
+    """Opens every part that is folded, also those within others."""
+    opened.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true; })")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_long_path_in_a_caption_is_not_wider_than_the_page(browser: Browser, tmp_path: Path, width: int) -> None:
+    """With everything opened: what is missing is named in a caption, without a place to break the line."""
+    figures = tmp_path / "report" / "figures"
+    figures.mkdir(parents=True)
+    for name in ("overview", "requests"):
+        Image.new("RGB", (200, 100), "white").save(figures / f"{name}.png")
+        (figures / f"{name}.md").write_text(f"**Title.** Missing: results/{'mnist_particles_twins/' * 10}x.parquet.\n")
+    opened = opened_page(browser, tmp_path, width)
+    open_all(opened)
+    assert opened.get_by_text("mnist_particles_twins").count() == 2
+    assert opened.evaluate(WIDER) <= width
+    opened.close()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_published_page_fits(browser: Browser, width: int) -> None:
+    if not PUBLISHED.exists():
+        pytest.skip("no published report here")
+    opened = browser.new_page(viewport={"width": width, "height": 900})
+    opened.goto(PUBLISHED.as_uri())
+    open_all(opened)
+    assert opened.evaluate(WIDER) <= width
+    opened.close()
+
+
+def test_a_phone_opens_with_the_picture(browser: Browser, tmp_path: Path) -> None:
+    """Its upper half is on the first screen; what is to be said of the run is folded below it."""
+    figures = tmp_path / "report" / "figures"
+    figures.mkdir(parents=True)
+    Image.new("RGB", (600, 600), "white").save(figures / "overview.png")
+    (figures / "overview.md").write_text("**Title.** Text.\n")
+    opened = opened_page(browser, tmp_path, 390)
+    box = opened.locator("#figure-overview img").bounding_box()
+    about = opened.get_by_text("What was run, and what differs from the paper").bounding_box()
+    assert box
+    assert about
+    assert box["y"] < 300
+    assert about["y"] > box["y"] + box["height"]
+    opened.close()
 
 
 def test_a_long_name_in_a_filter_is_not_wider_than_a_phone(browser: Browser, tmp_path: Path) -> None:

@@ -17,9 +17,6 @@ from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.rounds import share_of_scratch
 from sifu.replication.published import Published
 from sifu.report.totals import request_totals
-from sifu.store.parquet import read_stamp, read_table, write_table
-from sifu.store.provenance import Provenance
-from sifu.store.schemas import CELLS
 from tests.conftest import REPO
 from tests.outcomes import Outcome
 from tests.small_replication import PLAIN, World
@@ -131,21 +128,6 @@ def test_a_certificate_may_hold_for_single_clients_alone(tmp_path: Path) -> None
     assert "too small in 0% of the answers for each client alone, and in 100% for all clients of a request." in line
 
 
-def test_where_some_seeds_diverge_a_cost_says_of_how_many_it_is(tmp_path: Path) -> None:
-    """SIFU diverges at the last request in one seed of three: its cost is that of two, and no winner's."""
-    folder = World(("mnist",), marks=PLAIN).write(tmp_path)
-    (cells,) = folder.glob("unlearn/mnist/sifu/*/cells.parquet")
-    rows = read_table(cells, CELLS)
-    last = (rows["seed"] == 1) & (rows["request"] == rows["request"].max())
-    rows["status"] = rows["status"].mask(last, "diverged")
-    write_table(cells, CELLS, rows, Provenance(**read_stamp(cells)))
-    run = Published(folder, folder, folder)
-    lines = findings.costs(tmp_path, run).splitlines()
-    assert "| SIFU | 40% ✓ (2 of 3) |" in lines
-    assert "| SIFU, as released | **40% ✓** |" in lines
-    assert " It answers every request in only 2 of 3 seeds of MNIST. " in findings.findings(tmp_path, run)
-
-
 def test_where_requests_are_not_answered_is_said() -> None:
     found = [("mnist", 3, 3), ("cifar10", 0, 5), ("cifar100", 2, 5), ("celeba", 0, 5)]
     rows = pd.DataFrame(found, columns=["scenario", "compared", "seeds"])
@@ -212,16 +194,6 @@ def test_costs_are_those_that_claims_are_judged_by() -> None:
             assert row["compared"] == (cost.seeds if cost else 0)
             if cost is not None and gap is not None:
                 assert [row["cost"], row["gap"]] == pytest.approx([cost.mean, gap.mean])
-
-
-def test_the_readmes_table_has_at_most_eight_rows(tmp_path: Path) -> None:
-    folder = World(("mnist",), marks=PLAIN).write(tmp_path)
-    lines = findings.costs(tmp_path, Published(folder, folder, folder)).splitlines()
-    assert lines[0] == "| method | MNIST (3 seeds) |"
-    assert 3 <= len(lines) - 2 <= 8
-    assert "| SIFU | **40% ✓** |" in lines, "the cheapest that forgot"
-    assert "| SIFU, as released | 40% ✓ |" in lines
-    assert "| Fine-tuning | 50% ✗ |" in lines
 
 
 def test_the_first_screen_is_read_once() -> None:

@@ -48,12 +48,12 @@ def test_a_row_in_the_unit_of_fats() -> None:
     assert (row["scenario"], row["method"], row["rho"], row["m"], row["M"], row["R"]) == (
         *("s", "FATS, rho 0.5", "0.5", "1", "20", "10"),
     )
-    assert row["cost nothing"] == "3 of 4 [19%, 99%]"
+    assert row["cost nothing"] == "3 of 4; first requests 2 of 2 [16%, 100%]"
     assert row["expected"] == "59.9%"
     assert row["rounds / R"] == "0.100 [0.000, 0.200; t -1.171, 1.371]"
     assert row["expected rounds / R"] == "0.238"
     assert (row["retain accuracy"], row["test accuracy"], row["cost / scratch"]) == ("0.800", "-", "2.000")
-    assert row["target met"] == "4 of 5"  # the seed that diverged met nothing
+    assert row["target met"] == "2 of 3 [9%, 99%]; 4 of 5 answers"  # the seed that diverged met nothing
 
 
 @pytest.mark.parametrize(("met", "scratch_met"), [(0.5, 1.0), (1.0, 0.5)])
@@ -61,7 +61,8 @@ def test_what_missed_the_target_has_no_cost(met: float, scratch_met: float) -> N
     """A request that fell short, or whose scratch did, leaves no mean over requests. Rounds were taken all the same."""
     last = "done" if met == 1 else "not_reached"
     (row,) = fats_table(cells(last), statistics(met, scratch_met), SETTINGS, {}).to_dict("records")
-    assert row["target met"] == ("4 of 5" if met == 1 else "3 of 5")
+    seeds = "2 of 3 [9%, 99%]; 4" if met == 1 else "1 of 3 [1%, 91%]; 3"
+    assert row["target met"] == f"{seeds} of 5 answers"
     assert (row["cost / scratch"], row["retain accuracy"]) == ("-", "0.800")
     assert row["rounds / R"].startswith("0.100")
 

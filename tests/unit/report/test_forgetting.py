@@ -10,7 +10,7 @@ import pytest
 
 from sifu.forgetting.twins import NOTHING, SOMETHING, UNSURE, Share
 from sifu.forgetting.verdict import verdict
-from sifu.report.forgetting import COLUMN, MORE, by_the_rule, forgetting_table, forgotten_line, with_forgotten
+from sifu.report.forgetting import COLUMN, MORE, by_the_rule, forgetting_table, forgotten_line
 from sifu.report.forgetting_attacks import HITS
 from sifu.report.forgetting_words import CAPTION, COLUMNS, INTRODUCTION, MORE_CAPTION
 from sifu.store.forgetting_schemas import DISTANCES, FORGETTING
@@ -152,16 +152,6 @@ def test_a_row_without_numbers_says_so() -> None:
     (found,) = forgetting_table(frame(key | {"forgotten": "cannot tell"}), NO_DISTANCES, LABELS).to_dict("records")
     assert [found["models a world"], found[COLUMN]] == [2, "cannot tell"]
     assert {value for name, value in found.items() if name not in (*key, "method", "models a world", COLUMN)} == {"-"}
-
-
-def test_the_methods_table_has_the_column_where_it_was_measured() -> None:
-    headline = pd.DataFrame(
-        {"scenario": ["digits", "other"], "method": ["SIFU", "SIFU"], "request": [1, 1], "floor": ["", ""], "x": [1, 2]}
-    )
-    assert list(with_forgotten(headline, frame(), LABELS).columns) == list(headline.columns)
-    table = with_forgotten(headline, ROWS, LABELS)
-    assert list(table.columns) == ["scenario", "method", "request", "floor", COLUMN, "x"]
-    assert table[COLUMN].tolist() == ["no", "-"]
 
 
 def test_the_line_of_a_run() -> None:

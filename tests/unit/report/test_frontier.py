@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import torch
 
-from sifu.certificate.gaussian import epsilon_at, largest_ratio
+from sifu.certificate.gaussian import delta_at, epsilon_at, largest_ratio
 from sifu.docs.honest_saving import _means, honest_saving, honest_savings
 from sifu.plan.report_plan import ReportPlan
 from sifu.replication.published import Published
@@ -82,6 +82,30 @@ def test_the_real_epsilon_is_that_of_the_worst_seed() -> None:
     expected = epsilon_at(0.01, torch.tensor([2.0, 0.5], dtype=torch.float64)).tolist()
     assert [worst.epsilon, worst.epsilon_client] == pytest.approx(expected)
     assert math.isnan(worst.epsilon_measured)
+
+
+def test_other_points_are_of_those_for_whom_it_holds() -> None:
+    """At delta = 1e-5, and at epsilon = 1 and 10: of a request, of one client, as measured, or of nobody."""
+
+    def at(ratio: float) -> list[float]:
+        one = torch.tensor([ratio], dtype=torch.float64)
+        return [float(value) for value in (epsilon_at(1e-5, one), delta_at(1.0, one), delta_at(10.0, one))]
+
+    for ratio, numbers in {2.0: psi(2.0, 1.0), 1.0: psi(9.0, 1.0), 1.5: psi(1.0, 1.0, alpha=1.5)}.items():
+        assert worth(cells("x", (1,), **numbers))[5:] == pytest.approx(at(ratio))
+    for lost in (psi(99.0, 99.0), {"spent_epsilon": 2.0, "group_epsilon": 9.0}):
+        assert all(map(math.isnan, worth(cells("x", (1,), **lost))[5:]))
+    table = frontier(pd.concat([SCRATCH, cells("sifu", (50, 50), **psi(2.0, 1.0))]), EMPTY)
+    shown = frontier_for_people(table, {"s": "S"}, {}, {}).set_index("method")
+    names = ["epsilon at delta = 1e-5", "delta at epsilon = 1", "delta at epsilon = 10"]
+    assert shown.loc["sifu", names].tolist() == [_number(value) for value in at(2.0)]
+    assert shown.loc["scratch", names].tolist() == ["0", "0", "0"]
+
+
+def test_what_misses_its_target_says_in_how_many_seeds_with_the_exact_interval() -> None:
+    lost = cells("sifu", (50, 50), "not_reached", **psi(2.0, 1.0))
+    shown = frontier_for_people(frontier(pd.concat([SCRATCH, lost]), EMPTY), {"s": "S"}, {}, {}).set_index("method")
+    assert shown.loc["sifu", "cost / scratch"] == "target met in seeds: 0 of 2 [0%, 84%]"
 
 
 def test_epsilons_at_another_delta_are_not_compared() -> None:

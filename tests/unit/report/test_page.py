@@ -42,6 +42,16 @@ def test_names_of_scenarios_may_have_commas(tmp_path: Path) -> None:
     assert "Digits; Digits, twins. 0 seeds." in build_page(Results(plan), tmp_path / "report", "make")
 
 
+def test_the_picture_comes_before_what_is_to_be_said_of_the_run(tmp_path: Path) -> None:
+    """Above it one short line; below it, folded, what was run and how it differs from the paper."""
+    text = page_of(tmp_path)
+    head = text.partition("<header>")[2].partition("</header>")[0]
+    assert '<p class="lead">1 scenario, 0 seeds.</p>' in head
+    first = text.partition("<section")[2].partition("</section>")[0]
+    about = "<details><summary>What was run, and what differs from the paper</summary><p>Digits. 0 seeds. Every number"
+    assert first.index("Figure overview") < first.index(about) < first.index('<ol class="findings">')
+
+
 def test_audits_and_assumptions_are_on_the_page(tmp_path: Path) -> None:
     row = {"scenario": "digits", "variant": "sifu", "who": "request", "seed": 0, "request": 1, "clients": 2}
     row |= {"covers": 1, "claimed_epsilon": 10.0, "delta": 0.01, "models": 5000, "statistic": "projection"}
