@@ -30,6 +30,12 @@ def add_replication(commands: Commands) -> None:
     text = "Write a run's own files of the packed ones that git keeps. Reports, pages and checks do it for themselves."
     parser = commands.add(REPLICATION, "unpack-results", text, _unpack)
     parser.add_argument("--config", type=Path, default=_PAPER, help="what was run (default: %(default)s)")
+    text = (
+        "Fill in what certificates of budgets are worth, in tables from before `unlearn` did it, without a replay: a "
+    )
+    text += "row gets the target's numbers where both are about the same model. `pack-results` then packs them."
+    parser = commands.add(REPLICATION, "fill-certificates", text, _fill)
+    parser.add_argument("--config", type=Path, default=_PAPER, help="what was run (default: %(default)s)")
     text = "List planned tables that are still missing, for the datasets that are on this machine."
     parser = commands.add(REPLICATION, "missing", text, _missing)
     parser.add_argument("--config", type=Path, default=_PAPER, help="what is planned (default: %(default)s)")
@@ -91,6 +97,13 @@ def _unpack(parsed: argparse.Namespace) -> None:
     from sifu.report.packed import unpack
 
     unpack(Path(build(Run, read_yaml(parsed.config), "").results))
+
+
+def _fill(parsed: argparse.Namespace) -> None:
+    from sifu.replication.fill_certificates import fill_certificates
+
+    filled = fill_certificates(Path(build(Run, read_yaml(parsed.config), "").results))
+    print(f"filled {sum(filled.values()):,} rows in {len(filled)} tables")
 
 
 def _missing(parsed: argparse.Namespace) -> None:

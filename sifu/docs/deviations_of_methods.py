@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sifu.docs.deviation import Deviation, line_text
+from sifu.docs.deviation import NOT_MEASURED, Deviation, line_text
 from sifu.docs.replication_run import MeasuredRun
 
 _CORRECTED = "Claims on `corrected` methods."
@@ -23,6 +23,24 @@ def _too_few_rounds(run: MeasuredRun) -> str:
     words = [f"{run.titles.get(name, name)} ({rounds:,} rounds)" for name, rounds in missed.items()]
     chosen = f" The most accurate C is used where no value reached the target: {', '.join(words)}." if words else ""
     return f"[searches.md](searches.md) marks the paper's values.{chosen}"
+
+
+def _first_model(run: MeasuredRun) -> str:
+    """Where SIFU as released restored the first model of a branch from the second request on, instead of which the
+    code has that of an earlier branch. Branches from the second one on are there from the third request on.
+    """
+    cells = run.tables.cells
+    rows = cells[(cells["variant"] == "sifu_released") & (cells["stop"] == "target")]
+    later = rows[rows["request"] >= 3]
+    if later.empty:
+        return f"No recovery to the target from a third request is stored. {NOT_MEASURED}"
+    happens = (later["branch"] >= 2) & (later["cut_round"] == 0)
+    counts = later.assign(happens=happens).groupby("scenario", sort=False)["happens"].agg(["sum", "size"])
+    where = [(str(name), some, size) for name, some, size in counts.itertuples() if some]
+    words = "; ".join(f"{run.titles.get(name, name)} ({some} of {size})" for name, some, size in where)
+    named = f": {words}" if words else ""
+    found = f"{happens.sum()} of {len(later)} stored recoveries to the target from the third request on"
+    return f"It occurs in {found}{named}. What the other model would change there is not measured."
 
 
 def _fed_eraser(run: MeasuredRun) -> str:
@@ -71,7 +89,7 @@ METHODS = (
         "Code: from the second request on the list is behind the branches. A client that crosses Psi* in the first "
         "round of branch 2 gets the first model of branch 1.",
         "It gets the first model of branch 2.",
-        "Matters for a small sigma only. Not measured.",
+        _first_model,
     ),
     Deviation(
         "Requests without a trace, SIFU as released",

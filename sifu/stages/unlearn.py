@@ -29,6 +29,7 @@ from sifu.unlearning.answer_numbers import answer_numbers
 from sifu.unlearning.lineage import Lineage
 from sifu.unlearning.method import Method, OwnTraining
 from sifu.unlearning.request import draw_requests
+from sifu.unlearning.same_start import MODEL, digests, fill_same_starts
 from sifu.unlearning.sequence import Answer, StopRule, answer_requests, budget_rule, target_rule
 
 
@@ -80,7 +81,8 @@ def run_unlearn(
     stamp = block.stamp("unlearn", method)
     write_weights(folder / "weights.safetensors", weights, stamp)
     write_table(folder / "curves.parquet", CURVES, pd.concat(curves), stamp)
-    write_table(folder / "cells.parquet", CELLS, pd.concat(cells), stamp)
+    filled = fill_same_starts(pd.concat(cells)).drop(columns=MODEL)  # budgets, without another replay
+    write_table(folder / "cells.parquet", CELLS, filled, stamp)
 
 
 Rows = tuple[pd.DataFrame, pd.DataFrame, dict[str, Tensor]]  # cells, curves, weights of one request
@@ -101,7 +103,7 @@ def _sequence(method: Method, lineage: Lineage, scenario: Scenario, rule: StopRu
     rounds = [answer.work.rounds.tolist() for answer in answers]
     seconds = time.monotonic() - start
     print(f"{name}: rounds {rounds}, {seconds:.0f} s", file=sys.stderr)
-    # of recoveries to the target: the past is replayed for it
+    # of recoveries to the target: the past is replayed for it; see sifu/unlearning/same_start.py on budgets
     counted = cell.stop == stop_name(None) and scenario.count_certificates
     if counted and any(answer.unlearned.promise for answer in answers):
         print(f"{name}: replaying the past without the forgotten clients, for the certificate", file=sys.stderr)
@@ -113,8 +115,9 @@ def _rows(answer: Answer, numbers: dict[str, Tensor], cell: Cell) -> Rows:
     segment = answer.unlearned.segment
     one = replace(cell, request=answer.request.number)
     name = f"{one.stop}/{one.request}"
+    rows = cell_rows(segment.status, answer.work, one, **numbers).assign(**{MODEL: digests(answer.unlearned)})
     weights = {f"{name}/weights": answer.unlearned.weights, f"{name}/forget": answer.request.forget.contiguous()}
-    return cell_rows(segment.status, answer.work, one, **numbers), curve_rows(segment, one), weights
+    return rows, curve_rows(segment, one), weights
 
 
 def _refused(cell: Cell, number: int) -> Rows:
@@ -122,4 +125,5 @@ def _refused(cell: Cell, number: int) -> Rows:
     one = replace(cell, request=number)
     nothing = torch.zeros(len(cell.seeds), dtype=torch.int64)
     status = [Status.REFUSED] * len(cell.seeds)
-    return cell_rows(status, Work(nothing, nothing, nothing), one), frame(CURVES, []), {}
+    rows = cell_rows(status, Work(nothing, nothing, nothing), one)
+    return rows.assign(**{MODEL: None}), frame(CURVES, []), {}

@@ -43,7 +43,9 @@ PARTITION = Table(
 
 CELLS = Table(
     "cells",
-    "every planned run: how it ended, what it cost, what it promises",
+    "every planned run: how it ended, what it cost, what it promises. What a promise is worth (`strict_psi` to "
+    "`alpha`, `actual_...`, `spent_epsilon`, `group_epsilon`) is counted under `target`; a row of a budget has it "
+    "where its promise is about the same model, and nulls elsewhere",
     _CELL_KEY,
     (
         *CELL,
