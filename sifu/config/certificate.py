@@ -15,8 +15,9 @@ class Certificate:
     sigma: float = setting("standard deviation of the noise on each weight", at_least(0))
     contraction: float = setting("B(f, eta) of the sensitivity bound: 1 is the convex case", above(0), default=1.0)
     preset: str = setting(
-        "how the certificate is counted: as in the paper, as in its code (Psi starts at zero on every branch, and "
-        "every earlier cut is checked again), so that it holds, or as if forgotten clients' seats stayed empty",
+        "how the certificate is counted. `published`: as in the paper's text; `released`: as in its code (Psi restarts "
+        "at zero on every branch, every earlier cut is checked again); `strict`: for all clients of a request, seats "
+        "refilled, exact noise (holds if B does); `empty_seats`: the same with seats left empty",
         one_of(("published", "released", "strict", "empty_seats")),
         default="published",
     )

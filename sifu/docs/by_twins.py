@@ -23,7 +23,6 @@ _COLUMNS = (
 )
 _FEW_COLUMNS = ("method", "cost", "rounds used", "by twins", "forgotten?")
 _FEW = ("fine_tuning", "fed_accum", "dp_released", "last", "sifu")  # the paper's: shown in short, also if they remember
-_TWINS = ", twins"  # how labels of federations with twins end
 _NOTHING = "No federation with twins has been run yet."
 _ORDER = ("yes", "cannot tell", "nothing to forget", "no")
 _LEVEL = 0.05  # of the p-value of being told from retraining
@@ -45,13 +44,13 @@ class TwinTest(NamedTuple):
         )
         told = self.forgotten == "yes" and self.told_p < _LEVEL
         odd = f", though its models are told from retrained ones (AUC {self.told_auc:.2f})" if told else ""
-        return f"{found} ({self.federation}: AUC {self.auc:.3f}){odd}"
+        return f"{found} after the first request ({self.federation}: AUC {self.auc:.3f}){odd}"
 
 
 def twin_tests(root: Path, tables: StoredTables, variant: str) -> list[TwinTest]:
     """The twin tests of a variant, federation by federation."""
     rows = _together(tables)
-    rows = rows[(rows["variant"] == variant) & (rows["request"] == 1)]
+    rows = rows[rows["variant"] == variant]
     labels = {name: one.label for name, one in scenarios(root).items()}
     parts = (rows[name] for name in ("scenario", "twins_auc", "forgotten", "retrain_auc", "retrain_p"))
     return [TwinTest(labels[scenario], *more) for scenario, *more in zip(*parts, strict=True)]
@@ -103,8 +102,11 @@ def _table(root: Path, tables: StoredTables, scenario: str) -> str:
     """The methods of one federation, and how many models were compared."""
     rows = _together(tables)
     rows = rows[rows["scenario"] == scenario]
-    null, title = rows["twins_null"].max(), scenarios(root)[scenario].label
-    head = f"{title}, {int(rows['models'].min())} models a world, request 1 (by twins: null 0.50 +- {null:.2f}):"
+    null, where = rows["twins_null"].max(), _federation(root, scenario)
+    head = (
+        f"{where}, after the first request, {int(rows['models'].min())} models a world (by twins: null 0.50 +- "
+        f"{null:.2f}):"
+    )
     cells = [[row[column] for column in _COLUMNS] for row in _methods(root, tables, scenario)]
     return f"{head}\n\n{table_text(cells, *_COLUMNS).strip()}"
 
@@ -125,18 +127,23 @@ def _methods(root: Path, tables: StoredTables, scenario: str) -> list[dict[str, 
 
 
 def _in_short(root: Path, tables: StoredTables, scenario: str) -> str:
-    """`9 of 33 variants forgot, ...`, the names of those that forgot, and the rows of a few."""
+    """`9 of 33 variants forgot, ...`, the names of those that forgot, and the rows of a few. Original is no variant."""
     rows = [row for row in _methods(root, tables, scenario) if row["variant"] != ORIGINAL]
     counts = Counter(row["answer"] for row in rows)
     parts = [f"{counts['yes']} of {len(rows)} variants forgot", f"{counts['no']} did not"]
     open_ = counts["cannot tell"] + counts["nothing to forget"]
     parts += [f"{open_} cannot be judged"] * (open_ > 0)
     models = int(_together(tables).query("scenario == @scenario")["models"].min())
-    where = scenarios(root)[scenario].label.removesuffix(_TWINS)
     shown = [row for row in rows if row["answer"] != "no" or row["variant"] in _FEW]
     cells = [[row[column] for column in _FEW_COLUMNS] for row in shown]
-    head = f"**On {where} with {models} models a world, {', '.join(parts)}.**"
+    where = f"{_federation(root, scenario)}, after the first request, with {models} models a world"
+    head = f"**On {where}: {', '.join(parts)}.**"
     return "\n\n".join([head, *_who_forgot(rows), table_text(cells, *_FEW_COLUMNS).strip()])
+
+
+def _federation(root: Path, scenario: str) -> str:
+    """A federation by its label and its name."""
+    return f"{scenarios(root)[scenario].label} (`{scenario}`)"
 
 
 def _who_forgot(rows: list[dict[str, str]]) -> list[str]:
@@ -173,6 +180,6 @@ def _percent(cost: float | None) -> str:
 
 
 def _together(tables: StoredTables) -> pd.DataFrame:
-    """The rows about all clients of a request that have a twin test."""
+    """The rows about all clients of the first request that have a twin test: later ones are not written about."""
     rows = tables.forgetting
-    return rows[(rows["client"] == TOGETHER) & rows["twins_auc"].notna()]
+    return rows[(rows["client"] == TOGETHER) & (rows["request"] == 1) & rows["twins_auc"].notna()]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from sifu.docs.deviation import NOT_MEASURED, Deviation, line_text
 from sifu.docs.replication_run import MeasuredRun
+from sifu.replication.claims import rounds
+from sifu.replication.claims.labels import LABELS
 
 _CORRECTED = "Claims on `corrected` methods."
 
 
 def _sensitivity(run: MeasuredRun) -> str:
     described, released = (
-        line_text(run.line("", f"rounds saved by SIFU as {name}")) for name in ("described", "released")
+        line_text(run.line("", rounds.saved_words(variant))) for variant in ("sifu", "sifu_released")
     )
-    return f"SIFU as described saves {described} of scratch's rounds, SIFU as released {released}."
+    return f"SIFU saves {described} of scratch's rounds, {LABELS['sifu_released']}, {released}."
 
 
 def _too_few_rounds(run: MeasuredRun) -> str:
@@ -45,8 +47,8 @@ def _first_model(run: MeasuredRun) -> str:
 
 def _fed_eraser(run: MeasuredRun) -> str:
     counted, steps = (
-        line_text(run.line("", f"{cost} of FedEraser as released beyond scratch's"))
-        for cost in ("counted rounds", "client steps")
+        line_text(run.line("", rounds.extra_words("fed_eraser_released", cost)))
+        for cost in ("counted_rounds", "client_steps")
     )
     return f"By the code's count it takes {counted} more rounds than scratch, in client steps {steps}."
 

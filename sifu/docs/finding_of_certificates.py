@@ -22,10 +22,10 @@ def finding_of_certificates(
     *,
     short: bool = False,
 ) -> str:
-    """In how many answers a promise cannot be shown, to each client alone or to all of a request together; in how many
-    these, or a client that leaves alone, were measured to be further away than the noise hides; what strict SIFU costs.
+    """To whom SIFU promises, each client alone: in how many answers its noise is too small for that, by a strict count
+    and as measured where clients leave alone; the same for all clients of a request; what strict SIFU costs.
 
-    `short`: what was measured, and that cost.
+    `short`: without what else is known of strict SIFU.
     """
     (alone, together), (_, kept) = (_broken(tables, name) for name in ("sifu", "sifu_strict"))
     if alone is None or together is None or kept is None:
@@ -37,16 +37,13 @@ def finding_of_certificates(
     if any(one.mean() > 1 / 2 for one in singles.values()):
         worth = "is not backed by its noise"
     counted = (
-        f"By a strict count the noise is too small in {alone:.0%} of the answers for each client alone, and in "
-        f"{together:.0%} for all clients of a request."
+        f"It promises to each client alone: by a strict count the noise is too small in {alone:.0%} of the answers."
     )
-    measured = [f"Measured, it is too small for a request in {far.mean():.0%} of the answers."] if len(far) else []
+    measured = f", measured in {far.mean():.0%}" if len(far) else ""
+    request = f"For all clients of a request together it is too small in {together:.0%}{measured}."
+    more = _strict_cost(strict, kept) if short else _strict(tables, strict, kept, titles, unclipped)
     link = "[What is counted and assumed](docs/certificates.md)."
-    if short:
-        parts = [*(measured or [counted]), *_strict_cost(strict, kept), link]
-    else:
-        more = _strict(tables, strict, kept, titles, unclipped)
-        parts = [counted, *measured, *_alone(singles, titles), *more, link]
+    parts = [counted, *_alone(singles, titles), request, *more, link]
     return f"**SIFU's certificate {worth}.** {' '.join(parts)}"
 
 
@@ -61,7 +58,7 @@ def _alone(singles: dict[str, pd.Series], titles: dict[str, str]) -> list[str]:
 def _strict_cost(rows: pd.DataFrame, kept: float) -> list[str]:
     """What strict SIFU costs; `kept`: in which share of its answers a promise to all of a request is broken."""
     strict = with_cost(rows)
-    enough = f"which by its own count (B = 1) has enough noise for a request in {1 - kept:.0%}"
+    enough = f"with enough noise for a request in {1 - kept:.0%} by its own count (B = 1)"
     return [f"Strict SIFU, {enough}, takes {cost_range(strict, OF_SCRATCH)}."] if len(strict) else []
 
 

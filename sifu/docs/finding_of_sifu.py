@@ -76,14 +76,14 @@ def _as_released(released: pd.DataFrame) -> str:
 
 
 def _by_noise(rows: pd.DataFrame, titles: dict[str, str]) -> str:
-    """What a start from noise alone saves, and on which datasets."""
+    """What Blurred scratch, a start from noise alone, saves, and on which datasets."""
     shares = 1 - rows.set_index("scenario")["cost"]
     named = {name: shares[name] for name in DATASETS if name in shares}
     saving = {titles[name]: share for name, share in named.items() if share >= _LEAST}
     others = [titles[name] for name, share in named.items() if share < _LEAST]
     if not named:
         return ""
-    start = " A start from noise alone, which keeps nothing of the training,"
+    start = " Blurred scratch, a retraining from a noised start that keeps nothing of the training,"
     if not saving:
         return f"{start} saves nothing ({listed(others)})."
     low, high = f"{min(saving.values()):.0%}", f"{max(saving.values()):.0%}"

@@ -1,4 +1,4 @@
-"""What an honest certificate saves today: a sentence for the README, and a line a dataset."""
+"""What the cheapest certificate that survives saves: a sentence for the README, and a line a dataset."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from sifu.report.frontier import DELTA, UNKNOWN, frontier
 
 _TRAIN_AGAIN = ("scratch", "scratch_again")  # methods that save nothing: what others are compared with
 _IS = {  # what a reader who meets the name here first should know
-    "blurred_scratch": " (a retraining from a noised start, which keeps nothing of the training)",
+    "blurred_scratch": " (a retraining from a noised start; the saving comes from that start, not from unlearning)",
     "exact_rollback": " (back to the round before a forgotten client first took part)",
 }
-_HEAD = "What an honest certificate saves today, of a retraining"
+_HEAD = "What the cheapest certificate that survives saves of a retraining"
 _CHOSEN = (
-    f"Epsilon is at delta = {DELTA:g}, for all clients of a request; the cheapest of all methods and sigmas that were "
-    "tried, on the same seeds."
+    f"Epsilon is at delta = {DELTA:g}, for all clients of a request; of all methods and sigmas that were tried, on the "
+    "same seeds."
 )
 
 

@@ -29,7 +29,8 @@ def dataset_names(names: Sequence[str], titles: Mapping[str, str]) -> str:
 
 
 def interval_text(value: Measured | None, unit: str) -> str:
-    """`mean [low, high; t low, high]`, with Student's interval where there are few seeds; a dash without a value.
+    """`mean [low, high; t low, high]`, with Student's interval where there are few seeds; a dash without a value. The
+    range of seeds has round brackets: `mean (seeds low to high)`.
 
     The mean alone for one seed, unless it is a share, whose exact interval says how little that is.
     """
@@ -38,6 +39,8 @@ def interval_text(value: Measured | None, unit: str) -> str:
     mean = number_text(value.mean, unit)
     if value.seeds == 1 and value.low == value.high:
         return mean
+    if value.is_range:
+        return f"{mean} (seeds {end_text(value.low, unit)} to {end_text(value.high, unit)})"
     ends = [_ends(value, unit), *([f"t {_ends(value.student, unit)}"] if value.student else [])]
     return f"{mean} [{'; '.join(ends)}]"
 

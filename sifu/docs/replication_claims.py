@@ -8,25 +8,26 @@ from sifu.docs.replication_run import MeasuredRun, anchor
 from sifu.docs.settings import NOTE
 from sifu.docs.two_counts import two_counts
 from sifu.docs.two_partitions import two_partitions
+from sifu.replication.claims.adjustment import LIMIT
 from sifu.replication.claims.catalog import CLAIMS, OPEN_QUESTIONS, PAPER
 from sifu.replication.claims.claim import Claim, Line
-from sifu.replication.claims.correction import LIMIT
 from sifu.replication.claims.counted import counted
 from sifu.replication.claims.stored_tables import DATASETS, EXAMPLE, SHOWN_ONLY
 from sifu.replication.published import REPLICATION
 from sifu.report.statistics import WITH_STUDENT
 
 _INTRODUCTION = f"""\
-Numbers are means over seeds with their 95% bootstrap intervals (percentiles) and, as these are too narrow with few
-seeds, Student's after `t` for up to {WITH_STUDENT} seeds. Shares of seeds have exact intervals (Clopper and
-Pearson). Shares within a seed, of requests, clients or rounds that depend on each other, have the least and the largest
-of a seed in brackets. Rounds are those of all requests of a seed, each to the target accuracy, compared with scratch's
-in the same seed. `(7 of 10)`: only 7 of the 10 seeds that were run have a value.
+Numbers are means over seeds. Square brackets hold 95% intervals: the bootstrap's (percentiles) and, as these are too
+narrow with few seeds, Student's after `t` for up to {WITH_STUDENT} seeds. Shares of seeds have exact intervals (Clopper
+and Pearson). Round brackets hold the least and the largest seed, `(seeds 0.2 to 0.5)`: of shares within a seed, of
+requests, clients or rounds that depend on each other, and of medians. Rounds are those of all requests of a seed, each
+to the target accuracy, compared with scratch's in the same seed. `(7 of 10)`: only 7 of the 10 seeds that were run have
+a value.
 
 ## How a verdict follows
 
-What is bold in a verdict speaks of the datasets that could be judged. The full rule also asks for those that are
-missing, and corrects for many claims:
+What is bold in a verdict speaks of the datasets that could be judged or, of a claim about an average, of that. The
+full rule also asks for the datasets that are missing, and is adjusted for many claims:
 - On a dataset a claim **holds**, **does not hold** or, between the two, **holds in part**, by the rule of the claim
   (for short: a dataset holds).
 - A dataset where a seed missed the target holds in part at best; where more than half did, it is **not testable**.
@@ -40,10 +41,12 @@ missing, and corrects for many claims:
   interval. A dash: judged by a rule that is no test, such as a share of seeds.
 - MNIST by writer, a natural partition that everybody can download, is shown and never judged.
 
-The paper's claims are judged by methods `as released`, which follow its code and made its figures. Requests and units
-are those of the figure in question (but for the [deviations](deviations.md)). SIFU and Last
-`as described` follow the paper's text, `corrected` methods their own papers: these are claims of ours. Each command
-runs one cell again (`SIFU_DATA_ROOT` names the folder of the datasets).
+Rows name a variant by its label in `config/variants.yaml`. The paper's claims are judged by the variants
+`..., as released`, which follow its code and made its figures. Requests and units are those of the figure in question
+(but for the [deviations](deviations.md)). Claims of ours are judged by other variants: `SIFU` and `Last`, which follow
+the paper's text (SIFU as described), `SIFU, strict`, and corrected methods, which follow their own papers: `FedEraser,
+dt and r searched` and `FedAccum`. The command of a claim runs the cells of one seed again, one for each request, or a
+stage (`SIFU_DATA_ROOT` names the folder of the datasets).
 """
 
 

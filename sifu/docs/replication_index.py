@@ -21,9 +21,10 @@ from sifu.store.paths import PICTURE, figure_file, report_folder
 
 _RULE = "claims.md#how-a-verdict-follows"
 _VERDICTS = f"""\
-The third column names datasets that could not be judged: a method was `not run` there, or `not comparable`, as most
-seeds missed the target or nothing was measured. [claims.md](claims.md) has the paper's sentence, the numbers and the
-command behind each verdict, and says [how a verdict follows]({_RULE}).
+Of a claim about an average, the average's verdict comes first. The third column names datasets that could not be
+judged: a method was `not run` there, or `not comparable`, as most seeds missed the target or nothing was measured.
+[claims.md](claims.md) has the paper's sentence, the numbers and the command behind each verdict, and says [how a
+verdict follows]({_RULE}).
 """
 _WHERE = f"""\
 - [claims.md](claims.md): every claim with its numbers and intervals
@@ -65,16 +66,18 @@ def _box(run: MeasuredRun) -> str:
     """The result in at most eight lines."""
     if run.manifest is None:
         return f"> {NOT_RUN}\n"
-    saved, described = (_average(run, f"rounds saved by SIFU as {name}") for name in ("released", "described"))
+    both = [rounds.saved_words(variant) for variant in ("sifu_released", "sifu")]
+    saved, described = (_average(run, what) for what in both)
     missing = so_far(run.tables, run.titles, run.labels).missing_words()
-    on = [_measured_on(run, f"rounds saved by SIFU as {name}") for name in ("released", "described")]
-    more = _average(run, "counted rounds of FedEraser as released beyond scratch's")
+    on = [_measured_on(run, what) for what in both]
+    more = _average(run, rounds.extra_words("fed_eraser_released", "counted_rounds"))
     lines = [
         f"**Of the paper's {len(PAPER)} claims**, {_tally(run)}{missing}",
         in_short(run),
-        f"SIFU as released saves {saved} of scratch's rounds (the paper: {rounds.SIFU_SAVES.number}; mean of {on[0]}). "
+        f"SIFU, as released, saves {saved} of scratch's rounds (the paper: {rounds.SIFU_SAVES.number}; mean of "
+        f"{on[0]}). "
         f"SIFU as the text describes it saves {described}{'' if on[1] == on[0] else f' (mean of {on[1]})'}.",
-        f"FedEraser as released takes {more} more rounds than scratch, as its code counts them "
+        f"FedEraser, as released, takes {more} more rounds than scratch, as its code counts them "
         f"(the paper: {rounds.FED_ERASER_TAKES_MORE.number}).",
         f"SIFU has the best trade-off on {_held(run, trade_off.BEST_ON_FOUR)} (the paper: 4 of 5).",
         f"Psi with B = 1 bounds alpha on {_held(run, bound.ALPHA_BELOW_PSI)} (the paper: on all). Alpha is measured "
@@ -91,7 +94,7 @@ def _tally(run: MeasuredRun) -> str:
     full = sum(run.judgement(claim).verdict is Verdict.HOLDS for claim in PAPER)
     return (
         f"{_counts(run, PAPER)}. The [full rule]({_RULE}) is met by {full}: no dataset of the claim is missing, and it "
-        "still holds when corrected for many claims."
+        "still holds when adjusted for many claims."
     )
 
 
@@ -125,12 +128,13 @@ def _average(run: MeasuredRun, what: str) -> str:
 
 def _beyond_scratch(run: MeasuredRun) -> str:
     """What strict SIFU is paid with, in words."""
-    line = run.line("", "client steps saved by strict SIFU")
+    what = rounds.saved_words("sifu_strict", "client_steps")
+    line = run.line("", what)
     if line is None or line.value is None:
         return "an unknown number of client steps"
     share = number_text(abs(line.value.mean), line.unit)
     more = "more" if line.value.mean < 0 else "fewer"
-    on = _measured_on(run, "client steps saved by strict SIFU")
+    on = _measured_on(run, what)
     return f"{share} {more} client steps than scratch (mean of {on}), those of spare clients in its training included"
 
 
@@ -148,4 +152,4 @@ def verdicts(run: MeasuredRun, claims: tuple[Claim, ...], page: str = "") -> str
         found = counted(run.of(claim))
         link = f"[{claim.name}]({page}#{anchor(claim)})"
         rows.append([link, run.in_short(claim), found.not_judged(run.titles)])
-    return table_text(rows, "claim", "on the datasets that were judged", "missing")
+    return table_text(rows, "claim", "what came out", "missing")

@@ -7,9 +7,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from sifu.replication.claims.adjustment import Judgement, judgements
 from sifu.replication.claims.catalog import CLAIMS
 from sifu.replication.claims.claim import Claim, Line
-from sifu.replication.claims.correction import Judgement, judgements
 from sifu.replication.claims.counted import counted
 from sifu.replication.claims.stored_tables import StoredTables, read_tables
 from sifu.replication.claims.verdict import Verdict
@@ -43,14 +43,15 @@ class MeasuredRun:
         return self.lines[claim.name]
 
     def judgement(self, claim: Claim) -> Judgement:
-        """The verdict on a claim, corrected for all claims that are judged."""
+        """The verdict on a claim, adjusted for all claims that are judged."""
         return self._judgements[claim.name]
 
     def in_short(self, claim: Claim) -> str:
         """What came out on the datasets that were judged, in a few words."""
         verdict, lines = self.judgement(claim).verdict, self.of(claim)
-        corrected_away = verdict is Verdict.UNDECIDED and claim.judge(lines) is not verdict
-        return counted(lines).in_short(verdict, self.titles, corrected_away=corrected_away)
+        adjusted_away = verdict is Verdict.UNDECIDED and claim.judge(lines) is not verdict
+        found = counted(lines)
+        return found.in_short(verdict, self.titles, adjusted_away=adjusted_away, by_average=claim.by_average)
 
     @cached_property
     def _judgements(self) -> dict[str, Judgement]:

@@ -11,13 +11,14 @@ import pandas as pd
 from sifu.docs.measured_text import interval_text, table_text
 from sifu.docs.replication_run import MeasuredRun
 from sifu.replication.claims.forgetting import beyond_scratch
+from sifu.replication.claims.labels import LABELS
 from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.rounds import share_of_scratch
 from sifu.replication.claims.stored_tables import REFERENCE, StoredTables
 from sifu.report.floor import AGAIN
 
 SHARED, DISJOINT = "cifar10", "cifar10_disjoint"
-_NAMES = {"sifu_released": "SIFU as released", "sifu": "SIFU as described", "fine_tuning": "fine-tuning"}
+_NAMES = {name: LABELS[name] for name in ("sifu_released", "sifu", "fine_tuning")}
 _WORDS = """\
 The paper's code lets clients draw the same image, and draws who holds what once for all seeds: that made its figures,
 so its scenarios have that partition here. Scratch then still knows images of forgotten clients that others hold, too.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
+from sifu.replication.claims.adjustment import judgements
 from sifu.replication.claims.catalog import CLAIMS, PAPER
 from sifu.replication.claims.claim import Claim, Line
-from sifu.replication.claims.correction import judgements
 from sifu.replication.claims.counted import counted
 from sifu.replication.claims.stored_tables import DATASETS, read_tables
 from sifu.replication.claims.verdict import Verdict
@@ -28,10 +28,10 @@ def claim_rows(results: Path, titles: dict[str, str], planned: Collection[Path] 
 
 
 def _row(claim: Claim, lines: list[Line], verdict: Verdict, titles: dict[str, str]) -> ClaimRow:
-    """`verdict`: by the whole rule, corrected for all claims."""
-    corrected_away = verdict is Verdict.UNDECIDED and claim.judge(lines) is not verdict
+    """`verdict`: by the whole rule, adjusted for all claims."""
+    adjusted_away = verdict is Verdict.UNDECIDED and claim.judge(lines) is not verdict
     found = counted(lines)
-    words = found.in_short(verdict, titles, corrected_away=corrected_away).replace("**", "")
+    words = found.in_short(verdict, titles, adjusted_away=adjusted_away, by_average=claim.by_average).replace("**", "")
     return ClaimRow(
         claim.name,
         _GROUPS[claim in PAPER],
@@ -40,7 +40,7 @@ def _row(claim: Claim, lines: list[Line], verdict: Verdict, titles: dict[str, st
         claim.rule,
         quote=f"{claim.quote} ({claim.place})",
         in_short=f"Verdict: {words}. Missing: {found.not_judged(titles)}.",
-        corrected_away=corrected_away,
+        adjusted_away=adjusted_away,
     )
 
 

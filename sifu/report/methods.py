@@ -15,28 +15,37 @@ from sifu.errors import ConfigError
 from sifu.plan.method_check import method_class
 from sifu.plan.variants import build_method
 from sifu.report.method_labels import method_label
-from sifu.unlearning.method import Assumptions, Method
+from sifu.unlearning.method import Assumptions, CertifiedMethod, Method
 
 CAPTION = (
     "What every method assumes and promises (the paper's Table 1, and more). All are run by this suite, and say "
-    "themselves what they need, with a footnote where the paper's table differs. `specified from`: what a method was "
-    "made from here. Where that is code alone, a port or second-hand words, the paper was not at hand or not used."
+    "themselves what they need, with a footnote where the paper's table differs. `FedAvg as it is`: it needs nothing "
+    "but a federation that trains by FedAvg; a method with a no has a training, a model or local steps of its own, or "
+    "is for gradient descent on all data. `theorem`: its paper proves something of what it gives, for convex losses, "
+    "or for others, too. A theorem has assumptions of its own, which a run may not meet. `promises`: `exact` (the "
+    "model does not depend on the forgotten clients), `(epsilon, delta)` or nothing; what a promise is worth, other "
+    "tables say. `specified from`: what a method was made from here. Where that is code "
+    "alone, a port or second-hand words, the paper was not at hand or not used."
 )
 OF_VARIANTS = (
     "A row is a method in all its variants. `sifu` with `noise: end` is the field's R2D, rewind to delete (Mu and "
     "Klabjan, NeurIPS 2025), with the measured Psi in place of an a-priori bound; the next request starts from its "
     "secret model, without the noise. `puf` with `updates: stored` asks nothing of the forgotten clients. "
     "`fed_recovery` promises something with `noise: hidden` alone; its marks, as those of `fed_recover`, are of its "
-    "paper's theorem."
+    "paper's theorem. For losses that are not convex SIFU's theorem has B = 1 + eta beta; scenarios with networks use "
+    "B = 1, which is an assumption (docs/certificates.md)."
 )
 PUBLISHED = Path(__file__).with_name("published_marks.yaml")
 _TITLES = {
     "fedavg": "FedAvg as it is",
     "convex": "theorem, convex",
     "non_convex": "theorem, non-convex",
-    "server_data": "needs server data",
-    "forgotten_data": "needs forgotten clients' data",
+    "server_data": "needs server data (server_data)",
+    "forgotten_data": "needs forgotten clients' data (forgotten_data)",
 }
+_EXACT = frozenset(  # these call `exact_promise`
+    ("scratch", "scratch_again", "blurred_scratch", "exact_rollback", "rapid_retraining", "sharded", "fats")
+)
 
 
 def method_rows(names: Iterable[str]) -> list[dict[str, Any]]:
@@ -49,8 +58,14 @@ def method_rows(names: Iterable[str]) -> list[dict[str, Any]]:
 
 
 def _more(cls: type[Method], name: str) -> dict[str, str]:
-    """What a method reads of the history with its defaults, and what it was made from."""
-    return {"reads": _reads(name), "specified_from": cls.specified_from or "not said"}
+    """What a method promises, what it reads of the history with its defaults, and what it was made from."""
+    return {"promises": _promises(cls), "reads": _reads(name), "specified_from": cls.specified_from or "not said"}
+
+
+def _promises(cls: type[Method]) -> str:
+    if cls.name in _EXACT:
+        return "exact"
+    return "(epsilon, delta)" if issubclass(cls, CertifiedMethod) else "nothing"
 
 
 def _reads(name: str) -> str:
@@ -99,7 +114,7 @@ def _row(row: dict[str, Any], listed: dict[str, Any], notes: list[str]) -> dict[
         notes.append(_footnote(other))
         assumed |= {key: f"{assumed[key]} [{len(notes)}]" for key in other["corrected"]}
     named = {_TITLES[key]: word for key, word in assumed.items()}
-    last = {"the server stores": row["stores"], "specified from": row["specified_from"]}
+    last = {"promises": row["promises"], "the server stores": row["stores"], "specified from": row["specified_from"]}
     who = {"method": row["label"], "id": f"`{row['method']}`", "reference": row["reference"]}
     return who | named | last
 

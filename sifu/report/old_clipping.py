@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+_CODE = "The paper's code, in its example, shortens gradients longer than 10,000."
 _ROWS = ("train", "unlearn")
 _SINCE = {"sweep": "the sweeps of sigma", "request_sets": "the sets of requests"}  # may be run again before them
 _BEFORE = {  # may be left from before, where the main rows were run again
@@ -22,18 +23,25 @@ def old_clipping(
     if manifest is None:
         return ""
     names = not_clipped(scenarios, manifest)
-    main = (
-        f"Rows of {in_words(names)} were made without the clipping of the code's example (norms above 10,000). A model "
-        "that explodes under its noise is lost there, and counts as diverged."
-    )
-    clipped = {stage: since_clipped(stage, scenarios, manifest) for stage in _SINCE}
-    since = " and ".join(f"{_SINCE[stage]} of {in_words(found)}" for stage, found in clipped.items() if found)
     old = {stage: _left_from_before(stage, scenarios, manifest) for stage in _BEFORE}
-    left = " and ".join(f"{_BEFORE[stage]} of {in_words(found)}" for stage, found in old.items() if found)
-    sentences = [main] if names else []
-    sentences += [f"With the clipping were made: {since}."] if since else []
-    alone = "Without the clipping of the code's example (norms above 10,000) were made:"
-    return " ".join([*sentences, *([f"{'So were' if names else alone} {left}."] if left else [])])
+    left = [f"{_BEFORE[stage]} of {in_words(found)}" for stage, found in old.items() if found]
+    without = [f"rows of {in_words(names)}"] * bool(names) + left
+    if not without:
+        return ""
+    clipped = {stage: since_clipped(stage, scenarios, manifest) for stage in _SINCE}
+    since = [f"{_SINCE[stage]} of {in_words(found)}" for stage, found in clipped.items() if found]
+    sentences = [
+        _CODE,
+        f"{_listed(without)} were made without that: a model that explodes under its noise counts as diverged there.",
+        *([f"{_listed(since)} were made with it."] if since else []),
+    ]
+    return " ".join(sentences)
+
+
+def _listed(parts: list[str]) -> str:
+    """The beginning of a sentence: `Rows of A, and alpha of B`."""
+    text = ", and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+    return text[0].upper() + text[1:]
 
 
 def not_clipped(scenarios: Mapping[str, Any], manifest: Mapping[str, Any] | None) -> list[str]:

@@ -10,7 +10,7 @@ from sifu.report.marked import marked
 
 HOLDS, IN_PART, FAILS = "holds", "holds in part", "does not hold"
 NOT_RUN, NOT_PART = "not run", "not part of the claim"
-CORRECTED = "once corrected for many claims"
+ADJUSTED = "once adjusted for many claims"
 _SIGNS = {
     HOLDS: "✓",
     IN_PART: "~",
@@ -25,7 +25,7 @@ _KINDS = {HOLDS: "forgotten", IN_PART: "in-part", FAILS: "not-forgotten", "undec
 
 _NOTE = (
     "Click a claim for the sentence that it checks, what came out and its rule; numbers and commands: "
-    "docs/replication/claims.md. With many claims some would hold by chance: the last column is corrected for that."
+    "docs/replication/claims.md. With many claims some would hold by chance: the last column is adjusted for that."
 )
 
 
@@ -40,7 +40,7 @@ class ClaimRow:
     rule: str
     quote: str = ""  # the paper's sentence, and where it stands
     in_short: str = ""  # on how many datasets it holds, and which are missing
-    corrected_away: bool = False  # undecided by the correction for many claims alone
+    adjusted_away: bool = False  # undecided by the adjustment for many claims alone
 
 
 def verdict_strip(rows: list[ClaimRow], folder: Path | None = None) -> str:
@@ -55,7 +55,7 @@ def verdict_strip(rows: list[ClaimRow], folder: Path | None = None) -> str:
         more = "".join(f"<p>{marked(text, folder)}" for text in (row.quote, row.in_short, row.rule) if text)
         claim = f'<td><details class="again"><summary>{escape(row.name)}</summary>{more}</details>'
         cells = "".join(_cell(row.cells.get(name, NOT_PART)) for name in datasets)
-        body += f"<tr>{claim}{cells}{_cell(row.verdict, CORRECTED if row.corrected_away else '')}"
+        body += f"<tr>{claim}{cells}{_cell(row.verdict, ADJUSTED if row.adjusted_away else '')}"
     key = "; ".join(f"{sign} {word}" for word, sign in _SIGNS.items() if sign != word)
     note = f'<p class="note">{marked(_NOTE, folder)} {escape(key)}.</p>'
     return f'{note}<div class="scroll"><table class="strip"><thead><tr>{head}<tbody>{body}</table></div>'

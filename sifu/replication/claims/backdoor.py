@@ -16,6 +16,7 @@ from sifu.replication.claims.claim import (
     shown,
 )
 from sifu.replication.claims.commands import rerun_cell
+from sifu.replication.claims.labels import LABELS
 from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.stored_tables import REFERENCE, StoredTables
 from sifu.replication.claims.verdict import Rule, Verdict
@@ -35,10 +36,7 @@ RULE = (
 )
 _COMPARED = {
     REFERENCE: "scratch",
-    "sifu_released": "SIFU as released",
-    "sifu_strict": "strict SIFU",
-    "fed_eraser_released": "FedEraser as released",
-    "fine_tuning": "fine-tuning",
+    **{name: LABELS[name] for name in ("sifu_released", "sifu_strict", "fed_eraser_released", "fine_tuning")},
     ORIGINAL: "the original model",
 }
 
@@ -62,8 +60,7 @@ def goes_unnoticed(tables: StoredTables) -> list[Line]:
     others = [shown(what.format(label), partial(accused, name), measure=share) for name, label in _COMPARED.items()]
     labels = {"sifu": "SIFU"} | {name: label for name, label in _COMPARED.items() if name != REFERENCE}
     rates = [
-        shown(f"triggers that {label} answers beyond scratch", partial(answered, name))
-        for name, label in labels.items()
+        shown(f"triggers answered by {label} beyond scratch", partial(answered, name)) for name, label in labels.items()
     ]
     return [*judged, *(line for lines in (*others, *rates) for line in lines)]
 

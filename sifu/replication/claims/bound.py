@@ -126,7 +126,7 @@ def _share(rows: pd.DataFrame) -> pd.Series:
 def _worst(rows: pd.DataFrame) -> Measured | None:
     """The median, least and largest over seeds: a mean would show nothing but one model that exploded."""
     worst = rows.groupby("seed")["worst"].max()
-    return Measured(float(worst.median()), float(worst.min()), float(worst.max()), len(worst)) if len(worst) else None
+    return Measured.median(worst)
 
 
 def _verdict(own: Measured | None, other: Measured | None) -> Verdict:

@@ -17,6 +17,7 @@ from sifu.replication.claims.claim import (
     shown,
 )
 from sifu.replication.claims.commands import rerun_cell
+from sifu.replication.claims.labels import LABELS, before_verb
 from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.stored_tables import DATASETS, SHOWN_ONLY, StoredTables
 from sifu.replication.claims.verdict import Rule, Verdict
@@ -37,7 +38,7 @@ RULE = (
     "together; and, without an assumption on B, a few clients a seed, each taken as the only one to forget. A client "
     "is hidden where, at the round that SIFU would go back to, the model is no further from that of a training "
     "without the client (alpha) than the noise hides. Clients that had not taken part by then are left out. Ratios, "
-    "epsilons and deltas of the worst request are medians over seeds, with the least and the largest in brackets."
+    "epsilons and deltas of the worst request are medians over seeds, with the least and the largest in round brackets."
 )
 STRICT_RULE = (
     "As for SIFU's certificate. Strict SIFU is built by the count that it is judged by, so it always keeps this "
@@ -59,11 +60,13 @@ def kept(value: Measured) -> Verdict:
 KEPT = Rule(kept)  # by the share: no test
 
 
-def promise(variant: str, label: str, preset: str) -> Measure:
+def promise(variant: str, preset: str) -> Measure:
     """Seeds in which all promises are kept, judged; then the share of promises, single clients that are hidden, counted
     by `preset`, seeds in which whole requests would be covered, and the worst request of a seed: its ratios to the
     claim, and its epsilon and delta at other points.
     """
+    label = LABELS[variant]
+    said = before_verb(variant)
 
     def measure(tables: StoredTables) -> list[Line]:
         def share(scenario: str, *, together: bool = False) -> pd.Series:
@@ -79,13 +82,13 @@ def promise(variant: str, label: str, preset: str) -> Measure:
         def alone(scenario: str) -> pd.Series:
             return hidden(tables, scenario, preset)
 
-        what = f"seeds in which {label} keeps its delta at every request"
+        what = f"seeds in which {said} keeps its delta at every request"
         ran, exact, spread = (lambda name: tables.ran(name, variant)), Measured.share, Measured.in_range
         return [
             *each_dataset(what, in_all, KEPT, "share", ran, exact),
-            *shown(f"requests where {label} keeps its delta", share, measure=spread),
-            *shown(f"single clients that {label} really hides", alone, measure=spread),
-            *shown(f"seeds in which {label} would keep it for all clients together", for_all, measure=exact),
+            *shown(f"requests where {said} keeps its delta", share, measure=spread),
+            *shown(f"single clients that {said} really hides", alone, measure=spread),
+            *shown(f"seeds in which {said} would keep it for all clients together", for_all, measure=exact),
             *_worst(tables, variant, label),
         ]
 
@@ -100,7 +103,7 @@ def _worst(tables: StoredTables, variant: str, label: str) -> list[Line]:
         ratio = tables.ratios(scenario, variant).groupby("seed").max()
         values = {text: tables.promises(scenario, variant, of).groupby("seed").max() for of, text in names.items()}
         values |= {text: _at(point, ratio) for text, point in POINTS.items() if len(ratio)}
-        measured = {f"{text} of {label}, worst request": _median(found) for text, found in values.items()}
+        measured = {f"{text} of {label}, worst request": Measured.median(found) for text, found in values.items()}
         lines += [Line(scenario, what, value, None, "times") for what, value in measured.items() if value is not None]
     return lines
 
@@ -110,16 +113,9 @@ def _at(point: Point, ratio: pd.Series) -> pd.Series:
     return pd.Series(point.of(ratio.to_numpy(float)), ratio.index)
 
 
-def _median(values: pd.Series) -> Measured | None:
-    """The median, with the least and the largest value."""
-    return (
-        Measured(float(values.median()), float(values.min()), float(values.max()), len(values)) if len(values) else None
-    )
-
-
 def strict_promise(tables: StoredTables) -> list[Line]:
     """The same of strict SIFU; its verdicts are limited by what was measured of its answers and of single clients."""
-    counted = promise(_STRICT, "strict SIFU", "strict")(tables)
+    counted = promise(_STRICT, "strict")(tables)
     return [*(_bounded(tables, line) for line in counted), *_as_measured(tables)]
 
 
@@ -130,7 +126,7 @@ def _as_measured(tables: StoredTables) -> list[Line]:
         return 1 - tables.too_far(scenario, _STRICT).groupby("seed").mean()
 
     return [
-        *shown("requests that strict SIFU hides as measured", hidden_requests, measure=Measured.in_range),
+        *shown(f"requests that {before_verb(_STRICT)} hides as measured", hidden_requests, measure=Measured.in_range),
         *shown("seeds in which it hides all of them", lambda name: _hides_all(tables, name), measure=Measured.share),
     ]
 
@@ -158,7 +154,7 @@ SIFU_KEEPS_ITS_PROMISE = Claim(
     "-",
     "The promise of SIFU as published, counted strictly: does the claimed delta hold?",
     NOT_IN_PAPER,
-    promise("sifu", "SIFU", "published"),
+    promise("sifu", "published"),
     RULE,
     on_every_dataset,
     rerun_cell("mnist", "sifu"),

@@ -52,6 +52,7 @@ class Claim:
     judge: Combine
     command: str  # runs again a cell that it is measured on
     test: Callable[[list[Line]], PValues] | None = None  # None: all judged datasets have to show it
+    by_average: bool = False  # judged by the average over datasets; what holds on each of them comes after it
 
     def p_values(self, lines: list[Line]) -> PValues:
         """The p-values of the claim as a whole."""

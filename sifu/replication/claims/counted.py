@@ -37,17 +37,22 @@ class Counted(NamedTuple):
     def judged(self) -> int:
         return sum(map(len, self.verdicts.values()))
 
-    def in_short(self, verdict: Verdict, titles: Mapping[str, str], *, corrected_away: bool) -> str:
+    def in_short(
+        self, verdict: Verdict, titles: Mapping[str, str], *, adjusted_away: bool, by_average: bool = False
+    ) -> str:
         """`**holds on 3 of 4**, in part on MNIST`: what came out on the datasets that were judged.
 
-        `verdict` is that by the whole rule; `corrected_away`: it is undecided by the correction for many claims alone.
+        `verdict` is that by the whole rule; `adjusted_away`: it is undecided by the adjustment for many claims alone.
         """
         if not self.judged:
             return f"**{Verdict.NOT_TESTABLE.value}**"
+        if by_average:
+            adjusted = " once adjusted for many claims" if adjusted_away else ""
+            return f"**{verdict.value} on average**{adjusted}; by dataset: {', '.join(self._words(titles))}"
         first, *others = self._words(titles)
         words = ", ".join([f"**{first}**", *others])
-        if corrected_away:
-            return f"{words}, but undecided once corrected for many claims"
+        if adjusted_away:
+            return f"{words}, but undecided once adjusted for many claims"
         if verdict is Verdict.NOT_TESTABLE:
             return f"{words}, too few for a verdict"
         if others and verdict in (Verdict.UNDECIDED, Verdict.FAILS):

@@ -20,6 +20,7 @@ from sifu.replication.claims.claim import (
     with_verdict,
 )
 from sifu.replication.claims.commands import rerun_cell
+from sifu.replication.claims.labels import LABELS
 from sifu.replication.claims.measured import Measured, above, at_most
 from sifu.replication.claims.stored_tables import REFERENCE, StoredTables
 from sifu.replication.claims.verdict import Rule, Verdict
@@ -90,20 +91,20 @@ POOR = Rule(poor, holds=(above(BEYOND),), fails=(at_most(BEYOND),))
 FORGETS = Rule(forgets, holds=POOR.fails, fails=POOR.holds)
 
 
-def against_scratch(variant: str, label: str, rule: Rule = POOR) -> Measure:
-    what = f"accuracy of {label} on forgotten clients, minus scratch's"
+def against_scratch(variant: str, rule: Rule = POOR) -> Measure:
+    what = f"accuracy of {LABELS[variant]} on forgotten clients, minus scratch's"
     return lambda tables: [*_lines(tables, variant, what, rule), *_unfinished(tables, variant, what)]
 
 
 def fed_eraser_lines(tables: StoredTables) -> list[Line]:
     """FedEraser as released against scratch on all forgotten clients, judged; then on those of each request alone."""
-    variant, label = "fed_eraser_released", "FedEraser as released"
+    variant = "fed_eraser_released"
     alone = shown(
-        f"accuracy of {label} on the clients of each request alone, minus scratch's",
+        f"accuracy of {LABELS[variant]} on the clients of each request alone, minus scratch's",
         lambda name: beyond_scratch(tables, name, variant, "forget"),
         "number",
     )
-    return [*against_scratch(variant, label, FORGETS)(tables), *alone]
+    return [*against_scratch(variant, FORGETS)(tables), *alone]
 
 
 def _unfinished(tables: StoredTables, variant: str, what: str) -> list[Line]:
@@ -146,10 +147,10 @@ OVERLAPPING = Rule(overlaps, holds=(at_most(BEYOND),), fails=_OUTSIDE)
 def slightly_above(tables: StoredTables) -> list[Line]:
     """The accuracy of SIFU as released on forgotten clients minus scratch's, judged; then that of SIFU as described."""
     what = "accuracy of {} on forgotten clients, minus scratch's"
-    lines = _lines(tables, "sifu_released", what.format("SIFU as released"), SLIGHTLY)
-    described = _lines(tables, "sifu", what.format("SIFU as described"), SLIGHTLY)
+    lines = _lines(tables, "sifu_released", what.format(LABELS["sifu_released"]), SLIGHTLY)
+    described = _lines(tables, "sifu", what.format(LABELS["sifu"]), SLIGHTLY)
     test = shown(
-        "accuracy of SIFU as released on test data, minus scratch's",
+        f"accuracy of {LABELS['sifu_released']} on test data, minus scratch's",
         lambda name: beyond_scratch(tables, name, "sifu_released", "test"),
         "number",
     )
@@ -162,7 +163,7 @@ FINE_TUNING_FORGETS_POORLY = Claim(
     "poor",
     _OTHERS,
     COST_SECTION,
-    against_scratch("fine_tuning", "fine-tuning"),
+    against_scratch("fine_tuning"),
     POOR_RULE,
     on_every_dataset,
     rerun_cell("mnist", "fine_tuning"),
@@ -172,7 +173,7 @@ FED_ACCUM_FORGETS_POORLY = Claim(
     "poor",
     _OTHERS,
     COST_SECTION,
-    against_scratch("fed_accum_released", "FedAccum as released"),
+    against_scratch("fed_accum_released"),
     POOR_RULE,
     on_every_dataset,
     rerun_cell("mnist", "fed_accum_released"),
@@ -194,7 +195,7 @@ DP_FORGETS_POORLY = Claim(
     "The poor unlearning performance of DP can be explained by the fact that it provides privacy guarantees with "
     "respect to every client, while FU only aims at removing the contribution of a few specific clients.",
     COST_SECTION,
-    against_scratch("dp_released", "DP-FedAvg as released"),
+    against_scratch("dp_released"),
     POOR_RULE,
     on_every_dataset,
     rerun_cell("mnist", "dp_released"),
@@ -210,11 +211,11 @@ FED_ERASER_FORGETS = Claim(
     rerun_cell("mnist", "fed_eraser_released"),
 )
 CORRECTED_FED_ACCUM_FORGETS_POORLY = Claim(
-    "FedAccum, corrected, still forgets poorly",
+    "FedAccum, as its own paper describes it, still forgets poorly",
     "poor",
     "The claim on FedAccum's forgetting, for the method as it is described.",
     NOT_IN_PAPER,
-    against_scratch("fed_accum", "FedAccum"),
+    against_scratch("fed_accum"),
     POOR_RULE,
     on_every_dataset,
     rerun_cell("mnist", "fed_accum"),

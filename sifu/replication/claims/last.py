@@ -22,6 +22,7 @@ from sifu.replication.claims.claim import (
     with_verdict,
 )
 from sifu.replication.claims.commands import rerun_cell
+from sifu.replication.claims.labels import LABELS, before_verb
 from sifu.replication.claims.measured import Measured, above, at_most
 from sifu.replication.claims.stored_tables import DATASETS, REFERENCE, StoredTables
 from sifu.replication.claims.verdict import NO_TEST, Rule, Verdict
@@ -30,7 +31,7 @@ SHORT = 0.1  # of accuracy on remaining clients, below scratch's: up to here it 
 WELL, BADLY = 0.9, 0.1  # of the requests
 STANDS = ("mnist", "celeba")
 BREAKS = ("cifar10", "cifar100")
-_RELEASED = ("last_released", "Last as released")  # variant, label
+_RELEASED = "last_released"
 LIMITS_RULE = (
     "Accuracy on remaining clients: scratch at the target minus Last as released under the time limits, the mean over "
     "limits, of the first request alone, as in the paper's figure. Last does well where the interval lies at or below "
@@ -71,13 +72,15 @@ NEVER = Rule(never_recovers)
 
 def under_limits(tables: StoredTables) -> list[Line]:
     """How far Last's accuracy stays below scratch's, judged; then how often it recovers without a limit."""
-    what = f"accuracy of {_RELEASED[1]} on remaining clients, below scratch's"
-    lines = each_dataset(what, _short(tables), DOES_WELL, "number", lambda name: tables.ran(name, _RELEASED[0]))
-    return [*(_as_claimed(line) for line in lines), *unjudged(to_the_target(*_RELEASED)(tables))]
+    what = f"accuracy of {LABELS[_RELEASED]} on remaining clients, below scratch's"
+    lines = each_dataset(what, _short(tables), DOES_WELL, "number", lambda name: tables.ran(name, _RELEASED))
+    return [*(_as_claimed(line) for line in lines), *unjudged(to_the_target(_RELEASED)(tables))]
 
 
-def to_the_target(variant: str, label: str) -> Measure:
+def to_the_target(variant: str) -> Measure:
     """How often Last recovers, judged; then how often it diverges, which is no local optimum."""
+
+    said = before_verb(variant)
 
     def measure(tables: StoredTables) -> list[Line]:
         def ended(status: str) -> Callable[[str], pd.Series]:
@@ -90,17 +93,17 @@ def to_the_target(variant: str, label: str) -> Measure:
         def ran(scenario: str) -> int:
             return tables.ran(scenario, variant)
 
-        what = f"requests after which {label} recovers to the target"
+        what = f"requests after which {said} recovers to the target"
         lines = each_dataset(what, ended("done"), NEVER, "share", ran, Measured.in_range)
-        lost = shown(f"requests after which {label} diverges", ended("diverged"), measure=Measured.in_range)
-        some = shown(f"seeds in which {label} recovers at least once", recovered_once, measure=Measured.share)
+        lost = shown(f"requests after which {said} diverges", ended("diverged"), measure=Measured.in_range)
+        some = shown(f"seeds in which {said} recovers at least once", recovered_once, measure=Measured.share)
         return [*lines, *some, *lost]
 
     return measure
 
 
 def _short(tables: StoredTables) -> Callable[[str], pd.Series]:
-    variant = _RELEASED[0]
+    variant = _RELEASED
 
     def short(scenario: str) -> pd.Series:
         limits = [tables.values(scenario, variant, "accuracy", "retain", stop) for stop in tables.budgets(scenario)]
@@ -143,7 +146,7 @@ NEVER_RECOVERS = Claim(
     "Finally, when unlearning with Last, we observed that the model always converged to a local optimum with accuracy "
     "inferior to our target.",
     COST_SECTION,
-    to_the_target(*_RELEASED),
+    to_the_target(_RELEASED),
     TARGET_RULE,
     on_every_dataset,
     rerun_cell("mnist", "last_released"),
@@ -153,7 +156,7 @@ DESCRIBED_NEVER_RECOVERS = Claim(
     "never",
     "The claim on Last, with noise for the forgotten clients alone, and sensitivity counted as in the text.",
     NOT_IN_PAPER,
-    to_the_target("last", "Last as described"),
+    to_the_target("last"),
     TARGET_RULE,
     on_every_dataset,
     rerun_cell("mnist", "last"),

@@ -17,7 +17,7 @@ _ROUNDING = 1e-12  # of sums of equal numbers
 
 @dataclass(frozen=True)
 class Measured:
-    """A mean over seeds and its 95% interval: the bootstrap's, or the exact one of a share of seeds."""
+    """A mean over seeds and its 95% interval: the bootstrap's, or the exact one of a share of seeds; or a range."""
 
     mean: float
     low: float
@@ -25,6 +25,7 @@ class Measured:
     seeds: int
     error: float | None = None  # standard error of the mean; None: a share or a range, which has no t test
     freedom: float | None = None  # degrees of freedom of the t test; None: one less than seeds
+    is_range: bool = False  # `low` and `high` are the least and the largest seed, no interval
 
     @staticmethod
     def of(values: pd.Series) -> Measured | None:
@@ -73,7 +74,16 @@ class Measured:
         numbers = values.dropna().to_numpy(np.float64)
         if not len(numbers):
             return None
-        return Measured(float(numbers.mean()), float(numbers.min()), float(numbers.max()), len(numbers))
+        low, high = float(numbers.min()), float(numbers.max())
+        return Measured(float(numbers.mean()), low, high, len(numbers), is_range=True)
+
+    @staticmethod
+    def median(values: pd.Series) -> Measured | None:
+        """The median with the least and the largest value, as a single one may be infinite; None without a value."""
+        if not len(values):
+            return None
+        low, high = float(values.min()), float(values.max())
+        return Measured(float(values.median()), low, high, len(values), is_range=True)
 
     @property
     def student(self) -> Measured | None:

@@ -10,6 +10,7 @@ import pandas as pd
 from sifu.replication.claims.claim import Claim, Line, judged, on_every_dataset
 from sifu.replication.claims.commands import rerun_stage
 from sifu.replication.claims.forgetting import BEYOND, noted
+from sifu.replication.claims.labels import LABELS
 from sifu.replication.claims.measured import Measured, above, at_most
 from sifu.replication.claims.stored_tables import DATASETS, REFERENCE, SHOWN_ONLY, StoredTables
 from sifu.replication.claims.verdict import PValues, Rule, Verdict
@@ -18,14 +19,6 @@ from sifu.report.floor import AGAIN
 SIFU = "sifu_released"
 RIVALS = ("fine_tuning", "fed_eraser_released", "fed_accum_released", "dp_released")
 SHOWN = "sifu"  # as the text describes it: not judged
-_LABELS = {
-    SIFU: "SIFU as released",
-    "fine_tuning": "fine-tuning",
-    "fed_eraser_released": "FedEraser as released",
-    "fed_accum_released": "FedAccum as released",
-    "dp_released": "DP-FedAvg as released",
-    SHOWN: "SIFU as described",
-}
 RULE = (
     "One request after the training, the mean over several sets of clients, seed by seed. Methods are those of the "
     "paper's code, with the rounds that it counts; SIFU as the text describes it is shown. A method is as claimed "
@@ -75,15 +68,15 @@ def _lines(tables: StoredTables, scenario: str) -> list[Line]:
     answers: dict[Hashable, pd.DataFrame] = dict(iter(rows.groupby("variant")))
     methods = {name: _against_scratch(answers, name) for name in (SIFU, *RIVALS, SHOWN)}
     own, ran = methods[SIFU], rows.loc[rows["variant"] == SIFU, "seed"].nunique()
-    lines = [Line(scenario, f"rounds saved by {_LABELS[SIFU]}, other sets", own.saved, None, "share", ran)]
+    lines = [Line(scenario, f"rounds saved by {LABELS[SIFU]}, other sets", own.saved, None, "share", ran)]
     if scenario in DATASETS:
         found = judged(own.saved, ran, Rule(lambda _: _both(methods)))
         lines = [replace(lines[0], verdict=found, p=PValues(own.p_value))]
     for name, method in methods.items():
         if method.saved is not None and name != SIFU:
-            lines.append(Line(scenario, f"rounds saved by {_LABELS[name]}, other sets", method.saved))
+            lines.append(Line(scenario, f"rounds saved by {LABELS[name]}, other sets", method.saved))
         if method.beyond is not None:
-            what = f"accuracy of {_LABELS[name]} on forgotten clients, minus scratch's, other sets"
+            what = f"accuracy of {LABELS[name]} on forgotten clients, minus scratch's, other sets"
             lines.append(noted(Line(scenario, what, method.beyond, None, "number"), _floor(rows)))
     return lines
 

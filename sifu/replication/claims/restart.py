@@ -21,16 +21,16 @@ from sifu.replication.claims.claim import (
 )
 from sifu.replication.claims.commands import rerun_cell
 from sifu.replication.claims.measured import Measured
-from sifu.replication.claims.rounds import saved, share_of_scratch
+from sifu.replication.claims.rounds import saved, saved_words, share_of_scratch
 from sifu.replication.claims.stored_tables import StoredTables
 from sifu.replication.claims.verdict import Rule, Verdict
 
 FROM_NOISE = "blurred_scratch"
 START = 10  # rounds; trainings take hundreds
-_SAVED = "rounds saved by a start from noise alone"
-_RESTART = f"rounds saved by strict SIFU in seeds where it goes back to round {START} or earlier"
+_SAVED = saved_words(FROM_NOISE)
+_RESTART = f"{saved_words('sifu_strict')} in seeds where it goes back to round {START} or earlier"
 RULE = (
-    "A start from noise alone (blurred scratch): the initial model with SIFU's noise on it, which keeps nothing of the "
+    "Blurred scratch, a start from noise alone: the initial model with SIFU's noise on it, which keeps nothing of the "
     "training. A dataset holds where the interval of the share of scratch's rounds that it saves reaches 0, and does "
     "not where it saves at least half of what SIFU, as the text describes it, saves (their means). Where SIFU has no "
     "number, there is nothing to explain. Not judged: SIFU; strict SIFU in seeds where every request goes back to "
@@ -41,8 +41,8 @@ RULE = (
 
 def history_saves(tables: StoredTables) -> list[Line]:
     """What a start from noise alone saves, judged; then what SIFU, a restart and a roll-back without noise save."""
-    own = saved("sifu", "SIFU as described")(tables)
-    exact = saved("exact_rollback", "exact roll-back")(tables)
+    own = saved("sifu")(tables)
+    exact = saved("exact_rollback")(tables)
     lines = each_dataset(
         _SAVED,
         lambda name: 1 - share_of_scratch(tables, name, FROM_NOISE),

@@ -20,6 +20,7 @@ from sifu.replication.claims.claim import (
 )
 from sifu.replication.claims.commands import rerun_cell
 from sifu.replication.claims.forgetting import noted
+from sifu.replication.claims.labels import LABELS
 from sifu.replication.claims.measured import Measured, above, at_most
 from sifu.replication.claims.stored_tables import DATASETS, REFERENCE, SHOWN_ONLY, StoredTables
 from sifu.replication.claims.verdict import PValues, Rule, Verdict
@@ -29,18 +30,6 @@ from sifu.report.judged_promises import DIVERGED
 WANTED = 4
 RELEASED = ("fine_tuning", "last_released", "fed_eraser_released", "fed_accum_released")
 CORRECTED = ("fine_tuning", "last", "fed_eraser_searched", "fed_accum")
-_LABELS = {
-    "sifu_released": "SIFU as released",
-    "sifu": "SIFU as described",
-    "fine_tuning": "fine-tuning",
-    "last_released": "Last as released",
-    "fed_eraser_released": "FedEraser as released",
-    "fed_accum_released": "FedAccum as released",
-    "dp_released": "DP-FedAvg as released",
-    "last": "Last as described",
-    "fed_eraser_searched": "FedEraser, corrected",
-    "fed_accum": "FedAccum, corrected",
-}
 AT_TARGET, SAME_LIMIT = "gap_to_scratch", "gap_to_scratch_same_stop"
 RULE = (
     "Trade-off: absolute gaps of accuracy to scratch at the target, on retain and on forget data, added, the mean over "
@@ -105,7 +94,7 @@ def _line(tables: StoredTables, scenario: str, variants: tuple[str, ...], gap: s
 
 def _own(tables: StoredTables, sifu: str, gap: str) -> list[Line]:
     """The gaps of SIFU, of scratch and of the original model, where there are any."""
-    labels = {sifu: _LABELS[sifu], REFERENCE: REFERENCE, "original": "the original model"}
+    labels = {sifu: LABELS[sifu], REFERENCE: REFERENCE, "original": "the original model"}
     gaps = partial(trade_off, tables, gap=gap)
     parts = (shown(f"gaps of {label}", partial(gaps, variant=name), "number") for name, label in labels.items())
     return [noted(line, _floor(tables, line.scenario, gap)) for lines in parts for line in lines]
@@ -131,7 +120,7 @@ def _against_best(
         return "", None
     own = gaps.pop(variants[0])
     name = min(gaps, key=lambda rival: float(gaps[rival].mean()))
-    return _LABELS[name], Measured.of(gaps[name] - own)
+    return LABELS[name], Measured.of(gaps[name] - own)
 
 
 @whatever_is_undecided

@@ -14,7 +14,7 @@ class Verdict(Enum):
     HOLDS = "holds"
     IN_PART = "holds in part"
     FAILS = "does not hold"
-    UNDECIDED = "undecided"  # the two intervals, or the correction for many claims, say different things
+    UNDECIDED = "undecided"  # the two intervals, or the adjustment for many claims, say different things
     NOT_TESTABLE = "not testable"  # also of a dataset that was run, but has nothing to measure
     NOT_RUN = "not run"  # of a dataset, never of a claim
 

@@ -17,8 +17,9 @@ from sifu.replication.claims.claim import (
 )
 from sifu.replication.claims.commands import rerun_cell
 from sifu.replication.claims.forgetting import BEYOND, beyond_scratch, with_floor
+from sifu.replication.claims.labels import LABELS, before_verb
 from sifu.replication.claims.measured import Measured
-from sifu.replication.claims.rounds import share_of_scratch
+from sifu.replication.claims.rounds import saved_words, share_of_scratch
 from sifu.replication.claims.stored_tables import REFERENCE, StoredTables
 from sifu.replication.claims.verdict import Rule, Verdict
 
@@ -54,25 +55,27 @@ def outperforms(tables: StoredTables) -> list[Line]:
     def ran(name: str) -> int:
         return tables.ran(_marked(name), SIFU)
 
-    what = "seeds in which SIFU is the fastest method that forgets"
+    what = f"seeds in which {before_verb(SIFU)} is the fastest method that forgets"
     share = Measured.share
     lines = each_dataset(what, lambda name: _seeds(tables, name, _as_fast_and_forgets), FASTEST, "share", ran, share)
     matched = shown(
-        "seeds in which no other method matches SIFU", lambda name: _seeds(tables, name, _matches), measure=share
+        f"seeds in which no other method matches {LABELS[SIFU]}",
+        lambda name: _seeds(tables, name, _matches),
+        measure=share,
     )
     return [
         *(line for line in lines if line.scenario in NETWORKS),
         *unjudged(line for line in lines if line.scenario not in NETWORKS),
         *matched,
-        *_saved(tables, SIFU, "SIFU as released"),
-        *_saved(tables, "sifu", "SIFU as described"),
-        *_known(tables, SIFU, "SIFU as released"),
-        *_known(tables, "fine_tuning", "fine-tuning"),
+        *_saved(tables, SIFU),
+        *_saved(tables, "sifu"),
+        *_known(tables, SIFU),
+        *_known(tables, "fine_tuning"),
     ]
 
 
-def _saved(tables: StoredTables, variant: str, label: str) -> list[Line]:
-    lines = shown(f"rounds saved by {label}", lambda name: 1 - share_of_scratch(tables, _marked(name), variant))
+def _saved(tables: StoredTables, variant: str) -> list[Line]:
+    lines = shown(saved_words(variant), lambda name: 1 - share_of_scratch(tables, _marked(name), variant))
     return [replace(line, note=_same_rounds(tables, _marked(line.scenario), variant)) for line in lines]
 
 
@@ -82,8 +85,8 @@ def _same_rounds(tables: StoredTables, marked: str, variant: str) -> str:
     return f"both take {counts.pop()} rounds at every request" if len(counts) == 1 else ""
 
 
-def _known(tables: StoredTables, variant: str, label: str) -> list[Line]:
-    what = f"accuracy of {label} on forgotten clients, minus scratch's"
+def _known(tables: StoredTables, variant: str) -> list[Line]:
+    what = f"accuracy of {LABELS[variant]} on forgotten clients, minus scratch's"
     lines = shown(what, lambda name: beyond_scratch(tables, _marked(name), variant), "number")
     return [with_floor(tables, line, MARK) for line in lines]
 

@@ -70,20 +70,21 @@ def test_the_twin_test_decides_whether_a_method_forgets(tmp_path: Path) -> None:
         ([], ""),
         (
             [("MNIST, twins", 0.997, "no", 1.0, 0.005)],
-            "its clients are still found (MNIST, twins: AUC 0.997).",
+            "its clients are still found after the first request (MNIST, twins: AUC 0.997).",
         ),
         (
             [("MNIST, twins", 0.51, "yes", 0.6, 0.04), ("CIFAR-10, twins", 0.9, "no", 0.9, 0.005)],
-            "its clients are forgotten (MNIST, twins: AUC 0.510), though its models are told from retrained ones "
-            "(AUC 0.60). By the twin test its clients are still found (CIFAR-10, twins: AUC 0.900).",
+            "its clients are forgotten after the first request (MNIST, twins: AUC 0.510), though its models are told "
+            "from retrained ones (AUC 0.60). By the twin test its clients are still found after the first request "
+            "(CIFAR-10, twins: AUC 0.900).",
         ),
         (
             [("MNIST, twins", 0.51, "yes", 0.55, 0.06)],
-            "its clients are forgotten (MNIST, twins: AUC 0.510).",
+            "its clients are forgotten after the first request (MNIST, twins: AUC 0.510).",
         ),
         (
             [("MNIST, twins", 0.56, "cannot tell", 0.5, 0.5)],
-            "it cannot be told (MNIST, twins: AUC 0.560).",
+            "it cannot be told after the first request (MNIST, twins: AUC 0.560).",
         ),
     ],
 )
@@ -113,7 +114,8 @@ def test_the_table_has_those_that_forget_first_and_the_cheapest_of_them_on_top(t
     """
     answers = {"fed_accum": (0.0, "no"), "sifu": (1.0, "no"), "fed_eraser_searched": (0.52, "yes")}
     text = forgotten_by_twins(tmp_path, published(tmp_path, answers | {"fine_tuning": (0.5, "yes")}))
-    assert text.startswith("MNIST, twins, 200 models a world, request 1 (by twins: null 0.50 +- 0.03):")
+    head = "MNIST, twins (`mnist_twins`), after the first request, 200 models a world (by twins: null 0.50 +- 0.03):"
+    assert text.startswith(head)
     rows = [line.split(" | ") for line in text.splitlines()[4:]]
     assert [row[0].strip("| ") for row in rows] == [
         "Fine-tuning",
@@ -137,7 +139,8 @@ def test_in_short_the_answer_comes_first_and_names_who_forgot(tmp_path: Path) ->
     }
     answers |= {"original": (1.0, "no"), "fats_05": (0.5, "cannot tell"), "fed_accum": (0.0, "no")}
     head, names, table = forgotten_in_short(tmp_path, published(tmp_path, answers)).split("\n\n")
-    assert head == "**On MNIST with 200 models a world, 2 of 6 variants forgot, 3 did not, 1 cannot be judged.**"
+    where = "MNIST, twins (`mnist_twins`), after the first request, with 200 models a world"
+    assert head == f"**On {where}: 2 of 6 variants forgot, 3 did not, 1 cannot be judged.**"
     assert names.splitlines() == [
         "- 1 forgot with rounds of the training: FedEraser, dt and r searched",
         "- 1 forgot by starting again: Scratch",

@@ -26,7 +26,7 @@ def test_what_was_measured_refutes_a_promise(tmp_path: Path) -> None:
     assert not len(tables.too_far("mnist", "fine_tuning"))
     line = finding_of_certificates(measured, pd.DataFrame(), TITLES)
     assert line.startswith("**SIFU's certificate does not cover a request.**")
-    assert "Measured, it is too small for a request in 67% of the answers." in line
+    assert "For all clients of a request together it is too small in 0%, measured in 67%." in line
     assert "one by one" not in line
 
 

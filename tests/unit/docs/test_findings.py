@@ -89,7 +89,7 @@ def test_each_sifu_has_its_own_bound(tmp_path: Path) -> None:
 
 def test_what_noise_alone_saves_is_said(tmp_path: Path) -> None:
     """109 rounds of scratch's 100 on MNIST, 58 on CIFAR-10, 76 on CelebA."""
-    start = "A start from noise alone, which keeps nothing of the training, saves"
+    start = "Blurred scratch, a retraining from a noised start that keeps nothing of the training, saves"
     rounds = {"mnist": 109, "cifar10": 58, "celeba": 76}
     changes = {(name, "blurred_scratch"): Outcome(count) for name, count in rounds.items()}
     sifu = findings_of(tmp_path / "three", changes, scenarios=tuple(rounds))[0]
@@ -99,7 +99,7 @@ def test_what_noise_alone_saves_is_said(tmp_path: Path) -> None:
     one = findings_of(tmp_path / "one", {("mnist", "blurred_scratch"): Outcome(60)})[0]
     assert one.endswith(f"{start} 40% of scratch's client steps on MNIST.")
     assert findings_of(tmp_path / "none", {})[0].endswith(f"{start} nothing (MNIST).")
-    assert "A start from noise" not in findings_of(tmp_path / "not", {}, without="blurred_scratch")[0]
+    assert "Blurred scratch" not in findings_of(tmp_path / "not", {}, without="blurred_scratch")[0]
 
 
 def test_costs_count_where_accuracy_was_not_measured(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_costs_count_where_accuracy_was_not_measured(tmp_path: Path) -> None:
 def test_forgetting_that_was_not_measured_is_no_finding(tmp_path: Path) -> None:
     lines = findings_of(tmp_path, {}, unmeasured=("mnist",))
     assert sum("Whether it forgets was not measured." in line for line in lines) == 3
-    assert "SIFU takes 40% (1 dataset). A start" in lines[0], "no bound where nothing was measured"
+    assert "SIFU takes 40% (1 dataset). Blurred" in lines[0], "no bound where nothing was measured"
     assert "forgets," not in " ".join(lines)
     assert "nan" not in " ".join(lines)
 
@@ -125,7 +125,8 @@ def test_forgetting_that_was_not_measured_is_no_finding(tmp_path: Path) -> None:
 def test_a_certificate_may_hold_for_single_clients_alone(tmp_path: Path) -> None:
     line = findings_of(tmp_path, {("mnist", "sifu"): Outcome(40, 0.02, delta=0.005, together=0.9)})[3]
     assert line.startswith("4. **SIFU's certificate cannot be shown to cover a request.**")
-    assert "too small in 0% of the answers for each client alone, and in 100% for all clients of a request." in line
+    assert "It promises to each client alone: by a strict count the noise is too small in 0% of the answers." in line
+    assert "For all clients of a request together it is too small in 100%" in line
 
 
 def test_where_requests_are_not_answered_is_said() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
 from sifu.docs.measured_text import end_text, interval_text, number_text, seeds_text
@@ -37,3 +38,10 @@ def test_an_end_shows_on_which_side_of_a_threshold_it_lies(value: float, text: s
 def test_a_seed_alone_has_no_interval() -> None:
     line = Line("mnist", "x", Measured(0.5, 0.5, 0.5, 1), unit="number", ran=10)
     assert (interval_text(line.value, "number"), seeds_text(line)) == ("0.500", "1 of 10")
+
+
+def test_square_brackets_are_of_intervals_round_ones_of_ranges() -> None:
+    values = pd.Series([0.25, 0.5])
+    assert interval_text(Measured.in_range(values), "share") == "37.5% (seeds 25.0% to 50.0%)"
+    assert interval_text(Measured.median(values), "share") == "37.5% (seeds 25.0% to 50.0%)"
+    assert interval_text(Measured.share(values.round()), "share").startswith("0.0% [0.0%, ")

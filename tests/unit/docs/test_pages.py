@@ -34,6 +34,12 @@ def test_generated_pages_are_current() -> None:
     assert {"README.md", "docs/rules.md", "docs/results.md", "docs/replication/index.md"} <= names
 
 
+def test_the_page_of_settings_names_every_config_of_a_run() -> None:
+    heading = next(line for line in config_page().splitlines() if line.endswith(": what to run"))
+    files = {path.name for path in (REPO / "config").glob("*.yaml")} - {"scenarios.yaml", "variants.yaml"}
+    assert set(heading.removeprefix("## ").partition(":")[0].split(", ")) == files
+
+
 def test_words_on_settings_are_not_shown_as_code() -> None:
     """Which Markdown does with lines that begin with four spaces, as docstrings' do."""
     assert [line for line in config_page().splitlines() if line.startswith("    ")] == []

@@ -22,7 +22,7 @@ def test_two_partitions_stand_next_to_each_other(tmp_path: Path) -> None:
     known = "| accuracy of scratch on forgotten clients | 0.300 [0.300, 0.300; t 0.300, 0.300] | 0.000 [0.000, 0.000"
     assert known in page
     always = "60.0% [60.0%, 60.0%; t 60.0%, 60.0%]"
-    saved = f"| rounds saved by SIFU as released | {always} | {always} |"
+    saved = f"| rounds saved by SIFU, as released | {always} | {always} |"
     assert saved in page.split("## Two partitions of CIFAR-10")[1]
 
 

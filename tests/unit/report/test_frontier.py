@@ -284,13 +284,13 @@ def test_the_readme_says_what_an_honest_certificate_saves(tmp_path: Path, monkey
     strict, single = cells("sifu_strict", (50, 100), **psi(2.0, 1.0)), cells("sifu", (25, 50), **psi(9.0, 1.0))
     again = cells("scratch_again", (1, 2), claimed_epsilon=0.0, claimed_delta=0.0)
     text = saving(tmp_path, monkeypatch, SCRATCH, strict, single, again)
-    assert "saves today, of a retraining: 50% on MNIST. On MNIST: SIFU, strict, epsilon 6. Epsilon is at" in text
+    assert "saves of a retraining: 50% on MNIST. On MNIST: SIFU, strict, epsilon 6. Epsilon is at" in text
     dear = cells("sifu_strict", (110, 220), **psi(2.0, 1.0))
     text = saving(tmp_path, monkeypatch, SCRATCH, dear, single)
-    assert text.endswith("saves today, of a retraining: nothing on MNIST.")
+    assert text.endswith("saves of a retraining: nothing on MNIST.")
     blurred = cells("blurred_scratch", (60, 120), **psi(2.0, 1.0))
     text = saving(tmp_path, monkeypatch, SCRATCH, blurred)
-    assert "Blurred scratch (a retraining from a noised start, which keeps nothing of the training), eps" in text
+    assert "Blurred scratch (a retraining from a noised start; the saving comes from that start, not from" in text
 
 
 def test_datasets_with_the_same_answer_share_a_sentence() -> None:
@@ -303,7 +303,7 @@ def test_the_readme_says_where_what_survives_does_not_recover(tmp_path: Path, mo
     lost = cells("sifu_strict", (50, 100), **psi(2.0, 1.0))
     lost["status"] = "not_reached"
     text = saving(tmp_path, monkeypatch, SCRATCH, lost)
-    assert text.endswith("saves today, of a retraining: nothing on MNIST.")
+    assert text.endswith("saves of a retraining: nothing on MNIST.")
     run = Published(tmp_path, tmp_path, tmp_path)
     assert honest_savings(tmp_path, run) == (
         "- MNIST: nothing (what survives seldom reaches the target after every request: SIFU, strict in 0 of 2 seeds)."
@@ -319,4 +319,4 @@ def test_a_line_a_dataset_says_what_it_costs_to_save_nothing(tmp_path: Path, mon
 def test_the_readme_says_that_nothing_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that promise something, and lack what it takes to count it."""
     text = saving(tmp_path, monkeypatch, *(cells(name, (50, 100)) for name in ("scratch", "sifu_strict")))
-    assert text.endswith("saves today, of a retraining: not measured yet.")
+    assert text.endswith("saves of a retraining: not measured yet.")

@@ -8,6 +8,9 @@ from sifu.catalog.methods import METHODS
 from sifu.plan.method_check import method_class
 from sifu.report.method_labels import method_label
 from sifu.report.methods import PUBLISHED, methods_page, table_1
+from tests.conftest import REPO
+
+FORGOTTEN, SERVER = "needs forgotten clients' data (forgotten_data)", "needs server data (server_data)"
 
 
 def test_every_method_has_a_row_of_its_own_making() -> None:
@@ -18,10 +21,10 @@ def test_every_method_has_a_row_of_its_own_making() -> None:
     assert said["dp_fedavg"]["FedAvg as it is"] == "no"
     assert said["descent_to_delete"]["theorem, convex"] == "yes"
     assert said["descent_to_delete"]["theorem, non-convex"] == "no"
-    needing = [name for name, row in said.items() if row["needs forgotten clients' data"].startswith("yes")]
+    needing = [name for name, row in said.items() if row[FORGOTTEN].startswith("yes")]
     assert needing == [name for name in METHODS if method_class(name).assumptions.forgotten_data]
     assert {"puf", "gradient_ascent", "bfu"} < set(needing)
-    needing = [name for name, row in said.items() if row["needs server data"] != "no"]
+    needing = [name for name, row in said.items() if row[SERVER] != "no"]
     assert needing == [name for name in METHODS if method_class(name).assumptions.server_data]
     assert "f2l2" in needing
 
@@ -30,13 +33,21 @@ def test_a_method_of_the_papers_table_that_is_run_keeps_the_papers_marks_in_a_no
     """The marks agree with what the methods declare, but for the corrections."""
     rows, notes = table_1()
     said = {row["id"].strip("`"): row for row in rows}
-    assert said["rapid_retraining"]["needs forgotten clients' data"] == "no [1]"
+    assert said["rapid_retraining"][FORGOTTEN] == "no [1]"
     assert said["rapid_retraining"]["theorem, non-convex"] == "yes [1]"
-    assert "the paper's table says `theorem, non-convex: no, needs forgotten clients' data: yes`" in notes[0]
-    assert said["f2l2"]["needs forgotten clients' data"] == "no [2]"
+    assert f"the paper's table says `theorem, non-convex: no, {FORGOTTEN}: yes`" in notes[0]
+    assert said["f2l2"][FORGOTTEN] == "no [2]"
     for other in yaml.safe_load(PUBLISHED.read_text()):
         declared = method_class(other["run"]).assumptions._asdict()
         assert {key: declared[key] for key in other["paper"]} == other["paper"] | other["corrected"]
+
+
+def test_every_row_says_what_is_promised() -> None:
+    """Exact: all methods whose file makes such a promise, and no other."""
+    said = {row["id"].strip("`"): row["promises"] for row in table_1()[0]}
+    calling = [path.stem for path in (REPO / "sifu" / "methods").glob("*.py") if "exact_promise(" in path.read_text()]
+    assert sorted(name for name, word in said.items() if word == "exact") == sorted(calling)
+    assert (said["sifu"], said["dp_fedavg"], said["fed_eraser"]) == ("(epsilon, delta)", "(epsilon, delta)", "nothing")
 
 
 def test_every_row_says_what_it_was_made_from() -> None:
@@ -65,8 +76,8 @@ def test_the_papers_table_is_run_and_corrected_where_it_errs() -> None:
     rows, notes = table_1()
     said = {row["id"].strip("`"): row for row in rows}
     assert len(yaml.safe_load(PUBLISHED.read_text())) == 6
-    assert said["bfu"]["needs forgotten clients' data"] == "yes [3]"
-    assert said["forget_svgd"]["needs forgotten clients' data"] == "yes [4]"
+    assert said["bfu"][FORGOTTEN] == "yes [3]"
+    assert said["forget_svgd"][FORGOTTEN] == "yes [4]"
     assert "IEEE DSLW 2022" in said["forget_svgd"]["reference"]
     assert len(notes) == 4
     for number, note in enumerate(notes, start=1):

@@ -6,6 +6,9 @@ from typing import Any
 
 from sifu.report.old_clipping import not_clipped, old_clipping, since_clipped
 
+CODE = "The paper's code, in its example, shortens gradients longer than 10,000."
+LOST = "a model that explodes under its noise counts as diverged there."
+
 
 def manifest(**clips: float | None) -> dict[str, Any]:
     """One block of training a scenario, with this clipping."""
@@ -34,15 +37,12 @@ def test_what_it_means_is_said_in_words() -> None:
     """Sweeps and sets of requests may have been run again before the main rows: the page says so."""
     today, found = plan(celeba=1e4, cifar10=1e4), manifest(celeba=None, cifar10=None)
     said = old_clipping(today, found, " and ".join)
-    assert said.startswith("Rows of celeba and cifar10 were made without the clipping of the code's example")
-    assert said.endswith("A model that explodes under its noise is lost there, and counts as diverged.")
+    assert said.startswith(f"{CODE} Rows of celeba and cifar10 were made without that:")
+    assert said.endswith(LOST)
     for stage, scenario, clip in (("sweep", "celeba", 1e4), ("request_sets", "celeba", None)):
         found["blocks"].append({"stage": stage, "scenario": scenario, "settings": f"{stage} of {scenario}"})
         found["block_settings"][f"{stage} of {scenario}"] = {"federation": {"clip": clip}}
-    assert (
-        old_clipping(today, found, " and ".join)
-        == f"{said} With the clipping were made: the sweeps of sigma of celeba."
-    )
+    assert old_clipping(today, found, " and ".join) == f"{said} The sweeps of sigma of celeba were made with it."
     assert since_clipped("sweep", today, found) == ["celeba"]
     assert old_clipping(plan(mnist=None), found, " and ".join) == ""
 
@@ -54,11 +54,9 @@ def test_what_is_left_from_before_is_said() -> None:
         clip = 1e4 if stage == "sweep" else None
         found["blocks"].append({"stage": stage, "scenario": scenario, "settings": f"{stage} of {scenario}"})
         found["block_settings"][f"{stage} of {scenario}"] = {"federation": {"clip": clip}}
-    without = "ithout the clipping of the code's example (norms above 10,000)"
-    left = "the searches of methods' settings of celeba and alpha of celeba."
-    assert old_clipping(today, found, " and ".join) == f"W{without} were made: {left}"
+    left = "he searches of methods' settings of celeba, and alpha of celeba were made without that:"
+    assert old_clipping(today, found, " and ".join) == f"{CODE} T{left} {LOST}"
     found["block_settings"]["cifar10"] = {"federation": {"clip": None}}
     found["blocks"].append({"stage": "train", "scenario": "cifar10", "settings": "cifar10"})
     said = old_clipping(today | plan(cifar10=1e4), found, " and ".join)
-    assert said.startswith(f"Rows of cifar10 were made w{without}.")
-    assert said.endswith(f"counts as diverged. So were {left}")
+    assert said == f"{CODE} Rows of cifar10, t{left} {LOST}"

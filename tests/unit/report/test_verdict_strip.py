@@ -22,9 +22,9 @@ def test_a_claim_that_does_not_speak_of_a_dataset_was_not_left_out_there() -> No
 
 def test_why_all_that_holds_may_be_undecided_is_said() -> None:
     """The row shows ✓ on each dataset, and ? at its end."""
-    row = ClaimRow("Claim", "Group", "undecided", {"MNIST": "holds"}, "Rule.", "Words.", "On 1.", corrected_away=True)
+    row = ClaimRow("Claim", "Group", "undecided", {"MNIST": "holds"}, "Rule.", "Words.", "On 1.", adjusted_away=True)
     strip = verdict_strip([row])
-    assert 'title="undecided once corrected for many claims"' in strip
+    assert 'title="undecided once adjusted for many claims"' in strip
     assert "<p>Words.<p>On 1.<p>Rule.</details>" in strip
 
 

@@ -44,7 +44,7 @@ def test_a_promise_is_judged_for_whom_it_is_made() -> None:
     world = World(changes=changes)
     assert verdict("SIFU's certificate", world) is HOLDS
     assert verdict("Strict SIFU's certificate", world) is FAILS
-    for name, label in (("SIFU's certificate", "SIFU"), ("Strict SIFU's certificate", "strict SIFU")):
+    for name, label in (("SIFU's certificate", "SIFU"), ("Strict SIFU's certificate", "SIFU, strict,")):
         lines = [line for line in claim(name).measure(world.tables()) if line.what == whole.format(label)]
         assert [line.verdict for line in lines] == [None] * len(DATASETS)
         assert [line.value.mean for line in lines if line.value] == [0.0] * len(DATASETS)
@@ -97,5 +97,5 @@ def test_hidden_requests_are_shown_and_counted_by_seeds() -> None:
     tables = replace(tables, cells=tables.cells.assign(alpha=tables.cells["alpha"].where(first, 2.8)))
     lines = [line for line in claim("Strict SIFU's certificate").measure(tables) if line.scenario == "mnist"]
     found = {line.what: line.value.mean for line in lines if line.value is not None}
-    assert found["requests that strict SIFU hides as measured"] == pytest.approx(5 / 6)
+    assert found["requests that SIFU, strict, hides as measured"] == pytest.approx(5 / 6)
     assert found["seeds in which it hides all of them"] == pytest.approx(2 / 3)

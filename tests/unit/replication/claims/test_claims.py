@@ -81,8 +81,8 @@ def test_without_celeba_a_claim_holds_in_part(name: str) -> None:
         ("SIFU's speed-up survives", World(changes={("*", "sifu_strict"): Outcome(100)})),
         ("SIFU, as the text describes it, takes", World(changes={("*", "sifu"): Outcome(101)})),
         ("SIFU, as the text describes it, saves", World(changes={("*", "sifu"): Outcome(120)})),
-        ("FedEraser, corrected", World(changes={("*", "fed_eraser_searched"): Outcome(80)})),
-        ("FedAccum, corrected", World(changes={("*", "fed_accum"): Outcome(50, 0.0)})),
+        ("FedEraser, dt and r searched", World(changes={("*", "fed_eraser_searched"): Outcome(80)})),
+        ("FedAccum, as its own paper", World(changes={("*", "fed_accum"): Outcome(50, 0.0)})),
         ("SIFU's trade-off is still the best next to corrected", World(changes={("*", "fed_accum"): Outcome(gap=0.0)})),
         ("SIFU's trade-off is still the best with DP", World(changes={("*", "dp_released"): Outcome(gap=0.05)})),
         (

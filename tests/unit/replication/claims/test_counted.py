@@ -17,9 +17,11 @@ NAMES = ("mnist", "fashionmnist", "cifar10", "cifar100", "celeba")
 TITLES = {"mnist": "MNIST", "fashionmnist": "Fashion", "cifar10": "CIFAR-10", "celeba": "CelebA"}
 
 
-def in_short(verdicts: tuple[Verdict, ...], whole: Verdict, *, corrected_away: bool = False) -> str:
+def in_short(
+    verdicts: tuple[Verdict, ...], whole: Verdict, *, adjusted_away: bool = False, by_average: bool = False
+) -> str:
     lines = [Line(name, "rounds", None, verdict) for name, verdict in zip(NAMES, verdicts, strict=False)]
-    return counted(lines).in_short(whole, TITLES, corrected_away=corrected_away)
+    return counted(lines).in_short(whole, TITLES, adjusted_away=adjusted_away, by_average=by_average)
 
 
 @pytest.mark.parametrize(
@@ -47,14 +49,21 @@ def test_every_dataset_that_was_judged_is_in_the_words(
 
 
 def test_what_the_correction_for_many_claims_took_away_is_said() -> None:
-    words = ", but undecided once corrected for many claims"
-    assert in_short((HOLDS, HOLDS), OPEN, corrected_away=True) == f"**holds on both judged**{words}"
-    assert in_short((HOLDS, FAILS), OPEN, corrected_away=True) == f"**holds on 1 of 2**, not on Fashion{words}"
+    words = ", but undecided once adjusted for many claims"
+    assert in_short((HOLDS, HOLDS), OPEN, adjusted_away=True) == f"**holds on both judged**{words}"
+    assert in_short((HOLDS, FAILS), OPEN, adjusted_away=True) == f"**holds on 1 of 2**, not on Fashion{words}"
+
+
+def test_of_a_claim_about_an_average_that_comes_first() -> None:
+    words = "by dataset: holds on 1 of 2, not on Fashion"
+    assert in_short((HOLDS, FAILS), HOLDS, by_average=True) == f"**holds on average**; {words}"
+    found = in_short((HOLDS, FAILS), OPEN, by_average=True, adjusted_away=True)
+    assert found == f"**undecided on average** once adjusted for many claims; {words}"
 
 
 def test_a_claim_about_no_dataset_names_none() -> None:
     example = counted([Line(EXAMPLE, "distance", None, HOLDS)])
-    assert example.in_short(HOLDS, TITLES, corrected_away=False) == "**holds**"
+    assert example.in_short(HOLDS, TITLES, adjusted_away=False) == "**holds**"
 
 
 def test_a_dataset_that_was_run_in_vain_is_not_called_untested() -> None:

@@ -38,8 +38,8 @@ def test_who_forgets_slightly_and_is_faster_is_not_outperformed() -> None:
     assert verdict(MARKS, forgets) is FAILS
     lines = [line for line in claim(MARKS).measure(forgets.tables()) if line.scenario == "cifar10" and line.value]
     assert {line.what: line.value.mean for line in lines if line.what.startswith("seeds")} == {
-        "seeds in which SIFU is the fastest method that forgets": 0.0,
-        "seeds in which no other method matches SIFU": 1.0,
+        "seeds in which SIFU, as released, is the fastest method that forgets": 0.0,
+        "seeds in which no other method matches SIFU, as released": 1.0,
     }
     assert verdict(MARKS, keeps) is HOLDS
 
@@ -59,7 +59,7 @@ def test_triggers_are_looked_for_where_clients_have_them() -> None:
     assert means["mnist", accuse.format("fine-tuning")] == 1
     assert means["mnist", answers.format("SIFU")] == pytest.approx(0.29)
     assert means["mnist", answers.format("fine-tuning")] == pytest.approx(0.79)
-    assert means["mnist", answers.format("FedEraser as released")] == 0
+    assert means["mnist", answers.format("FedEraser, as released")] == 0
     assert claim(BACKDOORS).judge(lines) is IN_PART
 
 
@@ -80,6 +80,6 @@ def test_rounds_that_nobody_can_save_are_named() -> None:
     """On MNIST scratch and SIFU end after the minimum of 50 rounds at every request; on CIFAR-10 they do not."""
     least = {("mnist_watermark", name): Outcome(50) for name in ("scratch", "sifu_released")}
     lines = claim(MARKS).measure(World(changes=least).tables())
-    notes = {line.scenario: line.note for line in lines if line.what == "rounds saved by SIFU as released"}
+    notes = {line.scenario: line.note for line in lines if line.what == "rounds saved by SIFU, as released"}
     assert notes["mnist"] == "both take 50 rounds at every request"
     assert notes["cifar10"] == ""

@@ -50,7 +50,7 @@ def test_a_method_that_was_not_run_leaves_the_history_unjudged() -> None:
 def test_a_restart_is_one_only_from_the_first_rounds() -> None:
     """Strict SIFU saves 10 rounds of 100 from round 10; round 11 is not the start."""
     early, late = (World(changes={("*", "sifu_strict"): Outcome(90, cut=cut)}, marks=PLAIN) for cut in (10, 11))
-    found = [line for line in claim(HISTORY).measure(early.tables()) if "strict SIFU" in line.what]
+    found = [line for line in claim(HISTORY).measure(early.tables()) if "SIFU, strict" in line.what]
     assert [line.value and line.value.mean for line in found] == [pytest.approx(0.1)] * len(DATASETS)
     assert {line.verdict for line in found} == {None}
-    assert not [line for line in claim(HISTORY).measure(late.tables()) if "strict SIFU" in line.what]
+    assert not [line for line in claim(HISTORY).measure(late.tables()) if "SIFU, strict" in line.what]

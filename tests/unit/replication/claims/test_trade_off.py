@@ -19,7 +19,7 @@ def test_gaps_add_up_and_the_best_rival_counts() -> None:
     """SIFU: 0.1 + 0.1; fine-tuning 0.15 + 0.15, the others 0.5 + 0.5: the difference is 0.1."""
     world = World(("mnist",), {("mnist", "fine_tuning"): Outcome(gap=0.15)})
     assert measured("SIFU has", world, "mnist").mean == pytest.approx(0.1)
-    assert claim("SIFU has").measure(world.tables())[0].note == "fine-tuning"
+    assert claim("SIFU has").measure(world.tables())[0].note == "Fine-tuning"
 
 
 def test_a_trade_off_needs_all_rivals() -> None:
@@ -32,9 +32,9 @@ def test_a_trade_off_needs_all_rivals() -> None:
 def test_trade_offs_of_sifu_and_of_scratch_are_shown() -> None:
     """0.1 + 0.1 and 0.5 + 0.5, and nothing of a method that was not run."""
     lines = claim("SIFU has").measure(World(("mnist",)).tables())
-    gaps = [line for line in lines if line.what in ("gaps of SIFU as released", "gaps of scratch")]
+    gaps = [line for line in lines if line.what in ("gaps of SIFU, as released", "gaps of scratch")]
     means = {line.what: line.value.mean for line in gaps if line.value is not None}
-    assert means == {"gaps of SIFU as released": pytest.approx(0.2), "gaps of scratch": pytest.approx(1.0)}
+    assert means == {"gaps of SIFU, as released": pytest.approx(0.2), "gaps of scratch": pytest.approx(1.0)}
 
 
 def test_both_references_of_a_trade_off_are_judged() -> None:

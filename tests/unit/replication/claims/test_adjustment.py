@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sifu.replication.claims import rounds, trade_off
+from sifu.replication.claims.adjustment import LIMIT, holm, judgements
 from sifu.replication.claims.claim import Line, judged, on_every_dataset, p_on_every_dataset
-from sifu.replication.claims.correction import LIMIT, holm, judgements
 from sifu.replication.claims.forgetting import POOR, SLIGHTLY, noted
 from sifu.replication.claims.measured import Measured, above, at_most
 from sifu.replication.claims.stored_tables import DATASETS

@@ -1,4 +1,4 @@
-"""Holm's correction: many claims are judged on one page, and some would hold by chance.
+"""Holm's adjustment: many claims are judged on one page, and some would hold by chance.
 
 Where a rule asks whether an interval lies beyond a threshold, it is a test, and has a one-sided p-value: that of
 Student's t test over seeds, of numbers paired with scratch's in the same seed. A claim about every dataset has the
@@ -7,7 +7,7 @@ that it does not and that is a test, too, the one for that. Holm (1979) multipli
 next by m - 1, and so on, so that the chance of any wrong verdict among all is at most that of a single one.
 
 Each side of a 95% interval errs with 2.5%, so that is the limit of a p-value here. A rule that is no test, such as a
-share of seeds, has no p-value, and is not corrected.
+share of seeds, has no p-value, and is not adjusted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LIMIT = (1 - LEVEL) / 2
 
 
 class Judgement(NamedTuple):
-    """The verdict on a claim after the correction, and its p-value before and after."""
+    """The verdict on a claim after the adjustment, and its p-value before and after."""
 
     verdict: Verdict
     p: float | None  # None: judged by a rule that is no test
@@ -36,7 +36,7 @@ def judgements(claims: tuple[Claim, ...], lines: Mapping[str, list[Line]]) -> di
     found = {claim.name: _p_value(claim, verdicts[claim.name], lines[claim.name]) for claim in claims}
     adjusted = holm({name: p for name, (p, _) in found.items() if p is not None})
     return {
-        name: Judgement(_corrected(verdicts[name], p, adjusted.get(name), is_test=is_test), p, adjusted.get(name))
+        name: Judgement(_adjusted(verdicts[name], p, adjusted.get(name), is_test=is_test), p, adjusted.get(name))
         for name, (p, is_test) in found.items()
     }
 
@@ -49,10 +49,10 @@ def _p_value(claim: Claim, verdict: Verdict, lines: list[Line]) -> tuple[float |
     return p.holds, True
 
 
-def _corrected(verdict: Verdict, p: float | None, adjusted: float | None, *, is_test: bool) -> Verdict:
-    """Undecided where a verdict would need a smaller p-value than the correction leaves.
+def _adjusted(verdict: Verdict, p: float | None, adjusted: float | None, *, is_test: bool) -> Verdict:
+    """Undecided where a verdict would need a smaller p-value than the adjustment leaves.
 
-    A claim in part may never have been shown on all datasets; it is undecided only if the correction took that away.
+    A claim in part may never have been shown on all datasets; it is undecided only if the adjustment took that away.
     """
     if p is None or adjusted is None or adjusted <= LIMIT or not is_test:
         return verdict
