@@ -5,7 +5,7 @@ from __future__ import annotations
 from sifu.docs.deviation import NOT_MEASURED, Deviation, line_text
 from sifu.docs.replication_run import MeasuredRun
 from sifu.replication.claims import rounds
-from sifu.replication.claims.labels import LABELS
+from sifu.replication.claims.labels import in_words
 
 _CORRECTED = "Claims on `corrected` methods."
 
@@ -14,7 +14,7 @@ def _sensitivity(run: MeasuredRun) -> str:
     described, released = (
         line_text(run.line("", rounds.saved_words(variant))) for variant in ("sifu", "sifu_released")
     )
-    return f"SIFU saves {described} of scratch's rounds, {LABELS['sifu_released']}, {released}."
+    return f"SIFU saves {described} of scratch's rounds, {in_words('sifu_released')} {released}."
 
 
 def _too_few_rounds(run: MeasuredRun) -> str:

@@ -11,14 +11,14 @@ import pandas as pd
 from sifu.docs.measured_text import interval_text, table_text
 from sifu.docs.replication_run import MeasuredRun
 from sifu.replication.claims.forgetting import beyond_scratch
-from sifu.replication.claims.labels import LABELS
+from sifu.replication.claims.labels import in_words
 from sifu.replication.claims.measured import Measured
-from sifu.replication.claims.rounds import share_of_scratch
+from sifu.replication.claims.rounds import saved_words, share_of_scratch
 from sifu.replication.claims.stored_tables import REFERENCE, StoredTables
 from sifu.report.floor import AGAIN
 
 SHARED, DISJOINT = "cifar10", "cifar10_disjoint"
-_NAMES = {name: LABELS[name] for name in ("sifu_released", "sifu", "fine_tuning")}
+_NAMES = ("sifu_released", "sifu", "fine_tuning")
 _WORDS = """\
 The paper's code lets clients draw the same image, and draws who holds what once for all seeds: that made its figures,
 so its scenarios have that partition here. Scratch then still knows images of forgotten clients that others hold, too.
@@ -53,17 +53,14 @@ _SCRATCH = Number(
 )
 _KNOWN = [
     Number(
-        f"accuracy of {label} on forgotten clients, minus scratch's",
+        f"accuracy of {in_words(variant)} on forgotten clients, minus scratch's",
         "number",
         variant,
         partial(_beyond, variant=variant),
     )
-    for variant, label in _NAMES.items()
+    for variant in _NAMES
 ]
-_SAVED = [
-    Number(f"rounds saved by {label}", "share", variant, partial(_saved, variant=variant))
-    for variant, label in _NAMES.items()
-]
+_SAVED = [Number(saved_words(variant), "share", variant, partial(_saved, variant=variant)) for variant in _NAMES]
 _FLOOR = Number(
     "floor: absolute gap of scratch, run again",
     "number",

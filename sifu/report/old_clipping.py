@@ -30,11 +30,9 @@ def old_clipping(
         return ""
     clipped = {stage: since_clipped(stage, scenarios, manifest) for stage in _SINCE}
     since = [f"{_SINCE[stage]} of {in_words(found)}" for stage, found in clipped.items() if found]
-    sentences = [
-        _CODE,
-        f"{_listed(without)} were made without that: a model that explodes under its noise counts as diverged there.",
-        *([f"{_listed(since)} were made with it."] if since else []),
-    ]
+    made = f"{_listed(without)}{',' * (len(without) > 1)} were made without that"
+    lost = "a model that explodes under its noise counts as diverged there"
+    sentences = [_CODE, f"{made}: {lost}.", *([f"{_listed(since)} were made with it."] if since else [])]
     return " ".join(sentences)
 
 

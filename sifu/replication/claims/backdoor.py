@@ -60,7 +60,7 @@ def goes_unnoticed(tables: StoredTables) -> list[Line]:
     others = [shown(what.format(label), partial(accused, name), measure=share) for name, label in _COMPARED.items()]
     labels = {"sifu": "SIFU"} | {name: label for name, label in _COMPARED.items() if name != REFERENCE}
     rates = [
-        shown(f"triggers answered by {label} beyond scratch", partial(answered, name)) for name, label in labels.items()
+        shown(f"triggers answered beyond scratch by {label}", partial(answered, name)) for name, label in labels.items()
     ]
     return [*judged, *(line for lines in (*others, *rates) for line in lines)]
 

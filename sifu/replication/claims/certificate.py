@@ -17,7 +17,7 @@ from sifu.replication.claims.claim import (
     shown,
 )
 from sifu.replication.claims.commands import rerun_cell
-from sifu.replication.claims.labels import LABELS, before_verb
+from sifu.replication.claims.labels import LABELS, in_words
 from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.stored_tables import DATASETS, SHOWN_ONLY, StoredTables
 from sifu.replication.claims.verdict import Rule, Verdict
@@ -66,7 +66,7 @@ def promise(variant: str, preset: str) -> Measure:
     claim, and its epsilon and delta at other points.
     """
     label = LABELS[variant]
-    said = before_verb(variant)
+    said = in_words(variant)
 
     def measure(tables: StoredTables) -> list[Line]:
         def share(scenario: str, *, together: bool = False) -> pd.Series:
@@ -126,7 +126,7 @@ def _as_measured(tables: StoredTables) -> list[Line]:
         return 1 - tables.too_far(scenario, _STRICT).groupby("seed").mean()
 
     return [
-        *shown(f"requests that {before_verb(_STRICT)} hides as measured", hidden_requests, measure=Measured.in_range),
+        *shown(f"requests that {in_words(_STRICT)} hides as measured", hidden_requests, measure=Measured.in_range),
         *shown("seeds in which it hides all of them", lambda name: _hides_all(tables, name), measure=Measured.share),
     ]
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from sifu.replication.claims.claim import Claim, Line, each_dataset, on_every_dataset, shown
 from sifu.replication.claims.commands import rerun_cell
-from sifu.replication.claims.labels import LABELS
+from sifu.replication.claims.labels import in_words
 from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.stored_tables import REFERENCE, StoredTables
 from sifu.replication.claims.verdict import Rule, Verdict
@@ -37,13 +37,13 @@ def added_cost(tables: StoredTables) -> list[Line]:
     added, own = partial(_added, tables), "sifu_released"
     what = "{} a round of {} beyond scratch's"
     lines = each_dataset(
-        what.format("client steps", LABELS[own]),
+        what.format("client steps", in_words(own)),
         partial(added, own, "client_steps"),
         NOTHING_ADDED,
         ran=lambda name: tables.ran(name, own),
     )
-    sent = shown(what.format("numbers sent", LABELS[own]), partial(added, own, "comm_floats"))
-    strict = shown(what.format("client steps", LABELS["sifu_strict"]), partial(added, "sifu_strict", "client_steps"))
+    sent = shown(what.format("numbers sent", in_words(own)), partial(added, own, "comm_floats"))
+    strict = shown(what.format("client steps", in_words("sifu_strict")), partial(added, "sifu_strict", "client_steps"))
     return [*lines, *sent, *strict]
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 from sifu.replication.claims.certificate import KEPT, MOST
 from sifu.replication.claims.claim import Claim, Line, each_dataset, on_every_dataset, on_first_request, shown
 from sifu.replication.claims.commands import rerun_stage
-from sifu.replication.claims.labels import before_verb
+from sifu.replication.claims.labels import in_words
 from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.rounds import ALIKE, ALIKE_OR_NOT
 from sifu.replication.claims.sigma import SWEPT, forget_beyond_scratch
@@ -49,9 +49,7 @@ def like_scratch(tables: StoredTables) -> list[Line]:
     what = "rounds saved under the least sigma"
     return [
         *each_dataset(what, saved, ALIKE_OR_NOT, ran=lambda name: _seeds(tables, name)),
-        *shown(
-            f"round that {before_verb(SWEPT)} goes back to under the least sigma", back_to, "times", Measured.in_range
-        ),
+        *shown(f"round that {in_words(SWEPT)} goes back to under the least sigma", back_to, "times", Measured.in_range),
         *shown("accuracy on forgotten clients minus scratch's, under the least sigma", known, "number"),
     ]
 
@@ -69,7 +67,7 @@ def like_last(tables: StoredTables) -> list[Line]:
         rows = _rows(tables, scenario, least=False)
         return (rows["status"] == "done").groupby(rows["seed"]).all().astype(float)
 
-    what = f"seeds in which {before_verb(SWEPT)} goes back to Last's round under the largest sigma"
+    what = f"seeds in which {in_words(SWEPT)} goes back to Last's round under the largest sigma"
     ran, share = (lambda name: _seeds(tables, name)), Measured.share
     return [
         *each_dataset(what, same_round, KEPT, ran=ran, measure=share),

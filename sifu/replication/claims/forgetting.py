@@ -20,7 +20,7 @@ from sifu.replication.claims.claim import (
     with_verdict,
 )
 from sifu.replication.claims.commands import rerun_cell
-from sifu.replication.claims.labels import LABELS
+from sifu.replication.claims.labels import in_words
 from sifu.replication.claims.measured import Measured, above, at_most
 from sifu.replication.claims.stored_tables import REFERENCE, StoredTables
 from sifu.replication.claims.verdict import Rule, Verdict
@@ -92,7 +92,7 @@ FORGETS = Rule(forgets, holds=POOR.fails, fails=POOR.holds)
 
 
 def against_scratch(variant: str, rule: Rule = POOR) -> Measure:
-    what = f"accuracy of {LABELS[variant]} on forgotten clients, minus scratch's"
+    what = f"accuracy of {in_words(variant)} on forgotten clients, minus scratch's"
     return lambda tables: [*_lines(tables, variant, what, rule), *_unfinished(tables, variant, what)]
 
 
@@ -100,7 +100,7 @@ def fed_eraser_lines(tables: StoredTables) -> list[Line]:
     """FedEraser as released against scratch on all forgotten clients, judged; then on those of each request alone."""
     variant = "fed_eraser_released"
     alone = shown(
-        f"accuracy of {LABELS[variant]} on the clients of each request alone, minus scratch's",
+        f"accuracy of {in_words(variant)} on the clients of each request alone, minus scratch's",
         lambda name: beyond_scratch(tables, name, variant, "forget"),
         "number",
     )
@@ -147,10 +147,10 @@ OVERLAPPING = Rule(overlaps, holds=(at_most(BEYOND),), fails=_OUTSIDE)
 def slightly_above(tables: StoredTables) -> list[Line]:
     """The accuracy of SIFU as released on forgotten clients minus scratch's, judged; then that of SIFU as described."""
     what = "accuracy of {} on forgotten clients, minus scratch's"
-    lines = _lines(tables, "sifu_released", what.format(LABELS["sifu_released"]), SLIGHTLY)
-    described = _lines(tables, "sifu", what.format(LABELS["sifu"]), SLIGHTLY)
+    lines = _lines(tables, "sifu_released", what.format(in_words("sifu_released")), SLIGHTLY)
+    described = _lines(tables, "sifu", what.format(in_words("sifu")), SLIGHTLY)
     test = shown(
-        f"accuracy of {LABELS['sifu_released']} on test data, minus scratch's",
+        f"accuracy of {in_words('sifu_released')} on test data, minus scratch's",
         lambda name: beyond_scratch(tables, name, "sifu_released", "test"),
         "number",
     )

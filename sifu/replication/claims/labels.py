@@ -19,7 +19,7 @@ LABELS = {
 }
 
 
-def before_verb(variant: str) -> str:
-    """The label where a verb follows: `SIFU, as released,`."""
+def in_words(variant: str) -> str:
+    """The label where words follow: `SIFU, as released,`."""
     label = LABELS[variant]
     return f"{label}," if "," in label else label

@@ -22,7 +22,7 @@ from sifu.replication.claims.claim import (
     with_verdict,
 )
 from sifu.replication.claims.commands import rerun_cell
-from sifu.replication.claims.labels import LABELS, before_verb
+from sifu.replication.claims.labels import LABELS, in_words
 from sifu.replication.claims.measured import Measured, above, at_most
 from sifu.replication.claims.stored_tables import DATASETS, REFERENCE, StoredTables
 from sifu.replication.claims.verdict import NO_TEST, Rule, Verdict
@@ -80,7 +80,7 @@ def under_limits(tables: StoredTables) -> list[Line]:
 def to_the_target(variant: str) -> Measure:
     """How often Last recovers, judged; then how often it diverges, which is no local optimum."""
 
-    said = before_verb(variant)
+    said = in_words(variant)
 
     def measure(tables: StoredTables) -> list[Line]:
         def ended(status: str) -> Callable[[str], pd.Series]:

@@ -10,7 +10,7 @@ import pandas as pd
 from sifu.replication.claims.claim import Claim, Line, judged, on_every_dataset
 from sifu.replication.claims.commands import rerun_stage
 from sifu.replication.claims.forgetting import BEYOND, noted
-from sifu.replication.claims.labels import LABELS
+from sifu.replication.claims.labels import LABELS, in_words
 from sifu.replication.claims.measured import Measured, above, at_most
 from sifu.replication.claims.stored_tables import DATASETS, REFERENCE, SHOWN_ONLY, StoredTables
 from sifu.replication.claims.verdict import PValues, Rule, Verdict
@@ -76,7 +76,7 @@ def _lines(tables: StoredTables, scenario: str) -> list[Line]:
         if method.saved is not None and name != SIFU:
             lines.append(Line(scenario, f"rounds saved by {LABELS[name]}, other sets", method.saved))
         if method.beyond is not None:
-            what = f"accuracy of {LABELS[name]} on forgotten clients, minus scratch's, other sets"
+            what = f"accuracy of {in_words(name)} on forgotten clients, minus scratch's, other sets"
             lines.append(noted(Line(scenario, what, method.beyond, None, "number"), _floor(rows)))
     return lines
 

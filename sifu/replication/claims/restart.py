@@ -28,7 +28,7 @@ from sifu.replication.claims.verdict import Rule, Verdict
 FROM_NOISE = "blurred_scratch"
 START = 10  # rounds; trainings take hundreds
 _SAVED = saved_words(FROM_NOISE)
-_RESTART = f"{saved_words('sifu_strict')} in seeds where it goes back to round {START} or earlier"
+_RESTART = f"{saved_words('sifu_strict')}, in seeds where it goes back to round {START} or earlier"
 RULE = (
     "Blurred scratch, a start from noise alone: the initial model with SIFU's noise on it, which keeps nothing of the "
     "training. A dataset holds where the interval of the share of scratch's rounds that it saves reaches 0, and does "

@@ -23,7 +23,7 @@ from sifu.replication.claims.claim import (
     unjudged,
 )
 from sifu.replication.claims.commands import rerun_cell
-from sifu.replication.claims.labels import LABELS
+from sifu.replication.claims.labels import LABELS, in_words
 from sifu.replication.claims.measured import Measured, above, at_most
 from sifu.replication.claims.stored_tables import REFERENCE, StoredTables
 from sifu.replication.claims.verdict import Rule, Verdict
@@ -83,7 +83,7 @@ def saved_words(variant: str, cost: str = "rounds") -> str:
 
 def extra_words(variant: str, cost: str) -> str:
     """The name of what a method costs beyond scratch."""
-    return f"{_words(cost)} of {LABELS[variant]} beyond scratch's"
+    return f"{_words(cost)} of {in_words(variant)} beyond scratch's"
 
 
 def saved_as_released(tables: StoredTables) -> list[Line]:
@@ -119,7 +119,7 @@ def extra_and_sifu(variant: str) -> Measure:
 
         return [
             *extra(variant, "client_steps")(tables),
-            *shown(f"client steps of {LABELS[variant]} beyond SIFU's", beyond),
+            *shown(f"client steps of {in_words(variant)} beyond SIFU's", beyond),
         ]
 
     return measure

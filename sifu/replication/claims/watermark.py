@@ -17,7 +17,7 @@ from sifu.replication.claims.claim import (
 )
 from sifu.replication.claims.commands import rerun_cell
 from sifu.replication.claims.forgetting import BEYOND, beyond_scratch, with_floor
-from sifu.replication.claims.labels import LABELS, before_verb
+from sifu.replication.claims.labels import LABELS, in_words
 from sifu.replication.claims.measured import Measured
 from sifu.replication.claims.rounds import saved_words, share_of_scratch
 from sifu.replication.claims.stored_tables import REFERENCE, StoredTables
@@ -55,7 +55,7 @@ def outperforms(tables: StoredTables) -> list[Line]:
     def ran(name: str) -> int:
         return tables.ran(_marked(name), SIFU)
 
-    what = f"seeds in which {before_verb(SIFU)} is the fastest method that forgets"
+    what = f"seeds in which {in_words(SIFU)} is the fastest method that forgets"
     share = Measured.share
     lines = each_dataset(what, lambda name: _seeds(tables, name, _as_fast_and_forgets), FASTEST, "share", ran, share)
     matched = shown(
@@ -86,7 +86,7 @@ def _same_rounds(tables: StoredTables, marked: str, variant: str) -> str:
 
 
 def _known(tables: StoredTables, variant: str) -> list[Line]:
-    what = f"accuracy of {LABELS[variant]} on forgotten clients, minus scratch's"
+    what = f"accuracy of {in_words(variant)} on forgotten clients, minus scratch's"
     lines = shown(what, lambda name: beyond_scratch(tables, _marked(name), variant), "number")
     return [with_floor(tables, line, MARK) for line in lines]
 

@@ -48,9 +48,9 @@ def test_what_was_run_and_not_measured_is_not_called_not_run(tmp_path: Path) -> 
     shutil.rmtree(folder / "unlearn" / "cifar10" / "sifu")
     table = replication_pages(tmp_path)["claims.md"].split("## Two partitions of CIFAR-10")[1]
     known = "accuracy of {} on forgotten clients, minus scratch's"
-    assert f"| {known.format('SIFU, as released')} | not measured | not run |" in table
+    assert f"| {known.format('SIFU, as released,')} | not measured | not run |" in table
     assert f"| {known.format('SIFU')} | not run | not run |" in table
-    assert "| rounds saved by fine-tuning | target missed | not run |" in table
+    assert "| rounds saved by Fine-tuning | target missed | not run |" in table
 
 
 @pytest.mark.long

@@ -54,7 +54,7 @@ def test_what_is_left_from_before_is_said() -> None:
         clip = 1e4 if stage == "sweep" else None
         found["blocks"].append({"stage": stage, "scenario": scenario, "settings": f"{stage} of {scenario}"})
         found["block_settings"][f"{stage} of {scenario}"] = {"federation": {"clip": clip}}
-    left = "he searches of methods' settings of celeba, and alpha of celeba were made without that:"
+    left = "he searches of methods' settings of celeba, and alpha of celeba, were made without that:"
     assert old_clipping(today, found, " and ".join) == f"{CODE} T{left} {LOST}"
     found["block_settings"]["cifar10"] = {"federation": {"clip": None}}
     found["blocks"].append({"stage": "train", "scenario": "cifar10", "settings": "cifar10"})

@@ -44,7 +44,8 @@ def test_how_often_last_diverges_where_scratch_got_there() -> None:
 def test_accuracy_on_test_data() -> None:
     """Scratch 0.8 (0.9 - 0.1), SIFU 0.75."""
     world = World(("mnist",), {("mnist", "sifu_released"): Outcome(40, 0.02, retain=0.85)})
-    assert shown("SIFU's forget accuracy", "accuracy of SIFU, as released on test data", world) == pytest.approx(-0.05)
+    what = "accuracy of SIFU, as released, on test data"
+    assert shown("SIFU's forget accuracy", what, world) == pytest.approx(-0.05)
 
 
 def test_clients_that_are_hidden_are_counted_by_the_rule_of_each() -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from sifu.docs.named import variant_labels
-from sifu.replication.claims.labels import LABELS, before_verb
+from sifu.replication.claims.labels import LABELS, in_words
 from tests.conftest import REPO
 
 
 def test_a_variant_has_one_label() -> None:
     known = variant_labels(REPO)
     assert {name: known[name] for name in LABELS} == LABELS
-    assert (before_verb("sifu"), before_verb("sifu_released")) == ("SIFU", "SIFU, as released,")
+    assert (in_words("sifu"), in_words("sifu_released")) == ("SIFU", "SIFU, as released,")

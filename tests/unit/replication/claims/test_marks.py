@@ -53,12 +53,12 @@ def test_triggers_are_looked_for_where_clients_have_them() -> None:
     """SIFU answers 30 of 100 triggers on MNIST, scratch 1, fine-tuning 80; elsewhere SIFU answers as scratch does."""
     lines = claim(BACKDOORS).measure(World(changes={("mnist_backdoor", "sifu"): Outcome(40, triggers=30)}).tables())
     means = {(line.scenario, line.what): line.value.mean for line in lines if line.value is not None}
-    accuse, answers = "seeds in which forgotten clients accuse {}", "triggers that {} answers beyond scratch"
+    accuse, answers = "seeds in which forgotten clients accuse {}", "triggers answered beyond scratch by {}"
     assert means["mnist", accuse.format("SIFU")] == 1
     assert means["cifar10", accuse.format("SIFU")] == means["mnist", accuse.format("scratch")] == 0
-    assert means["mnist", accuse.format("fine-tuning")] == 1
+    assert means["mnist", accuse.format("Fine-tuning")] == 1
     assert means["mnist", answers.format("SIFU")] == pytest.approx(0.29)
-    assert means["mnist", answers.format("fine-tuning")] == pytest.approx(0.79)
+    assert means["mnist", answers.format("Fine-tuning")] == pytest.approx(0.79)
     assert means["mnist", answers.format("FedEraser, as released")] == 0
     assert claim(BACKDOORS).judge(lines) is IN_PART
 
