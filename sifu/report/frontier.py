@@ -30,6 +30,7 @@ UNKNOWN = "not measured yet"
 _BY_DESIGN = "exact by design, not counted"  # such as a shard that never saw the client
 _LEVEL = 0.95
 ITS_OWN = "its own"  # noise of a variant as it is, not of a sweep
+_NO_SCRATCH: tuple[set[object], pd.Series] = (set(), pd.Series(dtype=float))
 _AT_DELTA = "epsilon at delta = 1e-2"  # the point that has columns of its own
 _COUNTED = {"request": "strict_psi", "client": "single_psi", "measured": "alpha"}  # promise -> of whom it holds
 
@@ -54,18 +55,29 @@ def frontier(cells: pd.DataFrame, sweep: pd.DataFrame) -> pd.DataFrame:
     sigma, no Psi of it counts: every Psi of it assumes the same B.
     """
     cells = cells[cells["stop"] == "target"]
-    scratch = cells[cells["variant"] == REFERENCE]
+    scratch = {
+        str(scenario): (set(rows["request"]), _totals(rows))
+        for scenario, rows in cells[cells["variant"] == REFERENCE].groupby("scenario")
+    }
     refuted = _refuted_in(cells) | _refuted_in(sweep)
     rows = []
-    for (scenario, variant), own in cells.groupby(["scenario", "variant"]):
+    for (scenario, variant), own in _promised(cells).groupby(["scenario", "variant"]):
         key = _Key(str(scenario), str(variant), None)
-        rows.append(_row(own, scratch[scratch["scenario"] == scenario], key, refuted=key[:2] in refuted))
-    for (scenario, variant, sigma), own in sweep.groupby(["scenario", "variant", "sigma"]):
-        reference, key = scratch[scratch["scenario"] == scenario], _Key(str(scenario), str(variant), float(str(sigma)))
-        if set(own["request"]) == set(reference["request"]):
+        _, reference = scratch.get(key.scenario, _NO_SCRATCH)
+        rows.append(_row(own, reference, key, refuted=key[:2] in refuted))
+    for (scenario, variant, sigma), own in _promised(sweep).groupby(["scenario", "variant", "sigma"]):
+        key = _Key(str(scenario), str(variant), float(str(sigma)))
+        requests, reference = scratch.get(key.scenario, _NO_SCRATCH)
+        if set(own["request"]) == requests:
             rows.append(_row(own, reference, key, refuted=key[:2] in refuted))
     found = [row for row in rows if row is not None]
     return pd.DataFrame(found, columns=[column.name for column in FRONTIER.columns])
+
+
+def _promised(rows: pd.DataFrame) -> pd.DataFrame:
+    """All rows of the variants that promise anything in any of theirs."""
+    claimed = numbers(rows, "claimed_delta").notna()
+    return rows[claimed.groupby([rows["scenario"], rows["variant"]]).transform("any").astype(bool)]
 
 
 def _refuted_in(rows: pd.DataFrame) -> set[tuple[str, str]]:
@@ -82,7 +94,7 @@ class _Key(NamedTuple):
     sigma: float | None  # of a sweep; None: the variant as it is
 
 
-def _row(own: pd.DataFrame, scratch: pd.DataFrame, key: _Key, *, refuted: bool) -> dict[str, Any] | None:
+def _row(own: pd.DataFrame, scratch: pd.Series, key: _Key, *, refuted: bool) -> dict[str, Any] | None:
     """A row of the table; None where nothing is promised."""
     promised = judged_promises(own).dropna(subset="claimed_delta")
     if promised.empty:
@@ -100,13 +112,13 @@ def _row(own: pd.DataFrame, scratch: pd.DataFrame, key: _Key, *, refuted: bool) 
     )
 
 
-def _costs(own: pd.DataFrame, scratch: pd.DataFrame) -> NDArray[np.float64]:
-    """Paid steps of all requests over scratch's, for each seed in which both reached every target."""
-    steps, reference = (_totals(rows) for rows in (own, scratch))
-    return (steps / reference).dropna().to_numpy(float)
+def _costs(own: pd.DataFrame, scratch: pd.Series) -> NDArray[np.float64]:
+    """Paid steps of all requests over `scratch`'s, for each seed in which both reached every target."""
+    return (_totals(own) / scratch).dropna().to_numpy(float)
 
 
 def _totals(rows: pd.DataFrame) -> pd.Series:
+    """Paid steps of all requests, of each seed that reached every target."""
     done = (rows["status"] == "done").groupby(rows["seed"]).all()
     return paid_steps(rows).groupby(rows["seed"]).sum()[done]
 
