@@ -63,5 +63,5 @@ class Commands:
         """Every group with a line for each of its commands."""
         lines = []
         for group in (EVERYDAY, REPORTS, STAGE, PLUGINS, CERTIFICATES, REPLICATION, LEADERBOARD, UPKEEP):
-            lines += [f"{group}:", *(f"  {name:<16} {text}" for name, text in self._groups[group]), ""]
+            lines += [f"{group}:", *(f"  {name:<17} {text}" for name, text in self._groups[group]), ""]
         return "\n".join([*lines, "`python -m sifu COMMAND --help` has the options of a command."])
