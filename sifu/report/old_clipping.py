@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from sifu.config.search import FIRST_SEED
+
 _CODE = "The paper's code, in its example, shortens gradients longer than 10,000."
 _ROWS = ("train", "unlearn")
 _SINCE = {"sweep": "the sweeps of sigma", "request_sets": "the sets of requests"}  # may be run again before them
@@ -25,7 +27,7 @@ def old_clipping(
     names = not_clipped(scenarios, manifest)
     old = {stage: _left_from_before(stage, scenarios, manifest) for stage in _BEFORE}
     left = [f"{_BEFORE[stage]} of {in_words(found)}" for stage, found in old.items() if found]
-    without = [f"rows of {in_words(names)}"] * bool(names) + left
+    without = [f"{what} {in_words(found)}" for what, found in _by_share(names, manifest).items() if found] + left
     if not without:
         return ""
     clipped = {stage: since_clipped(stage, scenarios, manifest) for stage in _SINCE}
@@ -34,6 +36,12 @@ def old_clipping(
     lost = "a model that explodes under its noise counts as diverged there"
     sentences = [_CODE, f"{made}: {lost}.", *([f"{_listed(since)} were made with it."] if since else [])]
     return " ".join(sentences)
+
+
+def _by_share(names: list[str], manifest: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Scenarios none of whose methods were clipped, and those of which some were."""
+    some = [name for name in names if _clips(manifest, name, ["unlearn"]) - {None}]
+    return {"rows of": [name for name in names if name not in some], "those of some methods on": some}
 
 
 def _listed(parts: list[str]) -> str:
@@ -71,4 +79,6 @@ def _clips(manifest: Mapping[str, Any], scenario: str, stages: Sequence[str]) ->
 
 
 def _is_of(block: Mapping[str, Any], scenario: str, stages: Sequence[str]) -> bool:
-    return block["scenario"] == scenario and block["stage"] in stages
+    """Not the training that a search made for itself: the search says how it was made."""
+    of_search = block["stage"] == "train" and block.get("seeds", [0])[0] >= FIRST_SEED
+    return block["scenario"] == scenario and block["stage"] in stages and not of_search

@@ -60,3 +60,20 @@ def test_what_is_left_from_before_is_said() -> None:
     found["blocks"].append({"stage": "train", "scenario": "cifar10", "settings": "cifar10"})
     said = old_clipping(today | plan(cifar10=1e4), found, " and ".join)
     assert said == f"{CODE} Rows of cifar10, t{left} {LOST}"
+
+
+def test_a_scenario_of_which_some_methods_were_run_again_says_so() -> None:
+    """And the training of a search is none of its rows."""
+    today, found = plan(cifar10=1e4, cifar100=1e4), manifest(cifar10=None, cifar100=1e4)
+    for stage, clip, seeds in (
+        ("unlearn", 1e4, [0, 4]),
+        ("unlearn", None, [0, 4]),
+        ("train", None, [1_000_000, 1_000_001]),
+    ):
+        name = f"{stage} {clip} {seeds}"
+        found["blocks"].append({"stage": stage, "scenario": "cifar100", "settings": name, "seeds": seeds})
+        found["block_settings"][name] = {"federation": {"clip": clip}}
+    said = old_clipping(today, found, " and ".join)
+    assert "Rows of cifar10, and those of some methods on cifar100, were made without that" in said
+    found["blocks"] = [block for block in found["blocks"] if block["settings"] != "unlearn None [0, 4]"]
+    assert not_clipped(today, found) == ["cifar10"]
