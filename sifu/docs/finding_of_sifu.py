@@ -35,8 +35,8 @@ def finding_of_sifu(
 ) -> str:
     """The whole finding; `totals` are of the paper's datasets, `marked` of scenarios whose clients carry marks.
 
-    `unclipped`: scenarios whose rows lack the clipping of the released code. `short`: what it costs, whether its
-    clients are found, and what noise alone would save.
+    `unclipped`: scenarios whose rows lack the clipping of the released code. `short`: what it costs, where it does not
+    recover, whether its clients are found, and what noise alone would save.
     """
     rows, released, from_noise = (_of(totals, name) for name in ("sifu", "sifu_released", FROM_NOISE))
     sifu = with_cost(rows)
@@ -48,11 +48,10 @@ def finding_of_sifu(
     traces = ", but traces of the clients remain" if remembers else ""
     cost = f"As the text describes it, SIFU takes {cost_range(sifu, OF_SCRATCH)}."
     found, start = in_sentences(tests, explained=True), _by_noise(with_cost(from_noise), titles)
-    text = f"**{cheaper} than training again{traces}.** {cost}"
+    text = f"**{cheaper} than training again{traces}.** {cost}{unanswered(rows, titles, unclipped)}"
     if short:
         return f"{text}{found}{start}"
-    more = f"{unanswered(rows, titles, unclipped)} {off_scratch(sifu)}{_on_marks(marks)}"
-    return f"{text}{more}{found}{_as_released(with_cost(released))}{start}"
+    return f"{text} {off_scratch(sifu)}{_on_marks(marks)}{found}{_as_released(with_cost(released))}{start}"
 
 
 def _of(totals: pd.DataFrame, variant: str) -> pd.DataFrame:

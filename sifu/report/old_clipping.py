@@ -8,6 +8,7 @@ from typing import Any
 from sifu.config.search import FIRST_SEED
 
 _CODE = "The paper's code, in its example, shortens gradients longer than 10,000."
+_LOST = "a model that explodes under its noise counts as diverged there"
 _ROWS = ("train", "unlearn")
 _SINCE = {"sweep": "the sweeps of sigma", "request_sets": "the sets of requests"}  # may be run again before them
 _BEFORE = {  # may be left from before, where the main rows were run again
@@ -27,15 +28,15 @@ def old_clipping(
     names = not_clipped(scenarios, manifest)
     old = {stage: _left_from_before(stage, scenarios, manifest) for stage in _BEFORE}
     left = [f"{_BEFORE[stage]} of {in_words(found)}" for stage, found in old.items() if found]
-    without = [f"{what} {in_words(found)}" for what, found in _by_share(names, manifest).items() if found] + left
-    if not without:
+    rows = [f"{what} {in_words(found)}" for what, found in _by_share(names, manifest).items() if found]
+    if not rows and not left:
         return ""
     clipped = {stage: since_clipped(stage, scenarios, manifest) for stage in _SINCE}
     since = [f"{_SINCE[stage]} of {in_words(found)}" for stage, found in clipped.items() if found]
-    made = f"{_listed(without)}{',' * (len(without) > 1)} were made without that"
-    lost = "a model that explodes under its noise counts as diverged there"
-    sentences = [_CODE, f"{made}: {lost}.", *([f"{_listed(since)} were made with it."] if since else [])]
-    return " ".join(sentences)
+    lost = f"were made without that: {_LOST}."
+    main = [f"{_listed(rows)}{',' * (len(rows) > 1)} {lost}"] if rows else []
+    also = [f"Without it were made{', too' * bool(rows)}: {'; '.join(left)}."] if left else []
+    return " ".join([_CODE, *main, *([f"{_listed(since)} were made with it."] if since else []), *also])
 
 
 def _by_share(names: list[str], manifest: Mapping[str, Any]) -> dict[str, list[str]]:

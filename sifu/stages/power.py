@@ -15,6 +15,7 @@ from sifu.store.oracle_schemas import WITH_CLIENT, WITH_TWIN
 _COUNTS = (10, 20, 50, 100, 200, 500, 1000)  # models a world
 _DRAWS = 100  # of two sets of oracles: a power of 0.9 is known to 0.03
 _POINTS = 50  # of the forgotten clients, evenly spaced
+_SAME = 1e-4  # spread of mean margins (half floats): models of different seeds that differ by less are the same one
 _SLOW = ("ruli", "neurips_score")  # minutes with hundreds of models: where these are few, they are left out
 TWINS, WORST = "twins", "worst_decile"
 Rows = list[dict[str, Any]]
@@ -23,6 +24,9 @@ Rows = list[dict[str, Any]]
 def power_rows(cell: TwoQuestions) -> Rows:
     """A row a metric and number of models; nothing with fewer oracles than two sets of the smallest number.
 
+    Nor is there any where all seeds end at the same model (full batches, all clients, a convex loss), as there is no
+    standard deviation to count in.
+
     Scratch of both worlds have never seen the clients: together they are the oracles that are drawn from.
     """
     oracles = np.concatenate([cell.models(SCRATCH, world).margins for world in (WITH_CLIENT, WITH_TWIN)])
@@ -30,6 +34,8 @@ def power_rows(cell: TwoQuestions) -> Rows:
     if not counts:
         return []
     own, twin = (_spaced(oracles[:, cell.points_of(owner)]) for owner in ("client", "twin"))  # [M, at most 50]
+    if own.mean(1).std() < _SAME:
+        return []
     remain = client_margins(oracles, cell.owners("client"), cell.remaining)
     fast = [name for name in SCORES if name not in _SLOW or enough_models("power", len(oracles) // 2)]
     found = [dict(row._asdict()) for row in power_table(own, counts, fast, _DRAWS)]

@@ -124,6 +124,7 @@ def test_finished_tables_are_packed_without_histories(tmp_path: Path) -> None:
         assert sorted(Path(name).name for name in archive.getnames()) == ["cells.parquet", "time.json"]
 
 
+@pytest.mark.long
 def test_models_of_a_run_that_was_cut_off_are_measured(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -129,7 +129,8 @@ ROWS = {
 
 
 @pytest.mark.parametrize(
-    ("number", "rounds"), [(0, 30), *(pytest.param(*case, marks=pytest.mark.second) for case in ((1, 60), (2, 120)))]
+    ("number", "rounds"),
+    [(0, 30), pytest.param(1, 60, marks=pytest.mark.second), pytest.param(2, 120, marks=pytest.mark.long)],
 )
 @pytest.mark.parametrize("name", ROWS)
 def test_methods_are_as_far_from_retraining_as_the_plain_loop(name: str, number: int, rounds: int) -> None:

@@ -54,12 +54,12 @@ def test_what_is_left_from_before_is_said() -> None:
         clip = 1e4 if stage == "sweep" else None
         found["blocks"].append({"stage": stage, "scenario": scenario, "settings": f"{stage} of {scenario}"})
         found["block_settings"][f"{stage} of {scenario}"] = {"federation": {"clip": clip}}
-    left = "he searches of methods' settings of celeba, and alpha of celeba, were made without that:"
-    assert old_clipping(today, found, " and ".join) == f"{CODE} T{left} {LOST}"
+    left = "the searches of methods' settings of celeba; alpha of celeba."
+    assert old_clipping(today, found, " and ".join) == f"{CODE} Without it were made: {left}"
     found["block_settings"]["cifar10"] = {"federation": {"clip": None}}
     found["blocks"].append({"stage": "train", "scenario": "cifar10", "settings": "cifar10"})
     said = old_clipping(today | plan(cifar10=1e4), found, " and ".join)
-    assert said == f"{CODE} Rows of cifar10, t{left} {LOST}"
+    assert said == f"{CODE} Rows of cifar10 were made without that: {LOST} Without it were made, too: {left}"
 
 
 def test_a_scenario_of_which_some_methods_were_run_again_says_so() -> None:
