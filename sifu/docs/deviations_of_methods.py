@@ -28,8 +28,8 @@ def _too_few_rounds(run: MeasuredRun) -> str:
 
 
 def _first_model(run: MeasuredRun) -> str:
-    """Where SIFU as released restored the first model of a branch from the second request on, instead of which the
-    code has that of an earlier branch. Branches from the second one on are there from the third request on.
+    """Where SIFU as released restored the first model of the second or a later branch, instead of which the code has
+    that of an earlier branch. Such branches are there from the third request on.
     """
     cells = run.tables.cells
     rows = cells[(cells["variant"] == "sifu_released") & (cells["stop"] == "target")]

@@ -17,9 +17,9 @@ from sifu.report.verdicts import verdicts
 
 CAPTION = (
     "`forgotten?`: by twins, where that was measured (table `forgetting`); else with its source: `no (MNIST, twins)` "
-    "is what the twin test of this method says in another scenario of the same kind of training, `yes (exact)` that of "
-    "answers that are retrained or counted as exact, and `by accuracy: forgotten` the grade of the leaderboard, over "
-    "all requests, where accuracy alone speaks for it."
+    "is what the twin test of this method says of another request, or in another scenario of the same kind of "
+    "training, `yes (exact)` that of answers that are retrained or counted as exact, and `by accuracy: forgotten` the "
+    "grade of the leaderboard, over all requests, where accuracy alone speaks for it."
 )
 TO_TARGET = "forgotten, to the target"  # the column of answers under a budget
 _AFTER = ("forget gap", "floor", "floor on forget", "holds for", "promise kept")
