@@ -82,15 +82,14 @@ def _column(
     rows: list[Standing],
     told: Mapping[tuple[str, str], Grade],
     scenario: str,
-    lost: Collection[str],
+    lost: Collection[tuple[str, str]],
 ) -> list[str]:
-    """One dataset's cells; `lost`: the datasets whose cells that lack seeds have a mark."""
+    """One dataset's cells; `lost`: the scenarios and variants whose cells have a mark where they lack seeds."""
     own = {row.variant: row for row in rows if row.scenario == scenario and row.variant in _ROWS}
     racing = [row for row in own.values() if plan.methods[row.variant] not in TRAIN_AGAIN]
-    best, mark = cheapest(plan, rows, racing), _LOST if scenario in lost else ""
-    cells = []
+    best, cells = cheapest(plan, rows, racing), []
     for variant in _ROWS:
-        row = own.get(variant)
+        row, mark = own.get(variant), _LOST if (scenario, variant) in lost else ""
         text = _cell(row, told[scenario, variant], mark) if row else "not run"
         cells.append(f"**{text}**" if row and row is best else text)
     return cells
@@ -107,7 +106,7 @@ def _cell(row: Standing, grade: Grade, mark: str) -> str:
 
 
 def signs(root: Path, run: Published) -> str:
-    """What the signs of the table mean."""
+    """What the signs of the table mean; of the mark, where it has one."""
     words = ", ".join(f"{grade.sign} {text}" for grade, text in _SIGNS.items())
     lost = f". {_LOST} Made without the clipping of the paper's code: a model that explodes is lost"
-    return f"{words}{lost if unclipped(root, run) else ''}"
+    return f"{words}{lost if _LOST in costs(root, run) else ''}"

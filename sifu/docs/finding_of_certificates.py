@@ -18,7 +18,7 @@ def finding_of_certificates(
     tables: StoredTables,
     strict: pd.DataFrame,
     titles: dict[str, str],
-    unclipped: Collection[str] = (),
+    unclipped: Collection[tuple[str, str]] = (),
     *,
     short: bool = False,
 ) -> str:
@@ -63,7 +63,11 @@ def _strict_cost(rows: pd.DataFrame, kept: float) -> list[str]:
 
 
 def _strict(
-    tables: StoredTables, rows: pd.DataFrame, kept: float, titles: dict[str, str], unclipped: Collection[str] = ()
+    tables: StoredTables,
+    rows: pd.DataFrame,
+    kept: float,
+    titles: dict[str, str],
+    unclipped: Collection[tuple[str, str]] = (),
 ) -> list[str]:
     """What strict SIFU costs, where it goes back to, and whether what was measured refutes its noise somewhere."""
     strict, parts = with_cost(rows), _strict_cost(rows, kept)

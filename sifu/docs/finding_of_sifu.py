@@ -29,14 +29,14 @@ def finding_of_sifu(
     marked: pd.DataFrame,
     tests: list[TwinTest],
     titles: dict[str, str],
-    unclipped: Collection[str] = (),
+    unclipped: Collection[tuple[str, str]] = (),
     *,
     short: bool = False,
 ) -> str:
     """The whole finding; `totals` are of the paper's datasets, `marked` of scenarios whose clients carry marks.
 
-    `unclipped`: scenarios whose rows lack the clipping of the released code. `short`: what it costs, where it does not
-    recover, whether its clients are found, and what noise alone would save.
+    `unclipped`: scenarios and variants whose rows lack the clipping of the released code. `short`: what it costs, where
+    it does not recover, whether its clients are found, and what noise alone would save.
     """
     rows, released, from_noise = (_of(totals, name) for name in ("sifu", "sifu_released", FROM_NOISE))
     sifu = with_cost(rows)

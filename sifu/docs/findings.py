@@ -30,7 +30,7 @@ from sifu.replication.claims.forgetting import BEYOND
 from sifu.replication.claims.sigma import SWEPT
 from sifu.replication.claims.stored_tables import DATASETS, StoredTables, read_tables
 from sifu.replication.published import CONFIG, Published, described, read_manifest
-from sifu.report.old_clipping import not_clipped, old_clipping, since_clipped
+from sifu.report.old_clipping import old_clipping, pairs_not_clipped, since_clipped
 from sifu.report.totals import request_totals
 from sifu.store.paths import manifest_file
 
@@ -56,9 +56,9 @@ def _main(root: Path) -> dict[str, Any]:
     return {name: planned[name] for name in DATASETS if name in planned}
 
 
-def unclipped(root: Path, run: Published) -> list[str]:
-    """Scenarios whose rows lack the clipping of the released code."""
-    return not_clipped(_main(root), _manifest(run))
+def unclipped(root: Path, run: Published) -> set[tuple[str, str]]:
+    """Scenarios and variants whose rows lack the clipping of the released code."""
+    return pairs_not_clipped(_main(root), _manifest(run))
 
 
 def _not_clipped(root: Path, run: Published) -> str:
@@ -74,12 +74,18 @@ def _swept(
 ) -> str:
     """How often SIFU as released recovers in sweeps that were clipped, where its main rows were not."""
     words = ""
-    for name in since_clipped("sweep", main, manifest):
+    for name in _swept_since(main, manifest):
         rows = tables.sweep[(tables.sweep["scenario"] == name) & (tables.sweep["variant"] == SWEPT)]
         if len(rows):
             done = int((rows["status"] == Status.DONE.value).sum())
             words += f" There SIFU as released recovers on {titles[name]} in {done} of {len(rows)} first requests."
     return words
+
+
+def _swept_since(main: Mapping[str, Any], manifest: Mapping[str, Any] | None) -> list[str]:
+    """Scenarios whose sweeps were clipped, where the same method's main rows were not."""
+    old = pairs_not_clipped(main, manifest)
+    return [name for name in since_clipped("sweep", main, manifest) if (name, SWEPT) in old]
 
 
 def _so_far(root: Path, run: Published) -> str:

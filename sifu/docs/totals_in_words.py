@@ -21,12 +21,14 @@ def with_cost(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[(2 * rows["compared"] >= rows["seeds"]) & rows["cost"].notna()] if len(rows) else rows
 
 
-def unanswered(rows: pd.DataFrame, titles: dict[str, str], unclipped: Collection[str] = ()) -> str:
+def unanswered(rows: pd.DataFrame, titles: dict[str, str], unclipped: Collection[tuple[str, str]] = ()) -> str:
     """Where a variant misses the target after some request in some seeds, as when its noise was too much.
 
-    `unclipped`: scenarios whose rows lack the clipping of the released code, so that models that explode are lost.
+    `unclipped`: scenarios and variants whose rows lack the clipping of the released code, so that models that explode
+    are lost.
     """
-    missed = set(rows.loc[rows["compared"] < rows["seeds"], "scenario"])
+    lacks = rows[rows["compared"] < rows["seeds"]]
+    missed = set(zip(lacks["scenario"], lacks["variant"], strict=True))
     why = " (rows without the clipping of the paper's code)" if missed and missed <= set(unclipped) else ""
     found = [(titles[row["scenario"]], row["compared"], row["seeds"]) for row in rows.to_dict("records")]
     never = [title for title, compared, _ in found if compared == 0]

@@ -28,7 +28,7 @@ def old_clipping(
     names = not_clipped(scenarios, manifest)
     old = {stage: _left_from_before(stage, scenarios, manifest) for stage in _BEFORE}
     left = [f"{_BEFORE[stage]} of {in_words(found)}" for stage, found in old.items() if found]
-    rows = [f"{what} {in_words(found)}" for what, found in _by_share(names, manifest).items() if found]
+    rows = [f"{what} {in_words(found)}" for what, found in _by_share(names, manifest).items()]
     if not rows and not left:
         return ""
     clipped = {stage: since_clipped(stage, scenarios, manifest) for stage in _SINCE}
@@ -40,9 +40,11 @@ def old_clipping(
 
 
 def _by_share(names: list[str], manifest: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Scenarios none of whose methods were clipped, and those of which some were."""
-    some = [name for name in names if _clips(manifest, name, ["unlearn"]) - {None}]
-    return {"rows of": [name for name in names if name not in some], "those of some methods on": some}
+    """Scenarios none of whose methods were clipped, and those of which some were, each with its words."""
+    some = [name for name in names if _has_clipped(name, manifest)]
+    whole = [name for name in names if name not in some]
+    found = {"rows of": whole, f"{'those' if whole else 'rows'} of some methods on": some}
+    return {words: part for words, part in found.items() if part}
 
 
 def _listed(parts: list[str]) -> str:
@@ -59,24 +61,47 @@ def not_clipped(scenarios: Mapping[str, Any], manifest: Mapping[str, Any] | None
     return [name for name in clipped if None in _clips(manifest, name, _ROWS)]
 
 
+def pairs_not_clipped(scenarios: Mapping[str, Any], manifest: Mapping[str, Any] | None) -> set[tuple[str, str]]:
+    """Scenarios that are clipped today, and variants whose answers were not: some methods were run again."""
+    if manifest is None:
+        return set()
+    return {
+        (block["scenario"], block["variant"])
+        for block in manifest["blocks"]
+        if block["stage"] == "unlearn"
+        and scenarios.get(block["scenario"], {}).get("federation", {}).get("clip") is not None
+        and None in _clip(block, manifest)
+    }
+
+
 def since_clipped(stage: str, scenarios: Mapping[str, Any], manifest: Mapping[str, Any] | None) -> list[str]:
-    """Those of them whose blocks of this stage were clipped."""
-    names = not_clipped(scenarios, manifest)
-    return [name for name in names if manifest and _clips(manifest, name, [stage]) - {None}]
+    """Those of them whose blocks of this stage were all clipped."""
+    clips = {name: _clips(manifest or {}, name, [stage]) for name in not_clipped(scenarios, manifest)}
+    return [name for name, found in clips.items() if found and None not in found]
 
 
 def _left_from_before(stage: str, scenarios: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[str]:
-    """Scenarios whose main rows were clipped, and whose blocks of this stage were not."""
-    new = set(scenarios) - set(not_clipped(scenarios, manifest))
-    clipped = [name for name in scenarios if name in new and scenarios[name]["federation"]["clip"] is not None]
+    """Scenarios of which some main rows were clipped, and blocks of this stage were not."""
+    today = [name for name, plain in scenarios.items() if plain["federation"]["clip"] is not None]
+    clipped = [name for name in today if _has_clipped(name, manifest)]
     return [name for name in clipped if None in _clips(manifest, name, [stage])]
+
+
+def _has_clipped(scenario: str, manifest: Mapping[str, Any]) -> bool:
+    """Whether answers of some method were clipped."""
+    return bool(_clips(manifest, scenario, ["unlearn"]) - {None})
 
 
 def _clips(manifest: Mapping[str, Any], scenario: str, stages: Sequence[str]) -> set[float | None]:
     """The norms that gradients were clipped to in the scenario's blocks of these stages; None: not at all."""
-    stored = manifest.get("block_settings", {})
-    found = [stored.get(block["settings"], {}) for block in manifest["blocks"] if _is_of(block, scenario, stages)]
-    return {settings["federation"]["clip"] for settings in found if "clip" in settings.get("federation", {})}
+    blocks = [block for block in manifest["blocks"] if _is_of(block, scenario, stages)]
+    return {clip for block in blocks for clip in _clip(block, manifest)}
+
+
+def _clip(block: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[float | None]:
+    """The norm that a block's gradients were clipped to; empty where it is not known."""
+    federation = manifest.get("block_settings", {}).get(block["settings"], {}).get("federation", {})
+    return [federation["clip"]] if "clip" in federation else []
 
 
 def _is_of(block: Mapping[str, Any], scenario: str, stages: Sequence[str]) -> bool:

@@ -29,6 +29,7 @@ _OF_CERTIFICATES = (
     "spent_epsilon",
     "group_epsilon",
 )
+_COUNTED = ("actual_epsilon", "actual_delta", "spent_epsilon", "group_epsilon")  # those of them that replays find
 _RESAMPLES, _AT_ONCE = 10_000, 64  # of a sample; samples at a time: memory
 _DRAWS = 2**22  # of seeds, at a time: memory
 _FEW = 32  # seeds
@@ -43,7 +44,7 @@ def long_form(cells: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
     """Every number of every seed, a row each: columns of `cells`, the ratio of rounds, metrics."""
     finished = cells[cells["status"].isin(FINISHED)]
     costs = [name for name in _COSTS if name != "server_steps" or name in finished]
-    promising = cells[cells["status"].isin(FINISHED) | is_judged(cells)]
+    promising = _counted_in_all(cells)[cells["status"].isin(FINISHED) | is_judged(cells)]
     parts = ((finished, costs), (promising, _OF_CERTIFICATES))
     melted = [rows.melt([*_CELL, "seed"], list(names), var_name="quantity") for rows, names in parts]
     numbers = pd.concat(melted, ignore_index=True).assign(subset="")
@@ -56,6 +57,16 @@ def long_form(cells: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
         _speed_up(finished),
     ]
     return pd.concat([numbers.dropna(subset="value"), _done(cells), *ratios, measured])
+
+
+def _counted_in_all(cells: pd.DataFrame) -> pd.DataFrame:
+    """Cells that say what budgets' promises are worth only where all seeds do: those whose rows could be filled from
+    the target's (sifu/unlearning/same_start.py) are no fair sample, as they are the ones with the same past.
+    """
+    open_ended = cells["claimed_epsilon"].notna() & (cells["stop"] != "target")
+    key = [cells[name] for name in _CELL]
+    lacks = {name: (open_ended & cells[name].isna()).groupby(key).transform("any") for name in _COUNTED}
+    return cells.assign(**{name: cells[name].mask(rows.astype(bool)) for name, rows in lacks.items()})
 
 
 def paid_steps(cells: pd.DataFrame) -> pd.Series:

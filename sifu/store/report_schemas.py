@@ -23,7 +23,7 @@ STATISTICS = Table(
             _TEXT,
             "a column of cells, a metric, done or refused (shares of seeds); rounds_to_scratch, steps_to_scratch: "
             "divided by scratch's, steps with those of spare clients in the training; speed_up: scratch's steps over "
-            "these; no_cost: share of seeds with 0",
+            "these; no_cost: share of seeds with 0; what promises under budgets are worth: where all seeds have it",
         ),
         Column("subset", _TEXT, "of a metric; empty otherwise"),
         Column("mean", _REAL, "mean over seeds"),

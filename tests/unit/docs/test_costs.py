@@ -14,7 +14,7 @@ from sifu.store.parquet import read_stamp, read_table, write_table
 from sifu.store.provenance import Provenance, provenance
 from sifu.store.schemas import CELLS
 from tests.outcomes import Outcome
-from tests.small_replication import BLOCK, PLAIN, World
+from tests.small_replication import BLOCK, PLAIN, World, write_manifest
 
 
 def test_where_some_seeds_diverge_a_cost_says_of_how_many_it_is(tmp_path: Path) -> None:
@@ -30,6 +30,24 @@ def test_where_some_seeds_diverge_a_cost_says_of_how_many_it_is(tmp_path: Path) 
     assert "| SIFU | 40% (✓) (2 of 3) |" in lines
     assert "| SIFU, as released | **40% (✓)** |" in lines
     assert " It answers every request in only 2 of 3 seeds of MNIST. " in findings.findings(tmp_path, run)
+
+
+def test_rows_without_clipping_are_marked_by_method(tmp_path: Path) -> None:
+    """Neither SIFU recovers on CIFAR-10; only the rows of the one as released lack the clipping."""
+    lost = Outcome(30, status="not_reached")
+    changes = {("cifar10", "sifu"): lost, ("cifar10", "sifu_released"): lost}
+    folder = World(("cifar10",), changes, marks=PLAIN).write(tmp_path)
+    run = Published(folder, folder, folder)
+    rows = {"sifu": 1e4, "sifu_released": None}
+    blocks = [{"stage": "unlearn", "scenario": "cifar10", "variant": name, "settings": name} for name in rows]
+    settings = {name: {"federation": {"clip": clip}} for name, clip in rows.items()}
+    write_manifest(folder, blocks=blocks, block_settings=settings)
+    lines = costs(tmp_path, run).splitlines()
+    assert "| SIFU | 0 of 3 seeds |" in lines
+    assert "| SIFU, as released | 0 of 3 seeds† |" in lines
+    assert "† Made without the clipping" in signs(tmp_path, run)
+    write_manifest(folder, blocks=blocks[:1], block_settings=settings)
+    assert "†" not in signs(tmp_path, run)
 
 
 def test_the_readmes_table_has_at_most_eight_rows(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from sifu.replication.published import Published
 from sifu.report.totals import request_totals
 from tests.conftest import REPO
 from tests.outcomes import Outcome
-from tests.small_replication import PLAIN, World
+from tests.small_replication import PLAIN, World, write_manifest
 
 README = (REPO / "README.md").read_text()
 TITLES = {"mnist": "MNIST"}
@@ -131,12 +131,32 @@ def test_a_certificate_may_hold_for_single_clients_alone(tmp_path: Path) -> None
 
 def test_where_requests_are_not_answered_is_said() -> None:
     found = [("mnist", 3, 3), ("cifar10", 0, 5), ("cifar100", 2, 5), ("celeba", 0, 5)]
-    rows = pd.DataFrame(found, columns=["scenario", "compared", "seeds"])
+    rows = pd.DataFrame(found, columns=["scenario", "compared", "seeds"]).assign(variant="sifu")
     titles = {"mnist": "A", "cifar10": "B", "cifar100": "C", "celeba": "D"}
     words = "in no seed of B and D, and in only 2 of 5 seeds of C"
     assert unanswered(rows, titles) == f" It answers every request {words}."
     assert unanswered(rows[:2], titles) == " It answers every request in no seed of B."
     assert unanswered(rows[:1], titles) == ""
+    why = "(rows without the clipping of the paper's code)."
+    assert unanswered(rows[:2], titles, {("cifar10", "sifu")}).endswith(f"of B {why}")
+    assert unanswered(rows[:2], titles, {("cifar10", "last")}).endswith("of B."), "another method's rows"
+
+
+def test_how_a_clipped_sweep_recovers_is_said_where_the_same_methods_rows_were_not(tmp_path: Path) -> None:
+    """CIFAR-10's rows of SIFU as released lack the clipping, CIFAR-100's have it; both sweeps have it, too."""
+    folder, clipped = World(("cifar10", "cifar100"), {}, marks=PLAIN).write(tmp_path), ("sweep", "sifu_released")
+    blocks = [
+        {"stage": stage, "scenario": name, "variant": variant, "settings": settings}
+        for name, (stage, variant), settings in (
+            *(("cifar10", clipped, "new"), ("cifar100", clipped, "new"), ("cifar100", ("unlearn", "last"), "old")),
+            *(("cifar10", ("unlearn", "sifu_released"), "old"), ("cifar100", ("unlearn", "sifu_released"), "new")),
+        )
+    ]
+    settings = {name: {"federation": {"clip": clip}} for name, clip in (("old", None), ("new", 1e4))}
+    write_manifest(folder, blocks=blocks, block_settings=settings)
+    words = findings.data(tmp_path, Published(folder, folder, folder))
+    assert "There SIFU as released recovers on CIFAR-10 in" in words
+    assert "recovers on CIFAR-100" not in words
 
 
 def test_what_is_left_of_marks_is_said(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from sifu.report.frontier import frontier
 from sifu.report.judged_promises import is_judged, judged_promises
 from sifu.report.statistics import long_form, over_seeds
 from sifu.store.schemas import CELLS, METRICS
+from sifu.unlearning.same_start import COUNTED
 from tests.small_replication import PLAIN, World
 
 SWEEP = pd.DataFrame(columns=["scenario", "variant", "sigma"])
@@ -114,6 +115,19 @@ def test_every_table_counts_the_same_promises() -> None:
     means = over_seeds(long_form(cells, metrics)).set_index("quantity")
     assert means["seeds"].reindex(["rounds", "client_steps", "actual_delta", "claimed_delta"]).tolist() == [1, 1, 2, 2]
     assert means.loc["actual_delta", "mean"] == pytest.approx((1e-4 + 0.5) / 2)
+
+
+@pytest.mark.parametrize("left", [START, LOST])
+def test_what_a_budget_promises_is_worth_is_a_mean_over_all_seeds_or_none(left: dict[str, Any]) -> None:
+    """Of two seeds' rows one could be filled: alone it says nothing, also where the other one diverged."""
+    rows = pd.concat([answers(START), answers(left | dict.fromkeys(_far(1.0)), seed=1)], ignore_index=True)
+    metrics = pd.DataFrame(columns=[column.name for column in METRICS.columns])
+    limited = long_form(rows.assign(stop="budget_33"), metrics)
+    assert set(COUNTED).isdisjoint(limited["quantity"])
+    assert (limited["quantity"] == "claimed_epsilon").any()
+    assert "actual_epsilon" in set(long_form(rows, metrics)["quantity"]), "to the target all is as before"
+    whole = over_seeds(long_form(broken().assign(stop="budget_33"), metrics)).set_index("quantity")
+    assert whole["seeds"].reindex(["actual_epsilon", "claimed_epsilon"]).tolist() == [2, 2]
 
 
 def test_claims_count_them_too() -> None:

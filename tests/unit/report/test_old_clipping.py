@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sifu.report.old_clipping import not_clipped, old_clipping, since_clipped
+from sifu.report.old_clipping import not_clipped, old_clipping, pairs_not_clipped, since_clipped
 
 CODE = "The paper's code, in its example, shortens gradients longer than 10,000."
 LOST = "a model that explodes under its noise counts as diverged there."
@@ -15,6 +15,13 @@ def manifest(**clips: float | None) -> dict[str, Any]:
     blocks = [{"stage": "train", "scenario": name, "settings": name} for name in clips]
     settings = {name: {"federation": {"clip": clip}} for name, clip in clips.items()}
     return {"blocks": blocks, "block_settings": settings}
+
+
+def add(found: dict[str, Any], stage: str, scenario: str, clip: float | None, **block: object) -> None:
+    """Another block of a scenario, with this clipping."""
+    name = f"{stage} of {scenario}, {clip}, {block}"
+    found["blocks"].append({"stage": stage, "scenario": scenario, "settings": name} | block)
+    found["block_settings"][name] = {"federation": {"clip": clip}}
 
 
 def plan(**clips: float | None) -> dict[str, Any]:
@@ -50,10 +57,9 @@ def test_what_it_means_is_said_in_words() -> None:
 def test_what_is_left_from_before_is_said() -> None:
     """CelebA's rows were run again, with clipping; its search and its alpha were not, and those of MNIST need none."""
     today, found = plan(celeba=1e4, mnist=None), manifest(celeba=1e4, mnist=None)
+    add(found, "unlearn", "celeba", 1e4)
     for stage, scenario in (("search", "celeba"), ("alpha", "celeba"), ("alpha", "mnist"), ("sweep", "celeba")):
-        clip = 1e4 if stage == "sweep" else None
-        found["blocks"].append({"stage": stage, "scenario": scenario, "settings": f"{stage} of {scenario}"})
-        found["block_settings"][f"{stage} of {scenario}"] = {"federation": {"clip": clip}}
+        add(found, stage, scenario, 1e4 if stage == "sweep" else None)
     left = "the searches of methods' settings of celeba; alpha of celeba."
     assert old_clipping(today, found, " and ".join) == f"{CODE} Without it were made: {left}"
     found["block_settings"]["cifar10"] = {"federation": {"clip": None}}
@@ -65,15 +71,34 @@ def test_what_is_left_from_before_is_said() -> None:
 def test_a_scenario_of_which_some_methods_were_run_again_says_so() -> None:
     """And the training of a search is none of its rows."""
     today, found = plan(cifar10=1e4, cifar100=1e4), manifest(cifar10=None, cifar100=1e4)
-    for stage, clip, seeds in (
-        ("unlearn", 1e4, [0, 4]),
-        ("unlearn", None, [0, 4]),
-        ("train", None, [1_000_000, 1_000_001]),
-    ):
-        name = f"{stage} {clip} {seeds}"
-        found["blocks"].append({"stage": stage, "scenario": "cifar100", "settings": name, "seeds": seeds})
-        found["block_settings"][name] = {"federation": {"clip": clip}}
+    add(found, "unlearn", "cifar100", 1e4, seeds=[0, 4], variant="sifu")
+    add(found, "train", "cifar100", None, seeds=[1_000_000, 1_000_001])
+    assert not_clipped(today, found) == ["cifar10"]
+    add(found, "unlearn", "cifar100", None, seeds=[0, 4], variant="last")
     said = old_clipping(today, found, " and ".join)
     assert "Rows of cifar10, and those of some methods on cifar100, were made without that" in said
-    found["blocks"] = [block for block in found["blocks"] if block["settings"] != "unlearn None [0, 4]"]
-    assert not_clipped(today, found) == ["cifar10"]
+    alone = old_clipping(plan(cifar100=1e4), found, " and ".join)
+    assert alone == f"{CODE} Rows of some methods on cifar100 were made without that: {LOST}"
+
+
+def test_what_is_left_from_before_is_said_where_some_methods_were_run_again() -> None:
+    """Of CIFAR-100 searches and half of a sweep; where no answers were clipped, none of that stands out."""
+    today, found = plan(cifar10=1e4, cifar100=1e4), manifest(cifar10=None, cifar100=1e4)
+    for scenario, clip in (("cifar10", None), ("cifar100", None), ("cifar100", 1e4)):
+        add(found, "unlearn", scenario, clip)
+        add(found, "sweep", scenario, clip)
+        add(found, "search", scenario, None)
+    left = "the searches of methods' settings of cifar100; the sweeps of sigma of cifar100."
+    assert old_clipping(today, found, " and ".join).endswith(f"{LOST} Without it were made, too: {left}")
+    assert since_clipped("sweep", today, found) == [], "not all of the sweep"
+
+
+def test_whether_answers_were_clipped_is_told_by_method() -> None:
+    """Last's were not, SIFU's were; MNIST needs none, and what a search or a dataset unknown today has is no answer."""
+    today, found = plan(cifar100=1e4, mnist=None), manifest(cifar100=1e4)
+    for scenario in ("cifar100", "mnist", "celeba"):
+        add(found, "unlearn", scenario, None, variant="last")
+    add(found, "unlearn", "cifar100", 1e4, variant="sifu")
+    add(found, "search", "cifar100", None, variant="fed_eraser_searched")
+    assert pairs_not_clipped(today, found) == {("cifar100", "last")}
+    assert pairs_not_clipped(today, None) == set()
