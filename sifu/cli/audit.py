@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from sifu.config.shipped import config_file
 from sifu.errors import ConfigError, SifuError
 
 if TYPE_CHECKING:
+    from sifu.config.scenario import Scenario
     from sifu.plan.suite import Suite
     from sifu.stages.audit_plan import AuditPlan
     from sifu.stages.block import Block
@@ -66,7 +68,8 @@ def _audit(parsed: argparse.Namespace) -> None:
     methods = {variant: _method(suite, name, variant) for variant in parsed.variant}
     with tempfile.TemporaryDirectory() as folder:
         block = seed_block(suite, name, parsed, Path(folder))
-        _print_rows(audit_rows(block, _plan(block, methods, parsed), StoredCounts(None)))
+        rows = audit_rows(block, _plan(block, methods, parsed), StoredCounts(None))
+        _print_rows(rows, noised_in_rounds(methods, block.scenario))
 
 
 def nothing_else() -> dict[str, Any]:
@@ -129,8 +132,16 @@ def _plan(block: Block, methods: dict[str, Method], parsed: argparse.Namespace) 
     return AuditPlan(methods, [target], parsed.models)
 
 
-def _print_rows(rows: list[dict[str, Any]]) -> None:
-    """A line a variant and request."""
+def noised_in_rounds(methods: dict[str, Method], scenario: Scenario) -> set[str]:
+    """The variants with noise in every round, whose claim an accountant makes."""
+    from sifu.unlearning.method import OwnTraining
+
+    own = {name: method.training(scenario) for name, method in methods.items() if isinstance(method, OwnTraining)}
+    return {name for name, trained in own.items() if trained.federation.privacy is not None}
+
+
+def _print_rows(rows: list[dict[str, Any]], in_rounds: Collection[str] = ()) -> None:
+    """A line a variant and request; `in_rounds`: the variants with noise in every round."""
     from rich.console import Console
     from rich.table import Table
 
@@ -147,21 +158,24 @@ def _print_rows(rows: list[dict[str, Any]]) -> None:
         "strict: by Psi, counted strictly; measured: by alpha; proved: a lower bound with 95% confidence, by counting;"
     )
     print("at most: what so many models can prove. A promise to each alone is tested by one client (--client).")
-    _print_points(rows)
+    _print_points(rows, in_rounds)
 
 
-def _print_points(rows: list[dict[str, Any]]) -> None:
-    """The same epsilons at the points of table `certificates`: one at a single delta says little of others."""
+def _print_points(rows: list[dict[str, Any]], in_rounds: Collection[str]) -> None:
+    """The same epsilons at the points of table `certificates`: one at a single delta says little of others. What is
+    claimed of noise in every round has dashes there: it follows from no one ratio.
+    """
     from rich.console import Console
     from rich.table import Table
 
-    from sifu.report.other_points import at_points
+    from sifu.report.other_points import at_own_point, at_points
     from sifu.report.privacy_points import POINTS
 
     table = Table("variant", "request", "count", *POINTS, title="the same noise at other points")
     for row in rows:
         for count in ("claimed", "strict", "measured"):
-            points = at_points(row[f"{count}_epsilon"], row["delta"])
-            if set(points) != {"-"}:
+            accounted = count == "claimed" and row["variant"] in in_rounds
+            points = (at_own_point if accounted else at_points)(row[f"{count}_epsilon"], row["delta"])
+            if accounted or set(points) != {"-"}:
                 table.add_row(row["variant"], str(row["request"]), count, *points)
     Console(width=max(130, Console().width), markup=False, emoji=False).print(table)

@@ -210,6 +210,10 @@ def check_promise(method: Method) -> None:
             if promise.noise != "start":
                 require(torch.equal(segment.start, at), "the branch does not start at the node that is given back")
         lineage = lineage.grow(node, segment)
+        require(
+            (promise is not None and promise.epsilon == 0) == method.exact,
+            "set `exact = True` next to its name if every answer carries `exact_promise`, and only then",
+        )
 
 
 def check_cost(method: Method) -> None:

@@ -26,8 +26,9 @@ a value.
 
 ## How a verdict follows
 
-What is bold in a verdict speaks of the datasets that could be judged or, of a claim about an average, of that. The
-full rule also asks for the datasets that are missing, and is adjusted for many claims:
+What is bold in a verdict speaks of the datasets that could be judged or, of a claim about an average, of that; where
+the full rule lowers it, a bracket says why. The full rule also asks for the datasets that are missing, and is adjusted
+for many claims:
 - On a dataset a claim **holds**, **does not hold** or, between the two, **holds in part**, by the rule of the claim
   (for short: a dataset holds).
 - A dataset where a seed missed the target holds in part at best; where more than half did, it is **not testable**.

@@ -10,9 +10,8 @@ from typing import Any
 from sifu.replication.claims.adjustment import Judgement, judgements
 from sifu.replication.claims.catalog import CLAIMS
 from sifu.replication.claims.claim import Claim, Line
-from sifu.replication.claims.counted import counted
+from sifu.replication.claims.counted import claim_in_short
 from sifu.replication.claims.stored_tables import StoredTables, read_tables
-from sifu.replication.claims.verdict import Verdict
 from sifu.replication.published import CONFIG, REPLICATION, described, is_published, read_manifest
 from sifu.report.data_used import DataUsed, data_used
 
@@ -48,10 +47,7 @@ class MeasuredRun:
 
     def in_short(self, claim: Claim) -> str:
         """What came out on the datasets that were judged, in a few words."""
-        verdict, lines = self.judgement(claim).verdict, self.of(claim)
-        adjusted_away = verdict is Verdict.UNDECIDED and claim.judge(lines) is not verdict
-        found = counted(lines)
-        return found.in_short(verdict, self.titles, adjusted_away=adjusted_away, by_average=claim.by_average)
+        return claim_in_short(claim, self.of(claim), self.judgement(claim).verdict, self.titles)
 
     @cached_property
     def _judgements(self) -> dict[str, Judgement]:

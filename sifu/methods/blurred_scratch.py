@@ -20,6 +20,7 @@ class BlurredScratch(CertifiedMethod):
 
     name = "blurred_scratch"
     specified_from = "ours"
+    exact = True
     assumptions = Assumptions(
         convex=True, non_convex=True, stores="the initial model", reference="a control: SIFU's noise alone"
     )

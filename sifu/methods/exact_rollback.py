@@ -19,6 +19,7 @@ class ExactRollback(Method):
 
     name = "exact_rollback"
     specified_from = "code of Plato, 60d6779"
+    exact = True
     assumptions = Assumptions(
         convex=True,
         non_convex=True,

@@ -33,6 +33,7 @@ class Fats(Method):
 
     name = "fats"
     specified_from = "authors' code: Happy2Git/FATS_supplement 8b12e6c; rho and R are ours"
+    exact = True
     assumptions = Assumptions(
         fedavg=False,
         convex=True,

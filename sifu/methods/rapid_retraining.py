@@ -29,6 +29,7 @@ class RapidRetraining(Method):
 
     name = "rapid_retraining"
     specified_from = "the paper and its code: yiliucs/federated-unlearning 7bbe5d0; damping is ours"
+    exact = True
     assumptions = Assumptions(
         fedavg=False, convex=True, non_convex=True, stores="the initial model", reference="Liu et al., INFOCOM 2022"
     )

@@ -16,6 +16,7 @@ class Scratch(Method):
 
     name = "scratch"
     specified_from = "the SIFU paper"
+    exact = True
     assumptions = Assumptions(convex=True, non_convex=True, stores="the initial model", reference="paper, section 2.1")
     keeps = frozenset({Kept.START})
 

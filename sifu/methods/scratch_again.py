@@ -17,6 +17,7 @@ class ScratchAgain(Method):
 
     name = "scratch_again"
     specified_from = "ours"
+    exact = True
     assumptions = Assumptions(
         convex=True, non_convex=True, stores="the initial model", reference="a control: the floor of every gap"
     )

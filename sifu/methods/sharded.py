@@ -35,6 +35,7 @@ class Sharded(Method):
 
     name = "sharded"
     specified_from = "ours, after the paper's idea"
+    exact = True
     assumptions = Assumptions(
         fedavg=False,
         convex=True,

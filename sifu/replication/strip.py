@@ -8,7 +8,7 @@ from pathlib import Path
 from sifu.replication.claims.adjustment import judgements
 from sifu.replication.claims.catalog import CLAIMS, PAPER
 from sifu.replication.claims.claim import Claim, Line
-from sifu.replication.claims.counted import counted
+from sifu.replication.claims.counted import claim_in_short, counted
 from sifu.replication.claims.stored_tables import DATASETS, read_tables
 from sifu.replication.claims.verdict import Verdict
 from sifu.report.verdict_strip import NOT_PART, NOT_RUN, ClaimRow
@@ -29,9 +29,7 @@ def claim_rows(results: Path, titles: dict[str, str], planned: Collection[Path] 
 
 def _row(claim: Claim, lines: list[Line], verdict: Verdict, titles: dict[str, str]) -> ClaimRow:
     """`verdict`: by the whole rule, adjusted for all claims."""
-    adjusted_away = verdict is Verdict.UNDECIDED and claim.judge(lines) is not verdict
-    found = counted(lines)
-    words = found.in_short(verdict, titles, adjusted_away=adjusted_away, by_average=claim.by_average).replace("**", "")
+    words = claim_in_short(claim, lines, verdict, titles).replace("**", "")
     return ClaimRow(
         claim.name,
         _GROUPS[claim in PAPER],
@@ -39,8 +37,8 @@ def _row(claim: Claim, lines: list[Line], verdict: Verdict, titles: dict[str, st
         _cells(lines, titles),
         claim.rule,
         quote=f"{claim.quote} ({claim.place})",
-        in_short=f"Verdict: {words}. Missing: {found.not_judged(titles)}.",
-        adjusted_away=adjusted_away,
+        in_short=f"Verdict: {words}. Missing: {counted(lines).not_judged(titles)}.",
+        adjusted_away=verdict is Verdict.UNDECIDED and claim.judge(lines) is not verdict,
     )
 
 

@@ -72,16 +72,24 @@ def _rows(group: pd.DataFrame) -> list[dict[str, object]]:
         group.index,
     )
     own = _own_count(group)
+    spent = numbers(group, "spent_epsilon")
     found = [_row(group, CLAIMED, claim, None) | {"own": False}]
+    if spent.notna().any():  # noise in every round has no one ratio
+        found[0] |= _own_point(float(group["claimed_epsilon"].median()), float(group["claimed_delta"].median()))
     for count, column in _COUNTS.items():
         ratio = psi_over_sigma(numbers(group, column), group["sigma"])
         kept = (ratio <= claim * (1 + ROUNDING)).where(ratio.notna() & claim.notna())
-        spent = numbers(group, "spent_epsilon")
         if count == ONE and spent.notna().any():  # an accountant knows better than one ratio
             kept = (spent <= group["claimed_epsilon"] * (1 + ROUNDING)).where(spent.notna())
         if ratio.notna().any() or kept.notna().any():
             found.append(_row(group, count, ratio, kept.dropna().astype(bool)) | {"own": count == own})
     return found
+
+
+def _own_point(epsilon: float, delta: float) -> dict[str, object]:
+    """A claim at its own point alone."""
+    named = {name: POINTS[text].of_claim(epsilon, delta) for text, name in POINT_COLUMNS.items()} | {"ratio": math.nan}
+    return {f"{which}_{name}": value for which in ("median", "worst") for name, value in named.items()}
 
 
 def _own_count(group: pd.DataFrame) -> str:

@@ -11,7 +11,7 @@ from sifu.plan.report_plan import ReportPlan
 from sifu.report.board_tabs import in_groups, tab_list
 from sifu.report.grades import BY_ACCURACY, TWINS, Grade
 from sifu.report.html import folded
-from sifu.report.looked_good import contenders
+from sifu.report.looked_good import cheapest, contenders, is_tie
 from sifu.report.marked import marked
 from sifu.report.standings import EXACT, KEPT, TRAIN_AGAIN, Standing
 from sifu.report.statistics import REFERENCE
@@ -60,7 +60,7 @@ def leaderboard(plan: ReportPlan, rows: list[Standing], again: RowCommand) -> st
         own = [row for row in rows if row.scenario == name]
         hidden = " hidden" if place else ""
         panel = f'<div role="tabpanel" id="board-{place}" aria-labelledby="tab-{place}"{hidden}>'
-        tie = f'<p class="note">{marked(TIE)}</p>' if _is_tie(own) else ""
+        tie = f'<p class="note">{marked(TIE)}</p>' if is_tie(own) else ""
         parts.append(f"{panel}{tie}{_table(plan, own, told, rows, again)}</div>")
     return "".join(parts)
 
@@ -71,23 +71,15 @@ def _table(plan: ReportPlan, rows: list[Standing], told: Verdicts, every: list[S
     titles = ["method", "cost", "forgetting", _SUBSETS[subset], "certificate claimed", "certificate kept?", "needs"]
     head = "".join(f'<th scope="col">{escape(title)}' for title in titles)
     racing = [row for row in rows if plan.methods[row.variant] not in TRAIN_AGAIN]
-    cheap, best = _best(racing, contenders(plan, every, racing))
+    cheap, best = cheapest(plan, every, racing), _most_accurate(contenders(plan, every, racing))
     body = "".join(_row(plan, row, told, again, cheapest=row is cheap, best=row is best) for row in rows)
     return f'<div class="scroll"><table class="sortable board"><thead><tr>{head}<tbody>{body}</table></div>'
 
 
-def _best(rows: list[Standing], forgot: list[Standing]) -> tuple[Standing | None, Standing | None]:
-    """The cheapest row and the most accurate one of those that `forgot` in all seeds; none where nobody wins."""
+def _most_accurate(forgot: list[Standing]) -> Standing | None:
+    """The most accurate row of those that `forgot` in all seeds; none where nobody did."""
     accurate = [row for row in forgot if row.utility == row.utility]  # not nan
-    return (
-        None if _is_tie(rows) else min(forgot, key=lambda row: row.cost, default=None),
-        max(accurate, key=lambda row: row.utility, default=None),
-    )
-
-
-def _is_tie(rows: list[Standing]) -> bool:
-    """Whether all methods cost the same, as where the minimum of rounds is all that they take."""
-    return len({row.cost for row in rows if row.has_cost}) == 1 < len(rows)
+    return max(accurate, key=lambda row: row.utility, default=None)
 
 
 def _row(plan: ReportPlan, row: Standing, told: Verdicts, again: RowCommand, *, cheapest: bool, best: bool) -> str:

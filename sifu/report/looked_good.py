@@ -70,10 +70,16 @@ def surely_forgot(plan: ReportPlan, rows: list[Standing]) -> list[Standing]:
 
 def cheapest(plan: ReportPlan, rows: list[Standing], racing: list[Standing]) -> Standing | None:
     """The cheapest of some rows of one scenario whose clients were forgotten in all seeds: by the twin test where there
-    is one of the same kind of training. `rows`: those of all scenarios.
+    is one of the same kind of training; none where all cost the same. `rows`: those of all scenarios.
     """
-    winners = contenders(plan, rows, racing)
+    winners = [] if is_tie(racing) else contenders(plan, rows, racing)
     return min(winners, key=lambda row: row.cost, default=None)
+
+
+def is_tie(rows: list[Standing]) -> bool:
+    """Whether all methods that have a cost, two or more, have the same, as where all stop at the minimum of rounds."""
+    costs = [row.cost for row in rows if row.has_cost]
+    return len(set(costs)) == 1 < len(costs)
 
 
 def contenders(plan: ReportPlan, rows: list[Standing], racing: list[Standing]) -> list[Standing]:

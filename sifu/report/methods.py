@@ -43,9 +43,6 @@ _TITLES = {
     "server_data": "needs server data (server_data)",
     "forgotten_data": "needs forgotten clients' data (forgotten_data)",
 }
-_EXACT = frozenset(  # these call `exact_promise`
-    ("scratch", "scratch_again", "blurred_scratch", "exact_rollback", "rapid_retraining", "sharded", "fats")
-)
 
 
 def method_rows(names: Iterable[str]) -> list[dict[str, Any]]:
@@ -63,7 +60,7 @@ def _more(cls: type[Method], name: str) -> dict[str, str]:
 
 
 def _promises(cls: type[Method]) -> str:
-    if cls.name in _EXACT:
+    if cls.exact:
         return "exact"
     return "(epsilon, delta)" if issubclass(cls, CertifiedMethod) else "nothing"
 

@@ -33,6 +33,11 @@ class Point(NamedTuple):
         found = epsilon_at(self.at, values) if self.kind == "epsilon" else delta_at(self.at, values)
         return np.where(np.isnan(ratios), np.nan, found.numpy())
 
+    def of_claim(self, epsilon: float, delta: float) -> float:
+        """What a claim says here, whatever noise it is of: nan unless this is the claim's own point."""
+        at, value = (delta, epsilon) if self.kind == "epsilon" else (epsilon, delta)
+        return value if math.isclose(at, self.at, rel_tol=ROUNDING) else math.nan
+
 
 POINTS = {
     "epsilon at delta = 1e-2": Point("epsilon", 1e-2),

@@ -74,7 +74,8 @@ CAPTIONS = {
     "follow exactly. Counts hold if the contraction B does, the measured one without that, for noise in every round "
     "without any assumption on the loss, conditional on who was sampled. `promise kept`: in how many seeds the count "
     "is within the promise, with the exact 95% interval; `(what is claimed)` marks the count that the promise is "
-    "about. `spent epsilon`: by a privacy accountant over all rounds, with the sampling that was used, at the claimed "
+    "about. What is claimed of noise in every round stands at its own point alone: it has no one ratio. "
+    "`spent epsilon`: by a privacy accountant over all rounds, with the sampling that was used, at the claimed "
     f"delta; it decides whether a promise to one client is kept. {FORGOTTEN_CAPTION}",
     "frontier": "Certificates that survive, cheapest first. `holds for`: all clients of a request together, or each "
     "client alone, in every seed and request, by the exact noise formula, with the seats of forgotten clients taken by "

@@ -104,6 +104,7 @@ class Method:
     name: ClassVar[str] = ""  # its key in METHODS
     specified_from: ClassVar[str] = ""  # the paper, authors' code at a commit, a port, second-hand words
     assumptions: ClassVar[Assumptions] = Assumptions()
+    exact: ClassVar[bool] = False  # whether every answer carries `exact_promise`
 
     def __init_subclass__(cls) -> None:
         settings(cls)  # fields are settings: checked, documented, frozen

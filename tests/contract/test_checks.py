@@ -13,6 +13,7 @@ from sifu.core.keys import Keys
 from sifu.errors import SifuError
 from sifu.federation.stop import Stop
 from sifu.methods.fine_tuning import FineTuning
+from sifu.methods.scratch import Scratch
 from sifu.unlearning.history import History
 from sifu.unlearning.method import Assumptions, Footprint, Method, Unlearned, exact_promise
 from sifu.unlearning.request import Request
@@ -125,6 +126,18 @@ class Haunted(FineTuning):
         return Unlearned(server.recover(history.current + own.sum(1, keepdim=True), keys), history.end)
 
 
+class Boasts(FineTuning):
+    """Says that it is exact, and promises nothing."""
+
+    exact = True
+
+
+class ExactUndeclared(Scratch):
+    """Promises to be exact, and does not say so."""
+
+    exact = False
+
+
 class ReadsUndeclared(FineTuning):
     """Trains on the server's examples, and does not say so."""
 
@@ -159,6 +172,8 @@ class Shapeless(FineTuning):
         (Leak(), checks.check_interface, r"history\._lineage"),
         (Pretender(), checks.check_promise, "on the node that is given back, where the branch starts"),
         (HalfNoise(), checks.check_promise, "noise of the promised sigma at the start"),
+        (Boasts(), checks.check_promise, "set `exact = True`"),
+        (ExactUndeclared(), checks.check_promise, "set `exact = True`"),
         (GlobalNoise(), checks.check_deterministic, "draw from the `keys`"),
         (MixedSeeds(), checks.check_seed_by_seed, "never mix values along the first axis"),
         (CountsEverybody(), checks.check_padded_client, "use history and request"),

@@ -54,6 +54,10 @@ class Claim:
     test: Callable[[list[Line]], PValues] | None = None  # None: all judged datasets have to show it
     by_average: bool = False  # judged by the average over datasets; what holds on each of them comes after it
 
+    def of_average(self, lines: list[Line]) -> Verdict | None:
+        """What the averages say by themselves, whatever is missing; None: it is judged by its datasets."""
+        return self.judge([line for line in lines if line.scenario == ""]) if self.by_average else None
+
     def p_values(self, lines: list[Line]) -> PValues:
         """The p-values of the claim as a whole."""
         return (self.test or p_on_every_dataset)(lines)
@@ -137,8 +141,15 @@ def _usable(line: Line) -> bool:
 
 def something_missing(lines: Iterable[Line]) -> bool:
     """Whether a dataset, or a seed of one, is missing from what a claim is judged by."""
+    return any(missing(lines))
+
+
+def missing(lines: Iterable[Line]) -> tuple[list[str], list[str]]:
+    """The datasets that are missing from what a claim is judged by, and those of which seeds are."""
     counted = [line for line in lines if line.counts]
-    return any(not _usable(line) or (line.value is not None and line.value.seeds < line.ran) for line in counted)
+    whole = [line.scenario for line in counted if not _usable(line)]
+    seeds = [line.scenario for line in counted if line.value is not None and line.value.seeds < line.ran]
+    return whole, [name for name in seeds if name not in whole]
 
 
 def whatever_is_undecided(judge: Combine) -> Combine:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from sifu.replication.claims.claim import Line
+from sifu.replication.claims.claim import Claim, Line, missing
 from sifu.replication.claims.stored_tables import EXAMPLE
 from sifu.replication.claims.verdict import Verdict
 
@@ -16,6 +16,26 @@ _WORDS = {  # what a claim does on some datasets, and on a single one or none of
     Verdict.UNDECIDED: ("undecided on", "undecided"),
     Verdict.FAILS: ("not on", "does not hold"),
 }
+
+
+class Average(NamedTuple):
+    """What the average of a claim says by itself, and what is missing from the whole rule."""
+
+    verdict: Verdict
+    datasets: tuple[str, ...] = ()
+    seeds: tuple[str, ...] = ()  # the datasets that lack some of theirs
+
+    def in_words(self, whole: Verdict, titles: Mapping[str, str]) -> str:
+        """`**holds on average** (holds in part by the full rule: CelebA is missing)`; `whole`: by the full rule."""
+        own = f"**{self.verdict.value} on average**"
+        if whole is self.verdict:
+            return own
+        reasons = []
+        if self.datasets:
+            reasons.append(f"{_listed(self.datasets, titles)} {'is' if len(self.datasets) == 1 else 'are'} missing")
+        if self.seeds:
+            reasons.append(f"seeds of {_listed(self.seeds, titles)} are missing")
+        return f"{own} ({': '.join([f'{whole.value} by the full rule', *filter(None, [', '.join(reasons)])])})"
 
 
 class Counted(NamedTuple):
@@ -38,17 +58,19 @@ class Counted(NamedTuple):
         return sum(map(len, self.verdicts.values()))
 
     def in_short(
-        self, verdict: Verdict, titles: Mapping[str, str], *, adjusted_away: bool, by_average: bool = False
+        self, verdict: Verdict, titles: Mapping[str, str], *, adjusted_away: bool, average: Average | None = None
     ) -> str:
         """`**holds on 3 of 4**, in part on MNIST`: what came out on the datasets that were judged.
 
-        `verdict` is that by the whole rule; `adjusted_away`: it is undecided by the adjustment for many claims alone.
+        `verdict` is that by the whole rule; `adjusted_away`: it is undecided by the adjustment for many claims alone;
+        `average`: of a claim that is judged by one, which comes first.
         """
         if not self.judged:
             return f"**{Verdict.NOT_TESTABLE.value}**"
-        if by_average:
-            adjusted = " once adjusted for many claims" if adjusted_away else ""
-            return f"**{verdict.value} on average**{adjusted}; by dataset: {', '.join(self._words(titles))}"
+        if average:
+            adjusted = f"**{verdict.value} on average** once adjusted for many claims"
+            head = adjusted if adjusted_away else average.in_words(verdict, titles)
+            return f"{head}; by dataset: {', '.join(self._words(titles))}"
         first, *others = self._words(titles)
         words = ", ".join([f"**{first}**", *others])
         if adjusted_away:
@@ -87,6 +109,14 @@ def _alike(verdict: Verdict, judged: list[str]) -> str:
 
 def _listed(names: Iterable[str], titles: Mapping[str, str]) -> str:
     return ", ".join(titles.get(name, name) for name in names)
+
+
+def claim_in_short(claim: Claim, lines: list[Line], verdict: Verdict, titles: Mapping[str, str]) -> str:
+    """What came out on the datasets that were judged; `verdict`: by the whole rule, adjusted for all claims."""
+    adjusted_away = verdict is Verdict.UNDECIDED and claim.judge(lines) is not verdict
+    own = claim.of_average(lines)
+    average = Average(own, *map(tuple, missing(lines))) if own else None
+    return counted(lines).in_short(verdict, titles, adjusted_away=adjusted_away, average=average)
 
 
 def counted(lines: Iterable[Line]) -> Counted:

@@ -22,7 +22,7 @@ from sifu.replication.claims.claim import (
     with_verdict,
 )
 from sifu.replication.claims.commands import rerun_cell
-from sifu.replication.claims.labels import LABELS, in_words
+from sifu.replication.claims.labels import in_words
 from sifu.replication.claims.measured import Measured, above, at_most
 from sifu.replication.claims.stored_tables import DATASETS, REFERENCE, StoredTables
 from sifu.replication.claims.verdict import NO_TEST, Rule, Verdict
@@ -72,7 +72,7 @@ NEVER = Rule(never_recovers)
 
 def under_limits(tables: StoredTables) -> list[Line]:
     """How far Last's accuracy stays below scratch's, judged; then how often it recovers without a limit."""
-    what = f"accuracy of {LABELS[_RELEASED]} on remaining clients, below scratch's"
+    what = f"accuracy of {in_words(_RELEASED)} on remaining clients, below scratch's"
     lines = each_dataset(what, _short(tables), DOES_WELL, "number", lambda name: tables.ran(name, _RELEASED))
     return [*(_as_claimed(line) for line in lines), *unjudged(to_the_target(_RELEASED)(tables))]
 

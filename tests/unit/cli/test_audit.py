@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 
 from sifu.certificate.gaussian import delta_at, epsilon_at
-from sifu.cli.audit import _print_rows
+from sifu.cli.audit import _print_rows, noised_in_rounds
+from sifu.contract.world import SCENARIO
+from sifu.plan.variants import build_method
 from sifu.report.other_points import at_points
 from sifu.report.privacy_points import POINTS
 
@@ -40,6 +43,21 @@ def test_every_count_stands_at_the_points_of_the_certificates(capsys: pytest.Cap
     assert [word.strip() for word in strict.split("│")[4:8]] == [f"{float(value):.3g}" for value in points]
     assert "measured" not in strict
     assert claimed.count("<= ") == 4, "an epsilon of 0 says that the ratio is small, not that it is 0"
+
+
+def test_of_noise_in_every_round_the_claim_stands_at_its_own_point_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    """By an accountant (10, 0.01) is 15.91 at delta = 1e-5; noise that is added once would have 15.7."""
+    scenario = replace(SCENARIO, partition=replace(SCENARIO.partition, num_clients=20))
+    methods = {name: build_method(name, {}, SCENARIO.certificate) for name in ("dp_fedavg", "sifu", "sharded")}
+    assert noised_in_rounds(methods, scenario) == {"dp_fedavg"}
+    numbers = {"claimed_epsilon": 10.0, "strict_epsilon": 20.0, "measured_epsilon": None}
+    row = {"request": 1, "clients": 3, "covers": 1, "delta": 0.01, "models": 20, "verdict": "-"} | numbers
+    rows = [row | {"variant": name, "proved_epsilon": 1.0, "most_provable": 2.0} for name in ("dp_fedavg", "sifu")]
+    _print_rows(rows, {"dp_fedavg"})
+    lines = [line for line in capsys.readouterr().out.splitlines() if "claimed" in line and "│ 1" in line]
+    found = {line.split("│")[1].strip(): [word.strip() for word in line.split("│")[4:8]] for line in lines}
+    assert found["dp_fedavg"] == ["10", "-", "-", "0.01"]
+    assert found["sifu"][:2] == ["10", "15.7"]
 
 
 def test_a_promise_at_no_delta_says_nothing_of_others() -> None:

@@ -60,6 +60,16 @@ def test_the_readmes_table_has_at_most_eight_rows(tmp_path: Path) -> None:
     assert "| Fine-tuning | 50% ✗ |" in lines
 
 
+def test_where_all_cost_the_same_nobody_wins(tmp_path: Path) -> None:
+    """As on the leaderboard: 40% of scratch's steps each. Last, which never recovers, has no cost and is no rival."""
+    names = ("fine_tuning", "fed_eraser_released", "fed_eraser_searched")
+    world = World(("mnist",), {("mnist", name): Outcome(40) for name in names}, marks=PLAIN)
+    folder = world.write(tmp_path)
+    lines = costs(tmp_path, Published(folder, folder, folder)).splitlines()
+    assert "| SIFU | 40% (✓) |" in lines
+    assert not [line for line in lines if "**" in line]
+
+
 def by_twins(scenario: str, variant: str, forgotten: str) -> dict[str, Any]:
     """A twin test of all clients of the first request."""
     key = {"scenario": scenario, "variant": variant, "request": 1, "client": -1, "models": 100, "reached": 100}

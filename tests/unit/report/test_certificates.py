@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,13 @@ import pytest
 
 from sifu.report.certificates import certificates, for_people, kept_for_one
 from sifu.report.privacy_points import POINTS, Point, at_claim, claimed_ratio, psi_over_sigma
+from sifu.report.promises import promises
 from sifu.store.parquet import read_table, write_table
 from sifu.store.provenance import provenance
 from sifu.store.report_schemas import CERTIFICATES
 from sifu.store.schemas import CELLS
 
+OWN = {"epsilon_2": 10.0, "delta_10": 0.01}  # the points of a claim of epsilon 10 at delta 0.01
 NEW = ("single_psi", "everyone_psi", "alpha")
 
 
@@ -74,7 +77,22 @@ def test_an_accountant_decides_on_one_client() -> None:
     assert table.loc["one client", "spent_epsilon"] == 9.1
     over = certificates(cells(spent_epsilon=[9.1, 12.0])).set_index("count")
     assert over.loc["one client", ["kept", "spent_epsilon", "seeds"]].tolist() == [0.5, 12.0, 2]
-    assert for_people(over.reset_index(), {"v": "V"})["ratio"].tolist() == ["2.86", "-"]
+    assert for_people(over.reset_index(), {"v": "V"})["ratio"].tolist() == ["-", "-"]
+
+
+def test_what_an_accountant_claims_says_nothing_of_other_points(tmp_path: Path) -> None:
+    """10 at delta = 0.01 is the claim of noise added once and of noise in every round; 15.7 at 1e-5 of the first."""
+    once = certificates(cells(single_psi=2.0)).set_index("count").loc["claimed"]
+    assert once["median_epsilon_5"] == pytest.approx(15.7, rel=1e-2)
+    table = certificates(cells(single_psi=2.0, spent_epsilon=9.1))
+    claimed = table.set_index("count").loc["claimed"]
+    known = claimed[[name for name in table if name.startswith(("median_", "worst_"))]].dropna().to_dict()
+    assert known == {f"{which}_{name}": value for which in ("median", "worst") for name, value in OWN.items()}
+    assert promises(table, {"v": "V"})["claimed"].tolist() == ["10"]
+    assert (claimed["claimed_epsilon"], claimed["seeds"]) == (10.0, 2)
+    path = tmp_path / "certificates.parquet"
+    write_table(path, CERTIFICATES, table, provenance("test", {}, "0", "cpu"))
+    assert len(read_table(path, CERTIFICATES)) == len(table)
 
 
 def test_a_promise_to_one_client_is_kept_or_not() -> None:

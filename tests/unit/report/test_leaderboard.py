@@ -81,6 +81,8 @@ def test_a_tie_has_no_winner() -> None:
     assert "<b>100%</b>" not in page
     assert "the cost says nothing of a method" in page
     assert "the cost says nothing of a method" not in leaderboard(PLAN, ROWS, lambda *_: "")
+    alone = leaderboard(PLAN, [rows[0], ROWS[3]], lambda *_: "")
+    assert "<b>100%</b>" in alone, "the other one never recovers"
 
 
 def test_what_diverges_in_some_seeds_does_not_win() -> None:

@@ -7,7 +7,8 @@ import yaml
 from sifu.catalog.methods import METHODS
 from sifu.plan.method_check import method_class
 from sifu.report.method_labels import method_label
-from sifu.report.methods import PUBLISHED, methods_page, table_1
+from sifu.report.methods import PUBLISHED, _promises, methods_page, table_1
+from sifu.unlearning.method import Method
 from tests.conftest import REPO
 
 FORGOTTEN, SERVER = "needs forgotten clients' data (forgotten_data)", "needs server data (server_data)"
@@ -47,6 +48,7 @@ def test_every_row_says_what_is_promised() -> None:
     said = {row["id"].strip("`"): row["promises"] for row in table_1()[0]}
     calling = [path.stem for path in (REPO / "sifu" / "methods").glob("*.py") if "exact_promise(" in path.read_text()]
     assert sorted(name for name, word in said.items() if word == "exact") == sorted(calling)
+    assert _promises(type("OfAnotherPackage", (Method,), {"exact": True})) == "exact"
     assert (said["sifu"], said["dp_fedavg"], said["fed_eraser"]) == ("(epsilon, delta)", "(epsilon, delta)", "nothing")
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pandas as pd
 import pytest
 
-from sifu.replication.claims.claim import Line
-from sifu.replication.claims.counted import counted
+from sifu.replication.claims.claim import Line, with_verdict
+from sifu.replication.claims.counted import Average, claim_in_short, counted
+from sifu.replication.claims.measured import Measured
+from sifu.replication.claims.rounds import FED_ERASER_TAKES_MORE, TAKES_AS_CLAIMED
 from sifu.replication.claims.stored_tables import EXAMPLE
 from sifu.replication.claims.verdict import Verdict
 
@@ -18,10 +23,10 @@ TITLES = {"mnist": "MNIST", "fashionmnist": "Fashion", "cifar10": "CIFAR-10", "c
 
 
 def in_short(
-    verdicts: tuple[Verdict, ...], whole: Verdict, *, adjusted_away: bool = False, by_average: bool = False
+    verdicts: tuple[Verdict, ...], whole: Verdict, *, adjusted_away: bool = False, average: Average | None = None
 ) -> str:
     lines = [Line(name, "rounds", None, verdict) for name, verdict in zip(NAMES, verdicts, strict=False)]
-    return counted(lines).in_short(whole, TITLES, adjusted_away=adjusted_away, by_average=by_average)
+    return counted(lines).in_short(whole, TITLES, adjusted_away=adjusted_away, average=average)
 
 
 @pytest.mark.parametrize(
@@ -56,9 +61,33 @@ def test_what_the_correction_for_many_claims_took_away_is_said() -> None:
 
 def test_of_a_claim_about_an_average_that_comes_first() -> None:
     words = "by dataset: holds on 1 of 2, not on Fashion"
-    assert in_short((HOLDS, FAILS), HOLDS, by_average=True) == f"**holds on average**; {words}"
-    found = in_short((HOLDS, FAILS), OPEN, by_average=True, adjusted_away=True)
+    assert in_short((HOLDS, FAILS), HOLDS, average=Average(HOLDS)) == f"**holds on average**; {words}"
+    found = in_short((HOLDS, FAILS), OPEN, average=Average(HOLDS), adjusted_away=True)
     assert found == f"**undecided on average** once adjusted for many claims; {words}"
+
+
+def taking_more(*extra: float) -> list[Line]:
+    """A line a dataset, each with a range around its own share, and their average."""
+    parts = [pd.Series([share - 0.01, share, share + 0.01]) for share in extra]
+    lines = [
+        with_verdict(Line(name, "extra", Measured.of(part)), TAKES_AS_CLAIMED)
+        for name, part in zip(NAMES, parts, strict=False)
+    ]
+    return [*lines, Line("", "extra", Measured.of_datasets(parts))]
+
+
+def test_the_average_has_its_own_verdict_and_what_is_missing_lowers_the_full_rule() -> None:
+    """FedEraser's 12% hold on average; a dataset that was not run, or a seed of one, is said next to it."""
+    claim, lines = FED_ERASER_TAKES_MORE, taking_more(0.11, 0.12)
+    by_dataset = "; by dataset: holds on both judged"
+    assert claim_in_short(claim, lines, claim.judge(lines), TITLES) == f"**holds on average**{by_dataset}"
+    lines.append(Line("celeba", "extra", None, NOT_RUN))
+    assert claim.judge(lines) is PART
+    start = "**holds on average** (holds in part by the full rule: CelebA is missing"
+    assert claim_in_short(claim, lines, PART, TITLES) == f"{start}){by_dataset}"
+    lines[1] = replace(lines[1], ran=4)
+    words = claim_in_short(claim, lines, PART, TITLES)
+    assert words == f"{start}, seeds of Fashion are missing){by_dataset}"
 
 
 def test_a_claim_about_no_dataset_names_none() -> None:
