@@ -10,7 +10,8 @@ from sifu.docs.named import scenarios, variant_labels, variants
 from sifu.docs.totals_in_words import listed
 from sifu.replication.claims.stored_tables import DATASETS, read_tables
 from sifu.replication.published import Published
-from sifu.report.frontier import DELTA, UNKNOWN, frontier
+from sifu.report.frontier import DELTA, frontier
+from sifu.report.survivors import UNKNOWN
 
 _TRAIN_AGAIN = ("scratch", "scratch_again")  # methods that save nothing: what others are compared with
 _IS = {  # what a reader who meets the name here first should know

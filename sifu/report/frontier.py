@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -16,22 +15,14 @@ from sifu.report.bounds import SMALL
 from sifu.report.columns import numbers
 from sifu.report.judged_promises import judged_promises
 from sifu.report.privacy_points import POINTS, ROUNDING
-from sifu.report.share import share
 from sifu.report.statistics import REFERENCE, paid_steps
-from sifu.store.report_schemas import FRONTIER, POINT_COLUMNS
+from sifu.store.report_schemas import FRONTIER
 
 DELTA = 1e-2  # at which epsilon is given
-_SURVIVES = {
-    "request": "all clients of a request",
-    "measured": "all clients of a request, as measured alone: B = 1 is refuted",
-    "client": "each client alone",
-}
-UNKNOWN = "not measured yet"
-_BY_DESIGN = "exact by design, not counted"  # such as a shard that never saw the client
 _LEVEL = 0.95
 ITS_OWN = "its own"  # noise of a variant as it is, not of a sweep
 _NO_SCRATCH: tuple[set[object], pd.Series] = (set(), pd.Series(dtype=float))
-_AT_DELTA = "epsilon at delta = 1e-2"  # the point that has columns of its own
+AT_DELTA = "epsilon at delta = 1e-2"  # the point that has columns of its own
 _COUNTED = {"request": "strict_psi", "client": "single_psi", "measured": "alpha"}  # promise -> of whom it holds
 
 
@@ -159,7 +150,7 @@ def _points(rows: pd.DataFrame, promise: str) -> list[float]:
     if promise not in _COUNTED:
         return []
     ratio = _ratio(rows, numbers(rows, _COUNTED[promise]))
-    return [_worst(point, ratio) for point in POINTS if point != _AT_DELTA]
+    return [_worst(point, ratio) for point in POINTS if point != AT_DELTA]
 
 
 def _needs_contraction(rows: pd.DataFrame) -> bool:
@@ -198,7 +189,7 @@ def _hidden(rows: pd.DataFrame, psi: pd.Series) -> bool:
 
 def _epsilon(rows: pd.DataFrame, psi: pd.Series) -> float:
     """The largest epsilon at DELTA of noise on the distances `psi`; NaN where one of them is not known."""
-    return math.nan if psi.isna().any() else _worst(_AT_DELTA, _ratio(rows, psi))
+    return math.nan if psi.isna().any() else _worst(AT_DELTA, _ratio(rows, psi))
 
 
 def _worst(point: str, ratios: NDArray[np.float64]) -> float:
@@ -218,91 +209,3 @@ def _ratio(rows: pd.DataFrame, psi: pd.Series) -> NDArray[np.float64]:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(distance == 0, 0.0, distance / sigma)
     return np.where(np.isnan(ratio), np.inf, ratio)
-
-
-def surviving(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows whose certificate survives, or is not measured yet; cheapest first in each scenario."""
-    order = {name: place for place, name in enumerate(dict.fromkeys(table["scenario"]))}
-    kept = table[table["promise"].isin([*_SURVIVES, "unknown"])]
-    kept = kept.assign(_place=kept["scenario"].map(order), _unknown=kept["promise"] == "unknown")
-    return kept.sort_values(["_place", "_unknown", "cost"]).drop(columns=["_place", "_unknown"])
-
-
-Sigmas = Mapping[tuple[str, str], float]  # (scenario, variant) -> of its own noise
-
-
-def own_sigmas(cells: pd.DataFrame) -> Sigmas:
-    """The noise of variants as they are, where it is the same in all of their rows."""
-    if not len(cells) or "sigma" not in cells:
-        return {}
-    found = cells.dropna(subset=["sigma"]).groupby(["scenario", "variant"])["sigma"].agg(["min", "max"])
-    return {(str(key[0]), str(key[1])): low for key, low, high in found.itertuples() if low == high}
-
-
-def _sigma(row: Mapping[Any, Any], own: Sigmas) -> str:
-    sigma = own.get((row["scenario"], row["variant"]))
-    named = pd.isna(row["sigma"]) and sigma
-    return f"{sigma:.3g}, {row['noise']}" if named else str(row["noise"])
-
-
-def _not_again(table: pd.DataFrame, own: Sigmas) -> pd.DataFrame:
-    """Without the sweep's rows of a variant's own sigma, unless more seeds reached every target in them: the sweep may
-    have been run later, with other clipping.
-    """
-    rows = table.astype({"sigma": float}).to_dict("records")
-    compared = {(row["scenario"], row["variant"]): row["compared"] for row in rows if pd.isna(row["sigma"])}
-
-    def is_again(row: Mapping[Any, Any]) -> bool:
-        key = row["scenario"], row["variant"]
-        same = key in compared and key in own and math.isclose(row["sigma"], own[key], rel_tol=1e-6)
-        return same and row["compared"] <= compared[key]
-
-    return table[np.array([not is_again(row) for row in rows], dtype=bool)]
-
-
-def frontier_for_people(
-    table: pd.DataFrame, titles: Mapping[str, str], labels: Mapping[str, str], own: Sigmas
-) -> pd.DataFrame:
-    """A row a certificate that survives, in the scenarios `titles`: for whom it holds, its cost, its real epsilon.
-
-    `own`: the noise of variants as they are, `own_sigmas`.
-    """
-    shown = surviving(_not_again(table[table["scenario"].isin(list(titles))], own))
-    rows = [
-        {
-            "scenario": row["scenario"],
-            "method": labels.get(str(row["variant"]), str(row["variant"])),
-            "sigma": _sigma(row, own),
-            "holds for": _SURVIVES.get(str(row["promise"]), _BY_DESIGN if row["claimed_epsilon"] == 0 else UNKNOWN),
-            "cost / scratch": _cost(row),
-            "claimed epsilon": f"{row['claimed_epsilon']:g}",
-            "epsilon, request": _number(row["epsilon"]),
-            "epsilon, one client": _number(row["epsilon_client"]),
-            "epsilon, all forgotten": _number(row["epsilon_everyone"]),
-            "epsilon, measured": _number(row["epsilon_measured"]),
-            **{text: _number(row[name]) for text, name in _MORE_POINTS.items()},
-        }
-        for row in shown.to_dict("records")
-    ]
-    return pd.DataFrame(rows, columns=_PEOPLE)
-
-
-_MORE_POINTS = {text: name for text, name in POINT_COLUMNS.items() if text != _AT_DELTA}
-_PEOPLE = [
-    *("scenario", "method", "sigma", "holds for", "cost / scratch", "claimed epsilon"),
-    *("epsilon, request", "epsilon, one client", "epsilon, all forgotten", "epsilon, measured"),
-    *_MORE_POINTS,
-]
-
-
-def _cost(row: Mapping[Any, Any]) -> str:
-    if 2 * row["compared"] < row["seeds"] or pd.isna(row["cost"]):
-        return f"target met in seeds: {share(row['compared'], row['seeds'])}"
-    interval = "" if pd.isna(row["cost_low"]) else f" [{row['cost_low']:.2f}, {row['cost_high']:.2f}]"
-    return f"{row['cost']:.2f}{interval}"
-
-
-def _number(value: float) -> str:
-    """As the table of claimed and actual promises has it: 58,622."""
-    text = f"{value:,.0f}" if 1000 <= value < math.inf else f"{value:.3g}"
-    return "-" if pd.isna(value) else text

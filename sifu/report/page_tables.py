@@ -19,7 +19,7 @@ from sifu.report.fats import CAPTION as FATS_CAPTION
 from sifu.report.fats import fats_table
 from sifu.report.forgetting import MORE, forgetting_table, with_original
 from sifu.report.forgetting_words import COLUMNS, INTRODUCTION
-from sifu.report.frontier import frontier, frontier_for_people, own_sigmas
+from sifu.report.frontier import frontier
 from sifu.report.html import definitions, filtered_table, folded, html_table
 from sifu.report.inverted import CAPTION as INVERTED_CAPTION
 from sifu.report.inverted import inverted_table, known_inverted
@@ -29,6 +29,7 @@ from sifu.report.methods import numbered, table_1
 from sifu.report.results import Results
 from sifu.report.scenario_searches import scenario_searches
 from sifu.report.searches import searches
+from sifu.report.survivors import frontier_for_people, own_sigmas
 
 _WHO = ("scenario", "method")
 

@@ -24,7 +24,7 @@ from sifu.report.fats import fats_table
 from sifu.report.forgetting import forgetting_table, with_original
 from sifu.report.forgetting_words import CAPTION as FORGETTING_CAPTION
 from sifu.report.forgetting_words import MORE_CAPTION
-from sifu.report.frontier import frontier, frontier_for_people, own_sigmas
+from sifu.report.frontier import frontier
 from sifu.report.inverted import CAPTION as INVERTED_CAPTION
 from sifu.report.inverted import inverted_table, known_inverted
 from sifu.report.methods import methods_csv, methods_latex, methods_page
@@ -35,6 +35,7 @@ from sifu.report.power import power_table
 from sifu.report.results import Results
 from sifu.report.scenario_searches import WHEN_SEARCHED, scenario_searches
 from sifu.report.searches import searches
+from sifu.report.survivors import frontier_for_people, own_sigmas
 from sifu.store.parquet import write_table, write_text
 from sifu.store.paths import tables_folder
 from sifu.store.provenance import provenance

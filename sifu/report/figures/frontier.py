@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 
 from sifu.report.figures.board import Board
 from sifu.report.figures.style import finish, legend, style
-from sifu.report.frontier import UNKNOWN, frontier
+from sifu.report.frontier import frontier
 from sifu.report.results import Results
 from sifu.report.standings import datasets_first
+from sifu.report.survivors import UNKNOWN
 
 TITLE = "The honest frontier: cost and real epsilon of certificates that survive"
 CAPTION = (

@@ -12,12 +12,10 @@ import pytest
 
 from sifu.cli.main import main
 from sifu.docs.deviations import DEVIATIONS
-from sifu.docs.deviations_of_rules import _without_momentum
 from sifu.docs.generated_parts import filled
 from sifu.docs.released_code import RUNS
 from sifu.docs.replication_claims import _numbers
 from sifu.docs.replication_pages import replication_pages
-from sifu.docs.replication_run import MeasuredRun
 from sifu.errors import StoreError
 from sifu.replication.claims.bound import FULL, psi_bounds
 from sifu.replication.claims.stored_tables import DATASETS as DATASETS_OF_CLAIMS
@@ -31,7 +29,7 @@ from sifu.store.provenance import provenance
 from sifu.store.schemas import CELLS
 from tests.conftest import REPO
 from tests.outcomes import Outcome
-from tests.small_replication import BLOCK, PLAIN, World, write_manifest, write_training
+from tests.small_replication import BLOCK, PLAIN, World, write_manifest
 
 PART = "<!-- docs: datasets -->\n<!-- end -->"
 
@@ -159,27 +157,6 @@ def test_deviations_quote_the_tables(everything: Made) -> None:
     assert "MNIST 3, FashionMNIST 3, CIFAR-10 3, CIFAR-100 3, CelebA 3; sigma sweep 3" in page
 
 
-@pytest.mark.long
-def test_data_subsets_come_first(tmp_path: Path) -> None:
-    """CIFAR-10 had 15,000 of 50,000 images, MNIST all of its; of CIFAR-100 and CelebA there is no training."""
-    folder = World(("mnist", "cifar10"), marks=PLAIN).write(tmp_path)
-    write_manifest(folder)
-    write_training(folder, "cifar10", "parquet", {"train": 15_000, "test": 2_000})
-    write_training(folder, "mnist", "torchvision", {"train": 60_000, "test": 10_000})
-    pages = replication_pages(tmp_path)
-    index, table = pages["index.md"], pages["deviations.md"]
-    words = "15,000 of 50,000 training and 2,000 of 10,000 test images (source parquet)"
-    first = table.split("| # | subject |")[1].splitlines()[2]
-    assert first.startswith("| 1 | Images of CIFAR-10 and CIFAR-100 |")
-    assert f"| CIFAR-10: {words}; CIFAR-100: (not run) |" in first
-    assert "data first.** Only a part of CIFAR-10 was used.\n" in index
-    (tmp_path / "results/paper/report/tables").mkdir(parents=True, exist_ok=True)
-    (tmp_path / "results/paper/report/tables/headline.csv").write_text("scenario\n")
-    line = filled("<!-- docs: data --><!-- end -->", tmp_path)
-    assert "Of CIFAR-10 only a part was used." in line
-    assert "(docs/replication/deviations.md)" in line
-
-
 def test_deviations_say_what_is_in_the_config(everything: Made) -> None:
     """Clipping and maximum rounds; a scenario with a clip of its own is named."""
     page, plan = everything.pages["deviations.md"], described(REPO / CONFIG)
@@ -211,12 +188,6 @@ def test_requests_and_momentum_are_those_of_the_code(everything: Made) -> None:
     assert "client i in group i mod 10" in rows["Requests"]
     assert "| As in the code (0.9) |" in rows["Momentum"]
     assert "without momentum: (not run)." in rows["Momentum"]
-
-
-def test_how_far_psi_is_a_bound_without_momentum() -> None:
-    world = World(("mnist", "cifar10"), held={"": 1.0, "no_momentum": 0.7}, marks=PLAIN)
-    run = MeasuredRun(REPO, described(REPO / CONFIG), None, world.tables(), {}, {})
-    assert _without_momentum(run).endswith("without momentum: 70.0% on MNIST, 70.0% on CIFAR-10.")
 
 
 def test_a_scenario_that_only_one_claim_has_gets_a_column() -> None:
