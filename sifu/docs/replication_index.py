@@ -21,10 +21,9 @@ from sifu.store.paths import PICTURE, figure_file, report_folder
 
 _RULE = "claims.md#how-a-verdict-follows"
 _VERDICTS = f"""\
-Of a claim about an average, the average's verdict comes first. The third column names datasets that could not be
-judged: a method was `not run` there, or `not comparable`, as most seeds missed the target or nothing was measured.
-[claims.md](claims.md) has the paper's sentence, the numbers and the command behind each verdict, and says [how a
-verdict follows]({_RULE}).
+Of a claim about an average, the average's verdict comes first. The third column names datasets that were not judged:
+`not run`, or `not comparable`, as most seeds missed the target or nothing was measured. [claims.md](claims.md) has the
+paper's sentence, numbers and command of each verdict, and [how it follows]({_RULE}).
 """
 _WHERE = f"""\
 - [claims.md](claims.md): every claim with its numbers and intervals

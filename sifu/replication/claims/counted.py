@@ -26,7 +26,7 @@ class Average(NamedTuple):
     seeds: tuple[str, ...] = ()  # the datasets that lack some of theirs
 
     def in_words(self, whole: Verdict, titles: Mapping[str, str]) -> str:
-        """`**holds on average** (holds in part by the full rule: CelebA is missing)`; `whole`: by the full rule."""
+        """`**holds on average** (in part by the full rule: CelebA is missing)`; `whole`: by the full rule."""
         own = f"**{self.verdict.value} on average**"
         if whole is self.verdict:
             return own
@@ -35,7 +35,8 @@ class Average(NamedTuple):
             reasons.append(f"{_listed(self.datasets, titles)} {'is' if len(self.datasets) == 1 else 'are'} missing")
         if self.seeds:
             reasons.append(f"seeds of {_listed(self.seeds, titles)} are missing")
-        return f"{own} ({': '.join([f'{whole.value} by the full rule', *filter(None, [', '.join(reasons)])])})"
+        why = f": {', '.join(reasons)}" if reasons else ""
+        return f"{own} ({whole.value.removeprefix('holds ')} by the full rule{why})"
 
 
 class Counted(NamedTuple):

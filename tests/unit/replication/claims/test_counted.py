@@ -83,7 +83,7 @@ def test_the_average_has_its_own_verdict_and_what_is_missing_lowers_the_full_rul
     assert claim_in_short(claim, lines, claim.judge(lines), TITLES) == f"**holds on average**{by_dataset}"
     lines.append(Line("celeba", "extra", None, NOT_RUN))
     assert claim.judge(lines) is PART
-    start = "**holds on average** (holds in part by the full rule: CelebA is missing"
+    start = "**holds on average** (in part by the full rule: CelebA is missing"
     assert claim_in_short(claim, lines, PART, TITLES) == f"{start}){by_dataset}"
     lines[1] = replace(lines[1], ran=4)
     words = claim_in_short(claim, lines, PART, TITLES)
