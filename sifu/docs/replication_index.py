@@ -21,14 +21,14 @@ from sifu.store.paths import PICTURE, figure_file, report_folder
 
 _RULE = "claims.md#how-a-verdict-follows"
 _VERDICTS = f"""\
-Of a claim about an average, the average's verdict comes first. The third column names datasets that were not judged:
-`not run`, or `not comparable`, as most seeds missed the target or nothing was measured. [claims.md](claims.md) has the
-paper's sentence, numbers and command of each verdict, and [how it follows]({_RULE}).
+Of an average its own verdict comes first. The third column names datasets that were not judged: `not run`, or `not
+comparable`, as most seeds missed the target or nothing was measured. [claims.md](claims.md) has the paper's sentence,
+numbers and command of each verdict, and [how it follows]({_RULE}).
 """
 _WHERE = f"""\
 - [claims.md](claims.md): every claim with its numbers and intervals
 - [certificates, before and now](claims.md#certificates-counted-before-and-now): how each verdict moved
-- [deviations.md](deviations.md): every difference from the paper and its code, and what it changes
+- [deviations.md](deviations.md): every difference, and what it changes
 - [searches.md](searches.md): which settings were searched, and how
 - [run.md](run.md): commits, devices, times, and what has not been run
 - [report](../../{REPLICATION.as_posix()}/report): tables and figures; `make verify-paper` runs a few cells again
