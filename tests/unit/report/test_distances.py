@@ -52,6 +52,12 @@ def test_a_row_a_subset_with_means_percentiles_and_nulls() -> None:
     assert found["KLOM, P95"].tolist()[2:] == ["0.60 (null 0.25)", "2.40 (null 0.25)"]
 
 
+def test_a_distance_without_end_is_a_bound() -> None:
+    """Where all seeds end at the same model, the normal distributions have no spread."""
+    far = distance_table(table(row("sifu", "gaussian_kl", "forget", 1e300)), LABELS)
+    assert far["Gaussian KL"].tolist() == ["> 10,000 (null 0.13 +- 0.002)"]
+
+
 def test_where_nothing_was_measured_there_is_no_part_of_the_page() -> None:
     source = Results(ReportPlan("", {"digits": "Digits"}, LABELS))
     source.__dict__["distances"] = table()

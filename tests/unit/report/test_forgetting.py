@@ -156,6 +156,8 @@ def test_a_row_without_numbers_says_so() -> None:
 
 def test_the_line_of_a_run() -> None:
     assert forgotten_line(frame(), LABELS) is None
+    few = ROWS[ROWS["variant"] == ROWS["variant"].iloc[0]].assign(scenario="a scenario with fewer methods")
+    assert forgotten_line(pd.concat([few, ROWS]), LABELS) == forgotten_line(ROWS, LABELS)
     assert forgotten_line(ROWS, LABELS) == (
         "Was the client forgotten? AUC by twins, 100 models a world (null 0.50 +- 0.04; original 0.99): "
         "Scratch 0.48 (yes); SIFU 0.87 (no)."
