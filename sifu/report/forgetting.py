@@ -70,7 +70,7 @@ def forgotten_line(rows: pd.DataFrame, labels: dict[str, str]) -> str | None:
     """Which methods forgot by twins, in the scenario in which most of them were tested; None: none was."""
     rows = rows[(rows["client"] == TOGETHER) & rows["twins_auc"].notna()]
     tested = rows.groupby("scenario", sort=False)["variant"].nunique()
-    rows = rows[rows["scenario"].eq(tested.idxmax())] if len(rows) else rows
+    rows = rows[rows["scenario"].eq(str(tested.idxmax()))] if len(rows) else rows
     rows = rows[rows["request"] == rows["request"].min()]
     found = zip(rows["variant"], rows["twins_auc"], _answers(rows), strict=True)
     words = {name: f"{auc:.2f} ({forgotten})" for name, auc, forgotten in found}
