@@ -23,8 +23,11 @@ class Line(NamedTuple):
 
 
 def drawn_scenarios(plan: ReportPlan, rows: list[Standing]) -> list[str]:
-    """The first scenario of each dataset, where something has a cost, each followed by those with a twin test of it."""
-    tested = {row.scenario for row in rows if row.by == TWINS}
+    """The first scenario of each dataset, where something has a cost, each followed by those with a twin test of a
+    method that is drawn, other than retraining.
+    """
+    drawn = [name for name in drawn_variants(plan, rows) if plan.methods[name] not in TRAIN_AGAIN]
+    tested = {row.scenario for row in rows if row.by == TWINS and row.variant in drawn}
     priced = {row.scenario for row in rows if row.has_cost}
     main = main_scenarios(plan, [name for name in plan.unmarked if name in priced])
     wanted = [name for name in plan.unmarked if name in tested or name in main]

@@ -48,6 +48,14 @@ def test_a_twin_test_stands_after_its_dataset_and_speaks_for_it() -> None:
     ]
 
 
+def test_a_twin_test_of_retraining_alone_has_no_panel() -> None:
+    """It would say nothing of the methods that are drawn."""
+    source = twins_of_digits(scratch=SCRATCH, sifu=SCRATCH)
+    tested = source.__dict__["forgetting"]
+    source.__dict__["forgetting"] = tested[tested["variant"] == "scratch"]
+    assert [axis.get_title(loc="left") for axis in overview.draw(source).axes] == ["Digits", "Faces"]
+
+
 def test_the_eye_finds_sifu_after_scratch() -> None:
     labels = {"fine_tuning": "F", "last": "L", "sifu": "SIFU", "scratch": "Scratch"}
     figure = overview.draw(source_of(labels, **dict.fromkeys(labels, SCRATCH)))
