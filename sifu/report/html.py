@@ -12,7 +12,7 @@ import pandas as pd
 from sifu.report.image import dots_per_inch, webp
 from sifu.report.marked import marked
 
-_MANY = 12  # columns, beyond which a table is set in small print
+_MANY = 10  # columns, beyond which a table is set in small print
 
 
 def html_table(table: pd.DataFrame, name: str, *, sortable: bool = False) -> str:

@@ -80,7 +80,7 @@ def test_a_named_cell_is_the_same_to_the_digit(
 def test_a_budget_is_run_under_its_own_rule(small_run: Path, again_of: Callable[[CellKey], Path]) -> None:
     cell = CellKey("smoke", "sifu", "budget_50", 1, 1)
     found = compare(cell, read_tables(small_run / "results"), read_tables(again_of(cell)), elsewhere=False)
-    assert len(found) == 3 * 6
+    assert len(found) == 3 * 7  # requests; status, rounds, steps, strict psi and three accuracies
     assert all(number.stored == number.again for number in found)
     assert named_cell("smoke/sifu/1/budget_50", read_stored_run(small_run / "results")) == cell._replace(request=3)
     assert named_cell("smoke/sifu/0", read_stored_run(small_run / "results")).stop == "target"
