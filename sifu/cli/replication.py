@@ -32,8 +32,8 @@ def add_replication(commands: Commands) -> None:
     parser.add_argument("--config", type=Path, default=_PAPER, help="what was run (default: %(default)s)")
     text = (
         "Fill in what certificates of budgets are worth, in tables from before `unlearn` did it, without a replay: a "
+        "row gets the target's numbers where both are about the same model. `pack-results` then packs them."
     )
-    text += "row gets the target's numbers where both are about the same model. `pack-results` then packs them."
     parser = commands.add(REPLICATION, "fill-certificates", text, _fill)
     parser.add_argument("--config", type=Path, default=_PAPER, help="what was run (default: %(default)s)")
     text = "List planned tables that are still missing, for the datasets that are on this machine."

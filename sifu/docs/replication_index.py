@@ -10,6 +10,7 @@ from sifu.docs.released_code import released_in_short
 from sifu.docs.replication_run import MeasuredRun, anchor
 from sifu.docs.run_so_far import so_far
 from sifu.docs.settings import NOTE
+from sifu.docs.totals_in_words import listed
 from sifu.replication.claims import bound, certificate, rounds, trade_off
 from sifu.replication.claims.catalog import OPEN_QUESTIONS, PAPER
 from sifu.replication.claims.claim import Claim
@@ -74,7 +75,7 @@ def _box(run: MeasuredRun) -> str:
         f"**Of the paper's {len(PAPER)} claims**, {_tally(run)}{missing}",
         in_short(run),
         f"SIFU, as released, saves {saved} of scratch's rounds (the paper: {rounds.SIFU_SAVES.number}; mean of "
-        f"{on[0]}). "
+        f"{on[0]}{_recovered(run, both[0])}). "
         f"SIFU as the text describes it saves {described}{'' if on[1] == on[0] else f' (mean of {on[1]})'}.",
         f"FedEraser, as released, takes {more} more rounds than scratch, as its code counts them "
         f"(the paper: {rounds.FED_ERASER_TAKES_MORE.number}).",
@@ -117,6 +118,15 @@ def _measured_on(run: MeasuredRun, what: str) -> str:
     lines = {name: found[name] for name in DATASETS if name in found}
     used = [name for name, line in lines.items() if line.value and 2 * line.value.seeds >= line.ran]
     return dataset_names(used, run.titles)
+
+
+def _recovered(run: MeasuredRun, what: str) -> str:
+    """Where a number leaves out seeds that did not get back to the target: in how many of them they did."""
+    found = run.averaged(what)
+    lines = [found[name] for name in DATASETS if name in found]
+    counts = [(line.value.seeds, line.ran, run.titles[line.scenario]) for line in lines if line.value]
+    words = [f"{seeds} of {ran} on {title}" for seeds, ran, title in counts if seeds < ran]
+    return f"; of seeds that recover: {listed(words)}" if words else ""
 
 
 def _average(run: MeasuredRun, what: str) -> str:

@@ -60,12 +60,12 @@ def long_form(cells: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def _counted_in_all(cells: pd.DataFrame) -> pd.DataFrame:
-    """Cells that say what budgets' promises are worth only where all seeds do: those whose rows could be filled from
+    """Cells that say what budgets' promises are worth only where all seeds do: seeds whose rows could be filled from
     the target's (sifu/unlearning/same_start.py) are no fair sample, as they are the ones with the same past.
     """
-    open_ended = cells["claimed_epsilon"].notna() & (cells["stop"] != "target")
+    of_budgets = cells["claimed_epsilon"].notna() & (cells["stop"] != "target")
     key = [cells[name] for name in _CELL]
-    lacks = {name: (open_ended & cells[name].isna()).groupby(key).transform("any") for name in _COUNTED}
+    lacks = {name: (of_budgets & cells[name].isna()).groupby(key).transform("any") for name in _COUNTED}
     return cells.assign(**{name: cells[name].mask(rows.astype(bool)) for name, rows in lacks.items()})
 
 

@@ -42,6 +42,7 @@ def with_tables(
 
 
 WIDER = "document.documentElement.scrollWidth"
+TOO_WIDE = "boxes => boxes.filter(b => b.scrollWidth > b.clientWidth).map(b => b.innerText.slice(0, 60))"
 PUBLISHED = REPO / "results" / "paper" / "report" / "report.html"
 
 
@@ -73,6 +74,7 @@ def test_the_published_page_fits(browser: Browser, width: int) -> None:
     opened.goto(PUBLISHED.as_uri())
     open_all(opened)
     assert opened.evaluate(WIDER) <= width
+    assert opened.locator(".scroll:has(table)").evaluate_all(TOO_WIDE) == []
     opened.close()
 
 
