@@ -25,6 +25,9 @@ _FEW_COLUMNS = ("method", "cost", "rounds used", "by twins", "forgotten?")
 _FEW = ("fine_tuning", "fed_accum", "dp_released", "last", "sifu")  # the paper's: shown in short, also if they remember
 _NOTHING = "No federation with twins has been run yet."
 _ORDER = ("yes", "cannot tell", "nothing to forget", "no")
+_UNKNOWN = "-"
+_WITH_ROUNDS = " with rounds of the training"
+_WITHOUT = {"0": " by starting again", _UNKNOWN: ""}  # by the rounds that are used
 _LEVEL = 0.05  # of the p-value of being told from retraining
 
 
@@ -38,20 +41,21 @@ class TwinTest(NamedTuple):
     told_p: float
 
     @property
-    def words(self) -> str:
-        found = {"yes": "its clients are forgotten", "no": "its clients are still found"}.get(
-            self.forgotten, "it cannot be told"
-        )
+    def found(self) -> str:
+        words = {"yes": "its clients are forgotten", "no": "its clients are still found"}
+        return f"{words.get(self.forgotten, 'it cannot be told')} after the first request"
+
+    @property
+    def odd(self) -> str:
         told = self.forgotten == "yes" and self.told_p < _LEVEL
-        odd = f", though its models are told from retrained ones (AUC {self.told_auc:.2f})" if told else ""
-        return f"{found} after the first request ({self.federation}: AUC {self.auc:.3f}){odd}"
+        return f", though its models are told from retrained ones (AUC {self.told_auc:.2f})" if told else ""
 
 
 def twin_tests(root: Path, tables: StoredTables, variant: str) -> list[TwinTest]:
     """The twin tests of a variant, federation by federation."""
-    rows = _together(tables)
-    rows = rows[rows["variant"] == variant]
     labels = {name: one.label for name, one in scenarios(root).items()}
+    rows = _together(tables)
+    rows = rows[rows["variant"] == variant].sort_values("scenario", key=lambda names: names.map([*labels].index))
     parts = (rows[name] for name in ("scenario", "twins_auc", "forgotten", "retrain_auc", "retrain_p"))
     return [TwinTest(labels[scenario], *more) for scenario, *more in zip(*parts, strict=True)]
 
@@ -63,7 +67,12 @@ def in_sentences(tests: list[TwinTest], *, explained: bool = False) -> str:
     """
     test = "[twin test](docs/forgetting.md)" if explained else "twin test"
     chance = "; an AUC of 0.5 is chance" if explained else ""
-    return "".join(f" By the {test} {one.words}{chance}." for one in tests)
+    alike: dict[tuple[str, str], list[str]] = {}
+    for one in tests:
+        alike.setdefault((one.found, one.odd), []).append(f"{one.federation}: AUC {one.auc:.3f}")
+    return "".join(
+        f" By the {test} {found} ({'; '.join(where)}){odd}{chance}." for (found, odd), where in alike.items()
+    )
 
 
 def forgotten_by_twins(root: Path, run: Published) -> str:
@@ -147,12 +156,14 @@ def _federation(root: Path, scenario: str) -> str:
 
 
 def _who_forgot(rows: list[dict[str, str]]) -> list[str]:
-    """A list of those that forgot, where there are any: those that use something of the training, then the others."""
-    forgot = [row for row in rows if row["answer"] == "yes"]
-    again = [row["method"] for row in forgot if row["rounds used"] == "0"]
-    used = [row["method"] for row in forgot if row["rounds used"] != "0"]
-    lines = [f"- {len(used)} forgot with rounds of the training: {'; '.join(used)}"] * bool(used)
-    lines += [f"- {len(again)} forgot by starting again: {'; '.join(again)}"] * bool(again)
+    """A list of those that forgot, where there are any: those that use something of the training, those that do not,
+    those of which that was not measured.
+    """
+    forgot: dict[str, list[str]] = {words: [] for words in (_WITH_ROUNDS, *_WITHOUT.values())}
+    for row in rows:
+        if row["answer"] == "yes":
+            forgot[_WITHOUT.get(row["rounds used"], _WITH_ROUNDS)].append(row["method"])
+    lines = [f"- {len(names)} forgot{words}: {'; '.join(names)}" for words, names in forgot.items() if names]
     return ["\n".join(lines)] if lines else []
 
 
@@ -165,7 +176,7 @@ def _numbers(row: dict[Hashable, Any]) -> list[str]:
 
 
 def _whole(value: float) -> str:
-    return "-" if pd.isna(value) else f"{value:,.0f}"
+    return _UNKNOWN if pd.isna(value) else f"{value:,.0f}"
 
 
 def _costs(tables: StoredTables, scenario: str) -> dict[str, float]:

@@ -41,7 +41,8 @@ def finding_of_certificates(
     )
     measured = f", measured in {far.mean():.0%}" if len(far) else ""
     request = f"For all clients of a request together it is too small in {together:.0%}{measured}."
-    more = _strict_cost(strict, kept) if short else _strict(tables, strict, kept, titles, unclipped)
+    costs = _strict_cost(strict, kept)
+    more = [*costs, *_measured(tables, titles)] if short else _strict(tables, strict, kept, titles, unclipped)
     link = "[What is counted and assumed](docs/certificates.md)."
     parts = [counted, *_alone(singles, titles), request, *more, link]
     return f"**SIFU's certificate {worth}.** {' '.join(parts)}"

@@ -60,7 +60,7 @@ def _by_dataset(root: Path, run: Published) -> dict[str, pd.DataFrame]:
     """The rows of the frontier, without retrainings, of each of the paper's datasets that has any, by its title."""
     tables = read_tables(run.folder)
     places, known = scenarios(root), variants(root)
-    table = frontier(tables.cells, tables.sweep)
+    table = frontier(tables.cells, tables.sweep, tables.refuted)
     methods = table["variant"].map(lambda name: known[name].method if name in known else name)
     table = table[~methods.isin(_TRAIN_AGAIN)]
     return {places[name].label: table[table["scenario"] == name] for name in DATASETS if name in set(table["scenario"])}

@@ -8,11 +8,11 @@ from sifu.docs.replication_run import MeasuredRun, anchor
 from sifu.docs.settings import NOTE
 from sifu.docs.two_counts import two_counts
 from sifu.docs.two_partitions import two_partitions
-from sifu.replication.claims.adjustment import LIMIT
 from sifu.replication.claims.catalog import CLAIMS, OPEN_QUESTIONS, PAPER
 from sifu.replication.claims.claim import Claim, Line
 from sifu.replication.claims.counted import counted
 from sifu.replication.claims.stored_tables import DATASETS, EXAMPLE, SHOWN_ONLY
+from sifu.replication.claims.verdict import LIMIT
 from sifu.replication.published import REPLICATION
 from sifu.report.statistics import WITH_STUDENT
 

@@ -9,7 +9,8 @@ If all clients are alike (`threshold`, the rows of the table `verification`), th
 probability at most p, the upper limit of scratch's rate over all forgotten clients. But clients differ: some triggers
 resemble their label to any model. So the report compares a client with its own count: that of scratch's model of the
 same seed, which answered the same images (`prediction`). Triggers and forgotten clients are drawn for each seed, so
-that models of other seeds never answered them; and this is sound with a single seed, as nothing is fitted over seeds.
+that models of other seeds never answered them. Of all seeds together only one number is taken: how much more two honest
+models differ than draws from one rate (`disagreement`).
 """
 
 from __future__ import annotations
@@ -64,12 +65,14 @@ def prediction(successes: int, trials: int, factor: float = 1.0) -> tuple[float,
 
     Beta-binomial with Beta(successes + 1, trials - successes): its tail is Thatcher's (1964), which accuses an honest
     server with probability at most alpha, whatever the rate. `factor`: honest models differ more than by draws alone
-    (`disagreement`), so that scratch's answers count as fewer.
+    (`disagreement`), so that scratch's answers count as fewer: as n / (2 factor - 1), which gives the difference of two
+    models the variance 2 factor n p (1 - p) that it has.
     """
     counts = np.arange(trials + 1)
     if successes >= trials:
         return tuple((counts == trials).astype(float))  # no count proves anything
-    chances = betabinom.pmf(counts, trials, successes / factor + 1, (trials - successes) / factor)
+    spread = 2 * factor - 1
+    chances = betabinom.pmf(counts, trials, successes / spread + 1, (trials - successes) / spread)
     return tuple(float(chance) for chance in chances)
 
 

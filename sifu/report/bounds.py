@@ -65,6 +65,19 @@ def bounds_by_seed(alpha: pd.DataFrame, limits: Limits) -> pd.DataFrame:
     return table.merge(_hidden(single_clients(alpha), limits), how="left", on=_KEY)
 
 
+def refuted(alpha: pd.DataFrame) -> set[str]:
+    """The scenarios in which a distance was measured beyond strict Psi, under their own settings."""
+    own = alpha[alpha["change"] == ""]
+    beyond = own["alpha"] > own["psi_strict"] * (1 + ROUNDING) + SMALL
+    return set(own.loc[beyond, "scenario"].astype(str))
+
+
+def refuted_by_seed(bounds: pd.DataFrame) -> set[str]:
+    """The same of a table `bounds`."""
+    own = bounds[(bounds["change"] == "") & (bounds["rule"] == "strict")]
+    return set(own.loc[own["held"] < own["points"], "scenario"].astype(str))
+
+
 def single_clients(alpha: pd.DataFrame) -> pd.DataFrame:
     """The rows in which one client is left out."""
     return alpha[alpha["request"] == 0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -39,28 +40,29 @@ class Worth(NamedTuple):
     delta_10: float = math.nan
 
 
-def frontier(cells: pd.DataFrame, sweep: pd.DataFrame) -> pd.DataFrame:
+def frontier(cells: pd.DataFrame, sweep: pd.DataFrame, refuted: Collection[str] = ()) -> pd.DataFrame:
     """Cost and worth of every certificate, of variants as they are and of those of the sigma sweep: table `frontier`.
 
-    A sweep counts where it answered all of the scenario's requests. Where one answer of a variant refutes B, under any
-    sigma, no Psi of it counts: every Psi of it assumes the same B.
+    A sweep counts where it answered all of the scenario's requests. Where one answer refutes B, of any variant and
+    under any sigma, or a training without clients does (`refuted`: those scenarios), no Psi of the scenario counts:
+    they all assume the same B.
     """
     cells = cells[cells["stop"] == "target"]
     scratch = {
         str(scenario): (set(rows["request"]), _totals(rows))
         for scenario, rows in cells[cells["variant"] == REFERENCE].groupby("scenario")
     }
-    refuted = _refuted_in(cells) | _refuted_in(sweep)
+    refuted = _refuted_in(cells) | _refuted_in(sweep) | set(refuted)
     rows = []
     for (scenario, variant), own in _promised(cells).groupby(["scenario", "variant"]):
         key = _Key(str(scenario), str(variant), None)
         _, reference = scratch.get(key.scenario, _NO_SCRATCH)
-        rows.append(_row(own, reference, key, refuted=key[:2] in refuted))
+        rows.append(_row(own, reference, key, refuted=key.scenario in refuted))
     for (scenario, variant, sigma), own in _promised(sweep).groupby(["scenario", "variant", "sigma"]):
         key = _Key(str(scenario), str(variant), float(str(sigma)))
         requests, reference = scratch.get(key.scenario, _NO_SCRATCH)
         if set(own["request"]) == requests:
-            rows.append(_row(own, reference, key, refuted=key[:2] in refuted))
+            rows.append(_row(own, reference, key, refuted=key.scenario in refuted))
     found = [row for row in rows if row is not None]
     return pd.DataFrame(found, columns=[column.name for column in FRONTIER.columns])
 
@@ -71,12 +73,9 @@ def _promised(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[claimed.groupby([rows["scenario"], rows["variant"]]).transform("any").astype(bool)]
 
 
-def _refuted_in(rows: pd.DataFrame) -> set[tuple[str, str]]:
-    """The scenarios and variants of which an answer was measured beyond its Psi."""
-    if not {"alpha", "strict_psi"} <= set(rows):
-        return set()
-    beyond = rows[_beyond(rows)]
-    return set(zip(beyond["scenario"].astype(str), beyond["variant"].astype(str), strict=True))
+def _refuted_in(rows: pd.DataFrame) -> set[str]:
+    """The scenarios of which an answer was measured beyond its Psi."""
+    return set(rows.loc[_beyond(rows), "scenario"].astype(str)) if {"alpha", "strict_psi"} <= set(rows) else set()
 
 
 class _Key(NamedTuple):
@@ -123,8 +122,9 @@ def _interval(values: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def worth(rows: pd.DataFrame, *, refuted: bool = False) -> Worth:
-    """What the certificates of a variant's answers are worth, the worst of them. `refuted`: other answers of it, under
-    other noise, refute the B that every Psi assumes.
+    """What the certificates of a variant's answers are worth, the worst of them. `refuted`: something else that was
+    measured in the scenario refutes the B that every Psi assumes; then what was measured of the request alone is left,
+    which says nothing of all who were forgotten so far.
     """
     if numbers(rows, "spent_epsilon").notna().all():
         return _spent(rows)
@@ -136,7 +136,7 @@ def worth(rows: pd.DataFrame, *, refuted: bool = False) -> Worth:
     alpha = _epsilon(rows, numbers(rows, "alpha"))
     if (refuted and _needs_contraction(rows)) or _beyond(measured).any():  # then no Psi says anything
         known = request and len(measured) == len(rows)
-        promise = "measured" if known else "none"
+        promise = "none" if not known else "unknown" if _for_everyone(rows) else "measured"
         return Worth(promise, math.nan, math.nan, math.nan, alpha, *_points(rows, promise))
     promise = "request" if request else "client" if client else "none"
     strict, single, everyone = (_epsilon(rows, rows[name]) for name in ("strict_psi", "single_psi", "everyone_psi"))
@@ -156,6 +156,15 @@ def _points(rows: pd.DataFrame, promise: str) -> list[float]:
 def _needs_contraction(rows: pd.DataFrame) -> bool:
     """Whether a Psi assumes B: every one does, but that of a start from nothing, which is 0."""
     return bool((rows[["strict_psi", "single_psi", "everyone_psi"]] > 0).any(axis=None))
+
+
+def _for_everyone(rows: pd.DataFrame) -> bool:
+    """Whether the certificate is about all who were forgotten so far, and there is more than one request."""
+    return (
+        bool(rows["covers_everyone"].eq(True).any()) and rows["request"].nunique() > 1
+        if "covers_everyone" in rows
+        else False
+    )
 
 
 def _beyond(rows: pd.DataFrame) -> pd.Series:

@@ -110,7 +110,7 @@ def claimed_and_actual(source: Results, folder: Path) -> str:
 def honest(source: Results, told: Carried) -> str:
     """What certificates that survive cost."""
     plan = source.plan
-    found, own = frontier(source.cells, source.sweep), own_sigmas(source.cells)
+    found, own = frontier(source.cells, source.sweep, source.refuted), own_sigmas(source.cells)
     table = titled(source, told.of_own_noise(frontier_for_people(found, plan.unmarked, plan.labels, own)))
     return folded("What certificates that survive cost", filtered_table(table, "frontier", _WHO)) if len(table) else ""
 

@@ -14,6 +14,7 @@ from sifu.catalog.lookup import resolve
 from sifu.plan.report_plan import Job, ReportPlan
 from sifu.plan.stage_spec import STAGES
 from sifu.report import statistics
+from sifu.report.bounds import refuted
 from sifu.report.data_used import DataUsed, data_used
 from sifu.report.forgetting import by_the_rule
 from sifu.report.packed import unpack
@@ -107,6 +108,11 @@ class Results:
     def alpha(self) -> pd.DataFrame:
         """alpha and Psi of the scenarios as they are, and with changed federations: of clients and of requests."""
         return self.table("alpha/alpha", "alpha_sweep/alpha")
+
+    @cached_property
+    def refuted(self) -> set[str]:
+        """The scenarios whose B a training without some of their clients refutes."""
+        return refuted(self.alpha)
 
     @cached_property
     def trials(self) -> pd.DataFrame:

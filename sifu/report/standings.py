@@ -6,7 +6,7 @@ The picture, the findings and the leaderboard are made of the same rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import pandas as pd
@@ -104,6 +104,8 @@ class Tables(Protocol):
     def metrics(self) -> pd.DataFrame: ...
     @property
     def forgetting(self) -> pd.DataFrame: ...
+    @property
+    def refuted(self) -> Collection[str]: ...
 
 
 def standings(source: Results) -> list[Standing]:
@@ -116,7 +118,7 @@ def standings_of(plan: ReportPlan, tables: Tables) -> list[Standing]:
     totals = request_totals(tables.cells, tables.metrics).to_dict("records")
     found = {(row["scenario"], row["variant"]): row for row in totals}
     twins, useful = twin_grades(tables.forgetting), _utility(tables.metrics)
-    promises = _certificates(tables.cells, plan.methods)
+    promises = _certificates(tables, plan.methods)
     expected = expected_gaps(tables.metrics)
     rows = []
     for scenario in plan.titles:
@@ -196,10 +198,10 @@ def _utility(metrics: pd.DataFrame) -> dict[Hashable, Any]:
     return found
 
 
-def _certificates(cells: pd.DataFrame, methods: Mapping[str, str]) -> dict[tuple[str, str], Certificate]:
+def _certificates(tables: Tables, methods: Mapping[str, str]) -> dict[tuple[str, str], Certificate]:
     """What is promised with the methods' own noise."""
     no_sweep = pd.DataFrame(columns=["scenario", "variant", "sigma"])
-    table = frontier(cells, no_sweep)
+    table = frontier(tables.cells, no_sweep, tables.refuted)
     return {
         (row["scenario"], row["variant"]): _worth(row, methods.get(row["variant"], ""))
         for row in table.to_dict("records")

@@ -147,7 +147,7 @@ def _text(row: pd.Series) -> str:
     if row["quantity"] == "refused":
         return "refused"
     if row["quantity"] == FLOOR:
-        return "-" if pd.isna(row["mean"]) else f"{row['mean']:.3f}{', within' if row['within'] else ''}"
+        return "-" if pd.isna(row["mean"]) else f"{row['mean']:.3f}{', not above' if row['not_above'] else ''}"
     if row["quantity"] == "rounds" and row.get("short", False):
         return f">= {row['mean']:.0f}"
     if row["quantity"] in _SHORT:

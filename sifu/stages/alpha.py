@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,10 +81,14 @@ def _psi(lineage: Lineage, sets: list[Tensor], rules: Rules, factor: float) -> T
 
 
 def _frame(block: Block, segment: Segment, rows: Tensor, left_out: LeftOut, columns: dict[str, Tensor]) -> pd.DataFrame:
-    """A row for each pair and each round that happened."""
-    finite = torch.stack(list(columns.values())).isfinite().all(0)  # [k S, T + 1]
+    """A row for each pair and each round that happened. The training ends where it diverges, and then Psi does. Where
+    the run without the clients diverges alone, alpha is infinite: beyond any Psi.
+    """
+    psi = torch.stack([column for name, column in columns.items() if name != "alpha"])
+    finite = psi.isfinite().all(0)  # [k S, T + 1]
     happened = torch.arange(finite.shape[1]) <= segment.rounds[rows, None]
-    pair, number = (happened & finite).nonzero(as_tuple=True)  # a run that diverges ends there
+    pair, number = (happened & finite).nonzero(as_tuple=True)
+    columns = columns | {"alpha": columns["alpha"].nan_to_num(nan=math.inf, posinf=math.inf)}
     key = {"seed": rows[pair] + block.seeds[0], "request": left_out.request[pair], "client": left_out.client[pair]}
     values = {"round": number} | {name: column[pair, number] for name, column in columns.items()}
     return pd.DataFrame({"scenario": block.name} | {name: part.numpy() for name, part in (key | values).items()})

@@ -53,9 +53,9 @@ CAPTIONS = {
     "calibration included, and with the first request those of spare clients in the training, over scratch's; "
     "`speed-up`: scratch's over these, seed by seed. `forget gap`: absolute "
     "difference to scratch's accuracy on the clients of this request; `floor`: the same of scratch, run again with "
-    "other cohorts and batches, and whether the gap's intervals lie within it. Where a seed did not meet the target, "
-    "rounds are a lower bound (>=: those it was stopped at count), and no ratio of costs is shown; nor where scratch "
-    "did not. `claimed epsilon` and `claimed delta` are what the method promises, each to whom it says (table "
+    "other cohorts and batches; `not above`: both intervals of the gap reach down to it. Where a seed did not meet the "
+    "target, rounds are a lower bound (>=: those it was stopped at count), and no ratio of costs is shown; nor where "
+    "scratch did not. `claimed epsilon` and `claimed delta` are what the method promises, each to whom it says (table "
     "`certificates`); `actual epsilon` at the claimed delta and `actual delta` at the claimed epsilon count all "
     "clients of this request together, with the weights that the aggregation used, and the noise exactly; it holds if "
     "the contraction B does (table `bounds`). `spent epsilon`: what noise in every round spends for one client by this "
@@ -65,8 +65,8 @@ CAPTIONS = {
     "budgets": "Absolute gaps of accuracy to scratch (run to its own target) when recovery may take a share of the "
     "training's client steps (less where the scenario ends it at the target, `budget_ends`): mean over seeds "
     "and its 95% bootstrap interval; for up to 10 seeds also Student's after `t`. `floor`: the gap of "
-    "scratch, run again to its target with other cohorts and batches, and whether a gap's intervals lie "
-    f"within it. `{TO_TARGET}`: what is said of the same method's answers to its target (`forgotten?` of table "
+    "scratch, run again to its target with other cohorts and batches; `not above`: both intervals of a gap reach down "
+    f"to it. `{TO_TARGET}`: what is said of the same method's answers to its target (`forgotten?` of table "
     "`headline`): budgets were not judged by twins.",
     "certificates": "What is promised and what holds, after each request to the target: medians over seeds, with the "
     "worst seed. A row a count: the promise itself (`claimed`, as the largest ratio that keeps it), the worst client "
@@ -128,7 +128,7 @@ def run_report(plan: ReportPlan, folder: Path) -> None:
     write_table(out / "bounds.parquet", BOUNDS, bounds.bounds_by_seed(source.alpha, limits), stamp)
     promises = certificates.certificates(source.cells)
     write_table(out / "certificates.parquet", CERTIFICATES, promises, stamp)
-    honest = frontier(source.cells, source.sweep)
+    honest = frontier(source.cells, source.sweep, source.refuted)
     write_table(out / "frontier.parquet", FRONTIER, honest, stamp)
     told = Carried(source)
     shown = {

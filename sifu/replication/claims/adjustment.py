@@ -15,11 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from sifu.core.intervals import LEVEL
 from sifu.replication.claims.claim import Claim, Line
-from sifu.replication.claims.verdict import Verdict
-
-LIMIT = (1 - LEVEL) / 2
+from sifu.replication.claims.verdict import LIMIT, Verdict
 
 
 class Judgement(NamedTuple):

@@ -24,7 +24,7 @@ from sifu.replication.claims.labels import in_words
 from sifu.replication.claims.measured import Measured, above, at_most
 from sifu.replication.claims.stored_tables import REFERENCE, StoredTables
 from sifu.replication.claims.verdict import Rule, Verdict
-from sifu.report.floor import AGAIN, floor_text, within
+from sifu.report.floor import AGAIN, floor_text, not_above
 
 BEYOND = 0.1  # accuracy above scratch's: up to here slightly, from here on poorly forgotten
 OVERLAPS = "fashionmnist"  # the one dataset where the paper sees no difference
@@ -72,8 +72,8 @@ def noted(line: Line, floor: float | None) -> Line:
     if value is None:
         return line
     intervals = [(of.low, of.high) for of in (value, value.student) if of is not None]
-    inside = floor is not None and within(floor, *intervals)
-    return replace(line, note=", ".join(part for part in (line.note, floor_text(floor, inside=inside)) if part))
+    reached = floor is not None and not_above(floor, *intervals)
+    return replace(line, note=", ".join(part for part in (line.note, floor_text(floor, reached=reached)) if part))
 
 
 def poor(value: Measured) -> Verdict:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from sifu.report.bounds import refuted_by_seed
 from sifu.report.forgetting import by_the_rule
 from sifu.report.judged_promises import judged_promises
 from sifu.report.packed import unpack
@@ -41,6 +42,7 @@ class StoredTables:
     sets: pd.DataFrame  # other sets of requests
     null_space: pd.DataFrame
     forgetting: pd.DataFrame  # two questions to many models
+    refuted: Collection[str] = ()  # scenarios whose B a training without some of their clients refutes
 
     @cached_property
     def first_request(self) -> StoredTables:
@@ -213,5 +215,5 @@ def _read_all(files: tuple[_Files, ...]) -> StoredTables:
     bounds, *others = (store.read_tables([Path(path) for path, *_ in found], table) for found, table in tables)
     cells, metrics, checks, sweep, trials, scenario_trials, sets, null_space, forgetting = others
     of_clients = bounds[bounds["request"] == 0]
-    more = (of_clients, sets, null_space, by_the_rule(forgetting))
+    more = (of_clients, sets, null_space, by_the_rule(forgetting), refuted_by_seed(bounds))
     return StoredTables(cells, metrics, checks, sweep, trials, scenario_trials, *more)

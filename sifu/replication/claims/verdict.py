@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
+from sifu.core.intervals import LEVEL
 from sifu.replication.claims.measured import Measured, Side
+
+LIMIT = (1 - LEVEL) / 2  # of a one-sided p-value: each side of an interval errs so often
 
 
 class Verdict(Enum):
@@ -39,20 +42,29 @@ class Rule:
     judge: Judge
     holds: tuple[Side, ...] = ()  # all of them must be shown for it to hold
     fails: tuple[Side, ...] = ()  # one of them is enough for it not to hold
+    chosen_from: int = 1  # numbers of which the one judged is the least: each of them could fail the rule
 
     def verdict(self, value: Measured) -> Verdict:
-        """By the interval, and by Student's where there are few seeds: undecided where the two differ."""
+        """By the interval, and by Student's where there are few seeds: undecided where the two differ, and where the
+        number fails only because it is the least of several.
+        """
         found, student = self.judge(value), value.student
-        if student is None or self.judge(student) is found:
-            return found
-        return Verdict.UNDECIDED
+        if student is not None and self.judge(student) is not found:
+            return Verdict.UNDECIDED
+        return Verdict.UNDECIDED if found is Verdict.FAILS and self._least_by_chance(value) else found
+
+    def _least_by_chance(self, value: Measured) -> bool:
+        fails = self.p_values(value).fails
+        return self.chosen_from > 1 and fails is not None and fails > LIMIT
 
     def p_values(self, value: Measured) -> PValues:
         """All sides of `holds` have to be shown, so their largest p counts. Of `fails` any, so the smallest does, times
-        their number (Bonferroni).
+        their number, and times that of the numbers chosen from (Bonferroni).
         """
         holds, fails = (_known(side.p_value(value) for side in sides) for sides in (self.holds, self.fails))
-        return PValues(max(holds, default=None), min(1.0, min(fails) * len(fails)) if fails else None)
+        return PValues(
+            max(holds, default=None), min(1.0, min(fails) * len(fails) * self.chosen_from) if fails else None
+        )
 
 
 def _known(values: Iterable[float | None]) -> list[float]:

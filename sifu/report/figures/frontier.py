@@ -37,7 +37,7 @@ _SWEPT: dict[str, Any] = {"color": "#56B4E9", "marker": ".", "linewidth": 1, "zo
 
 
 def draw(source: Results) -> Figure:
-    plan, table = source.plan, frontier(source.cells, source.sweep)
+    plan, table = source.plan, frontier(source.cells, source.sweep, source.refuted)
     names = [name for name in plan.unmarked if name in set(table["scenario"])]
     marks = {name: _drawn(table[table["scenario"] == name]) for name in names}
     telling = [name for name in names if _tells(source, marks[name])]

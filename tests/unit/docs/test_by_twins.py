@@ -83,6 +83,11 @@ def test_the_twin_test_decides_whether_a_method_forgets(tmp_path: Path) -> None:
             "its clients are forgotten after the first request (MNIST, twins: AUC 0.510).",
         ),
         (
+            [("MNIST, twins", 1.0, "no", 1.0, 0.005), ("CIFAR-10, twins", 0.9, "no", 0.9, 0.005)],
+            "its clients are still found after the first request (MNIST, twins: AUC 1.000; CIFAR-10, twins: AUC "
+            "0.900).",
+        ),
+        (
             [("MNIST, twins", 0.56, "cannot tell", 0.5, 0.5)],
             "it cannot be told after the first request (MNIST, twins: AUC 0.560).",
         ),

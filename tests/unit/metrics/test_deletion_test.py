@@ -41,6 +41,18 @@ def test_a_client_that_any_model_answers_needs_more_to_accuse() -> None:
     assert noisy > accusation(prediction(60, 100), 0.001).threshold
 
 
+@pytest.mark.parametrize(("rate", "factor"), [(0.3, 2.0), (0.3, 5.0), (0.5, 13.5)])
+def test_honest_servers_that_differ_more_are_accused_as_rarely_as_promised(rate: float, factor: float) -> None:
+    """Counts of 100 whose rates are Beta(a, b) with a + b = (100 - f) / (f - 1): their variance is f times a draw's, so
+    that two honest counts differ by 2 f 100 p (1 - p) in the mean square.
+    """
+    random, total = np.random.default_rng(0), (100 - factor) / (factor - 1)
+    first, second = random.binomial(100, random.beta(rate * total, (1 - rate) * total, (2, 100_000)))
+    assert disagreement(first, second, 100) == pytest.approx(factor, rel=0.25)  # its expectation is of pooled rates
+    limits = np.array([accusation(prediction(count, 100, factor), 0.01).threshold for count in range(101)])
+    assert (second >= limits[first]).mean() <= 0.01
+
+
 def test_how_much_honest_models_differ() -> None:
     """Counts of 100 and 0 differ by 100: 10,000 where 2 * 100 * 0.5 * 0.5 = 50 is expected. Equal ones are 1."""
     assert disagreement(np.array([100]), np.array([0]), 100) == 200

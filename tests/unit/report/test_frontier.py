@@ -154,13 +154,34 @@ def test_a_bound_that_one_answer_refutes_counts_under_no_noise(refuting: float) 
     assert unmeasured.loc[("sifu_strict", "2"), "promise"] == "none"
 
 
+@pytest.mark.parametrize("measured", ["by another variant", "without an answer"])
+def test_what_refutes_b_in_a_scenario_refutes_it_for_all_of_its_variants(measured: str) -> None:
+    """alpha = 1.5 against Psi = 1 in an answer of another variant, or in a training without clients. What is left of a
+    certificate about all who were forgotten so far is not known: alpha is of the request's clients alone.
+    """
+    own = cells("sifu_strict", (50, 50), **psi(1.0, 1.0, alpha=0.5)).assign(covers_everyone=False)
+    everyone = cells("everyone", (50, 50), **psi(1.0, 1.0, alpha=0.5)).assign(covers_everyone=True)
+    other = cells("sifu", (50, 50), **psi(1.0, 1.0, alpha=0.5)).assign(covers_everyone=False)
+    elsewhere = pd.concat([SCRATCH, own]).assign(scenario="t")
+    refuted: set[str] = set()
+    if measured == "by another variant":
+        other.loc[3, "alpha"] = 1.5
+    else:
+        refuted = {"s"}
+    rows = pd.concat([SCRATCH, own, everyone, other, elsewhere])
+    table = frontier(rows, EMPTY, refuted).set_index(["scenario", "variant"])
+    assert table.loc[("s", "sifu_strict"), "promise"] == "measured"
+    assert table.loc[("s", "everyone"), "promise"] == "unknown"
+    assert table.loc[("t", "sifu_strict"), "promise"] == "request"
+
+
 def results(*parts: pd.DataFrame, sweep: pd.DataFrame = EMPTY) -> Results:
     names = list(dict.fromkeys(name for part in parts for name in part["variant"]))
     plan = ReportPlan(
         "", titles={"s": "S"}, labels={name: name for name in names}, methods=dict.fromkeys(names, "sifu"), shown=names
     )
     source = Results(ReportPlan(**(vars(plan) | {"marks": {"s": "plain"}})))
-    source.__dict__.update(cells=pd.concat(parts), sweep=sweep)
+    source.__dict__.update(cells=pd.concat(parts), sweep=sweep, refuted=set())
     return source
 
 

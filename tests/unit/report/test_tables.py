@@ -194,7 +194,7 @@ def test_statistics_say_which_interval_they_have() -> None:
 
 
 def test_a_gap_stands_next_to_its_floor() -> None:
-    """Scratch again is 0.02 and 0.04 off: a floor of 0.03. Gaps of 0.01 lie within it, 0.5 do not; t has no floor."""
+    """Scratch again is 0.02 and 0.04 off: a floor of 0.03. Gaps of 0.01 are not above it, 0.5 are; t has no floor."""
     gaps = {("s", "scratch_again"): (0.02, 0.04), ("s", "near"): (0.01, 0.01), ("s", "far"): (0.5, 0.5)}
     gaps |= {("t", "near"): (0.01, 0.01)}
     rows = [
@@ -208,7 +208,7 @@ def test_a_gap_stands_next_to_its_floor() -> None:
     numbers = over_seeds(long_form(pd.DataFrame(columns=[column.name for column in CELLS.columns]), metrics))
     labels = {"near": "Near", "far": "Far"}
     found = headline(numbers, labels).set_index(["scenario", "method"])["floor"]
-    assert found.to_dict() == {("s", "Near"): "0.030, within", ("s", "Far"): "0.030", ("t", "Near"): "-"}
+    assert found.to_dict() == {("s", "Near"): "0.030, not above", ("s", "Far"): "0.030", ("t", "Near"): "-"}
     limited = budgets(numbers, labels).set_index(["scenario", "method"])["floor on forget"]
     assert limited.to_dict() == found.to_dict(), "the floor is that of scratch at its own target"
 

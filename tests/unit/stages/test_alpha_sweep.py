@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+import torch
 
+from sifu.certificate.alpha import measure_alpha
 from sifu.cli.main import main
 from sifu.config.changed_scenario import changed_scenario
 from sifu.plan.load import load_scenario
@@ -54,6 +57,25 @@ def test_a_change_that_changes_nothing_measures_the_same(tmp_path: Path) -> None
     pd.testing.assert_frame_equal(rows.drop(columns="change"), own.drop(columns="change"))
     short = swept(block, tmp_path / "short", rounds=7, momentum=0.9)
     pd.testing.assert_frame_equal(short, rows[rows["round"] <= 7].reset_index(drop=True))
+
+
+def test_a_run_without_clients_that_diverges_alone_is_beyond_any_psi(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Points from round 3 on are kept with an infinite alpha, and count against Psi."""
+    block = block_of(tmp_path)
+
+    def diverging(*args: Any) -> torch.Tensor:
+        alpha = measure_alpha(*args)
+        alpha[:, 3:] = math.nan
+        return alpha
+
+    whole = swept(block, tmp_path / "whole", rounds=5, momentum=0.0)
+    monkeypatch.setattr("sifu.stages.alpha.measure_alpha", diverging)
+    rows = swept(block, tmp_path / "diverging", rounds=5, momentum=0.0)
+    assert len(rows) == len(whole)
+    assert (rows["alpha"] == math.inf).equals(rows["round"] >= 3)
+    assert share_held(rows[rows["round"] >= 3], "strict") == 0
 
 
 def test_where_the_theorem_holds_every_point_does(tmp_path: Path) -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sifu.replication.claims import rounds, trade_off
-from sifu.replication.claims.adjustment import LIMIT, holm, judgements
+from sifu.replication.claims.adjustment import holm, judgements
 from sifu.replication.claims.claim import Line, judged, on_every_dataset, p_on_every_dataset
 from sifu.replication.claims.forgetting import POOR, SLIGHTLY, noted
 from sifu.replication.claims.measured import Measured, above, at_most
 from sifu.replication.claims.stored_tables import DATASETS
-from sifu.replication.claims.verdict import NO_TEST, PValues, Rule, Verdict
+from sifu.replication.claims.verdict import LIMIT, NO_TEST, PValues, Rule, Verdict
 from tests.claim_verdicts import claim
 from tests.outcomes import Outcome
 from tests.small_replication import PLAIN, World
@@ -135,13 +137,25 @@ def test_a_failure_that_is_a_test_is_corrected_too() -> None:
     assert rounds.ABOVE_ZERO.p_values(of(-0.1, 0.1)).fails is None, "that nothing is shown is no test"
 
 
-def test_a_gap_within_the_floor_is_said_to_be() -> None:
+def test_the_least_of_several_numbers_fails_where_each_of_them_could_have() -> None:
+    """A mean of -1.64 with a standard error of 0.4445: t = 3.69, p = 0.0105 with four degrees of freedom; times 4 it is
+    more than 0.025.
+    """
+    values = of(-3.0, -2.2, -1.4, -1.2, -0.4)
+    of_one, of_four = trade_off.WINS, replace(trade_off.WINS, chosen_from=4)
+    assert (of_one.p_values(values).fails, of_one.verdict(values)) == (pytest.approx(0.0105, abs=1e-4), FAILS)
+    assert of_four.p_values(values).fails == pytest.approx(0.0421, abs=4e-4)
+    assert of_four.verdict(values) is UNDECIDED
+    assert of_four.verdict(of(-3.0, -2.9, -2.8, -2.7, -2.6)) is FAILS, "far enough below 0 for any of four"
+
+
+def test_a_gap_that_is_not_shown_above_the_floor_is_said_to_be() -> None:
     """0.009 to 0.011, by Student's interval 0.0075 to 0.0125. A perfect method's gap is about the floor: a
     floor of 0.01 is reached by both intervals, one of 0.008 by the second alone.
     """
     near = Line("mnist", "", of(0.009, 0.01, 0.011), note="x")
-    assert noted(near, 0.02).note == "x, within the floor of 0.020"
-    assert noted(near, 0.01).note == "x, within the floor of 0.010"
+    assert noted(near, 0.02).note == "x, not shown above the floor of 0.020"
+    assert noted(near, 0.01).note == "x, not shown above the floor of 0.010"
     assert noted(near, 0.008).note == "x, floor 0.008"
     assert noted(near, None).note == "x, floor -"
     assert noted(Line("mnist", "", None), 0.02).note == ""
