@@ -35,13 +35,16 @@ _FROM = ("commit", "device", "code_hash", "torch", "numpy")
 
 
 def add_rows(part: Path, results: Path, block: Path) -> list[str]:
-    """Adds a block's methods that the tables of `results` do not have; returns their names."""
+    """Adds a block's methods that the tables of `results` do not have, or whose answers were removed there to be run
+    again: their old rows go. Returns their names.
+    """
     stage, own, other = block.parts[0], results / block, part / block
     tables: dict[str, Table] = {name: resolve(target) for name, target in STAGES[stage].tables.items()}
     names = [name for name in tables if all((at / f"{name}.parquet").exists() for at in (own, other))]
     before, after = ({name: read_table(at / f"{name}.parquet", tables[name]) for name in names} for at in (own, other))
     lead = LEADS[stage]
-    new = sorted(set(after[lead]["variant"]) - set(before[lead]["variant"]))
+    there = set(before[lead]["variant"]) - _removed(results, block)
+    new = sorted(set(after[lead]["variant"]) - there)
     if not new:
         return []
     stamp, later = (read_stamp(at / f"{lead}.parquet") for at in (own, other))
@@ -51,12 +54,26 @@ def add_rows(part: Path, results: Path, block: Path) -> list[str]:
         _refuse_other_scratch(before[name], after[name], list(tables[name].key), other)
     joined = Provenance(**_joined(stamp, later, new))
     for name in of_methods:
-        rows = pd.concat([before[name], after[name][after[name]["variant"].isin(new)]], ignore_index=True)
+        parts = [rows[rows["variant"].isin(new) == late] for rows, late in ((before[name], False), (after[name], True))]
+        rows = pd.concat(parts, ignore_index=True)
         rows = rows.sort_values(_SORTED[stage], kind="stable") if stage in _SORTED else rows
         write_table(own / f"{name}.parquet", tables[name], rows, joined)
     for place in [block, *(Path(_MODELS, block.parts[1], one) for one in _notes(later).get(_MODELS, {}))]:
         _add_time(part / place / _TIME, results / place / _TIME)
     return new
+
+
+def _removed(results: Path, block: Path) -> set[str]:
+    """The methods without answers in a block of verification, though others of the scenario have theirs."""
+    stage, scenario, *name = block.parts
+    if stage != "verify":
+        return set()
+    folders = sorted((results / "unlearn" / scenario).glob("*"))
+    answered = {folder.name for folder in folders if folder.joinpath(*name, "cells.parquet").exists()}
+    tables = results / block / "metrics.parquet"
+    return (
+        set(read_table(tables, resolve(STAGES[stage].tables["metrics"]))["variant"]) - answered if answered else set()
+    )
 
 
 def lacking(suite: Suite, scenarios: Collection[str] | None) -> Iterator[str]:

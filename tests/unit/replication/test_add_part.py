@@ -103,6 +103,17 @@ def test_a_second_time_nothing_changes(stored: Path, part: Path) -> None:
     assert {path: path.read_bytes() for path in stored.rglob("*") if path.is_file()} == before
 
 
+def test_rows_of_a_method_whose_answers_were_removed_are_replaced(stored: Path, part: Path) -> None:
+    """Its old measurements are of models that are no longer told of."""
+    add_part(part, stored)
+    rows = read_table(stored / VERIFY / "metrics.parquet", METRICS)
+    old = rows.assign(value=rows["value"].mask(rows["variant"] == "dp_smoke", 0.5))
+    rewrite(stored / VERIFY, "metrics", old)
+    (stored / CELLS).unlink()
+    assert add_part(part, stored).methods == {VERIFY.as_posix(): ["dp_smoke"]}
+    pd.testing.assert_frame_equal(read_table(stored / VERIFY / "metrics.parquet", METRICS), rows)
+
+
 def test_other_scratch_models_are_refused(stored: Path, part: Path) -> None:
     """A method that was compared with them would be compared with something else in the stored table."""
     rows = read_table(part / VERIFY / "metrics.parquet", METRICS)
