@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import argparse
+import fcntl
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
+from typing import IO
 
 from sifu.cli.commands import EVERYDAY, Commands
 from sifu.cli.key_values import key_values
-from sifu.cli.run_display import FAILED, VARIABLE, last_words
+from sifu.cli.run_display import FAILED, LOCKED, VARIABLE, last_words
 from sifu.config.shipped import SUITE, config_file
 from sifu.config.yaml_file import read_yaml
 from sifu.errors import SifuError
 from sifu.plan.command_line import is_dry
 from sifu.plan.workflow import WorkflowPlan, load_workflow
+from sifu.store.lock import open_lock
 from sifu.store.paths import report_folder, tables_folder
 
 _LOGGER = SUITE / "workflow" / "logger"  # Snakemake finds plugins on Python's path
+_TAKEN = (
+    "another run is at work on these results, so wait for its end; if there is none, a killed one left its lock, which "
+    "the same command with `-- --unlock` removes"
+)
 
 
 def add_run(commands: Commands) -> None:
@@ -49,10 +58,11 @@ def _run(parsed: argparse.Namespace) -> int:
     given = ["--snakefile", str(SUITE / "Snakefile"), "--cores", parsed.cores, "--configfile", str(parsed.config)]
     given += ["--config", *parsed.set] if parsed.set else []
     dry = is_dry(parsed.more)
-    scrolls = parsed.scroll or dry
-    code = subprocess.call([*command, *given]) if scrolls else _watched([*command, "--logger", "sifu", *given])
+    runs = not dry and "--unlock" not in parsed.more
+    scrolls = parsed.scroll or not runs
+    code = _scrolled([*command, *given]) if scrolls else _watched([*command, "--logger", "sifu", *given])
     report = plan.targets.suite.report_plan()
-    if code == 0 and not dry and _is_reported(report.results):
+    if code == 0 and runs and _is_reported(report.results):
         from sifu.report.summary import print_findings
 
         print_findings(report, _summary_command(parsed))
@@ -81,28 +91,56 @@ def _plan(parsed: argparse.Namespace) -> WorkflowPlan:
     return load_workflow(raw, SUITE, files, remote=False, nodes=None, cores=None, main=True, dry=dry)
 
 
+def _scrolled(command: list[str]) -> int:
+    """The exit code of a run that prints for itself."""
+    return _ended(subprocess.Popen(command))
+
+
 def _watched(command: list[str]) -> int:
     """The exit code of a run whose events a person sees, and whose output lies in a file."""
-    log = Path(".snakemake") / "log" / "run.txt"
-    log.parent.mkdir(parents=True, exist_ok=True)
     display = os.dup(sys.stderr.fileno())
     path = os.pathsep.join(filter(None, (str(_LOGGER), os.environ.get("PYTHONPATH"))))
     environment = os.environ | {VARIABLE: str(display), "PYTHONPATH": path}
     print("planning ...", file=sys.stderr)
-    with log.open("w") as out:
+    with _own_log(Path(".snakemake") / "log") as out:
+        log = Path(out.name)
         process = subprocess.Popen(command, stdout=out, stderr=out, env=environment, pass_fds=[display])
         code = _ended(process)
+        said = log.read_text(errors="replace").splitlines()
+    if code and any(line.startswith(LOCKED) for line in said):
+        raise SifuError(_TAKEN)
     if code:
-        shown = any(line.startswith(FAILED) for line in log.read_text(errors="replace").splitlines())
+        shown = any(line.startswith(FAILED) for line in said)
         words = "" if shown else f"; in short: {last_words(str(log)).removeprefix('error: ')}"
         raise SifuError(f"the run ended early, and the same command goes on from here; all output: {log}{words}")
     return 0
 
 
-def _ended(process: subprocess.Popen[bytes]) -> int:
-    """Wait; Ctrl-C reaches Snakemake as well, which ends its jobs first."""
-    while True:
+def _own_log(folder: Path) -> IO[bytes]:
+    """An empty file for the output of this run alone: another run in this folder may be writing to the first one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in count(1):
+        log = open_lock(folder / ("run.txt" if number == 1 else f"run_{number}.txt"))
         try:
-            return process.wait()
-        except KeyboardInterrupt:
+            fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            log.close()
             continue
+        except OSError:  # a file system without locks
+            pass
+        log.truncate(0)
+        return log
+    raise AssertionError
+
+
+def _ended(process: subprocess.Popen[bytes]) -> int:
+    """Wait; Ctrl-C reaches Snakemake as well, which ends its jobs first. So does what asks this process to end."""
+    before = signal.signal(signal.SIGTERM, lambda number, frame: process.send_signal(number))
+    try:
+        while True:
+            try:
+                return process.wait()
+            except KeyboardInterrupt:
+                continue
+    finally:
+        signal.signal(signal.SIGTERM, before)

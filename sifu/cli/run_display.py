@@ -13,6 +13,7 @@ from sifu.cli.run_progress import RunningJob, RunProgress
 
 VARIABLE = "SIFU_DISPLAY"  # the number of the open file to write to; Snakemake's own stderr goes to its log
 FAILED = "failed: "  # how the sentence about a failed job begins
+LOCKED = "LockException"  # how Snakemake's words about the lock of another run begin; `run` has a sentence for them
 _SECONDS_BETWEEN_LINES = 10.0
 
 
@@ -53,7 +54,8 @@ class Display:
 
     def error(self, text: str) -> None:
         """An error of the run itself; that a job failed has been said before."""
-        if not self._failed:
+        print(text, flush=True)  # to the file with all output
+        if not self._failed and not text.startswith(LOCKED):
             self.say(text)
 
     def say(self, text: str) -> None:

@@ -29,6 +29,7 @@ class SigmaSweep:
 
     def refuse(self) -> None:
         refuse_repeated(self)
+        _refuse_empty(self, "values")
         _refuse_values(self.values)
 
 
@@ -47,6 +48,7 @@ class SettingSweep:
 
     def refuse(self) -> None:
         refuse_repeated(self)
+        _refuse_empty(self, "values")
         _refuse_values(self.values)
 
 
@@ -63,6 +65,7 @@ class RequestSets:
 
     def refuse(self) -> None:
         refuse_repeated(self)
+        _refuse_empty(self, "variants")
 
 
 @settings
@@ -115,9 +118,7 @@ class Audits:
 
     def refuse(self) -> None:
         refuse_repeated(self)
-        for key in ("requests", "who", "variants"):
-            if not getattr(self, key):
-                raise ConfigError(key, [], "at least one")
+        _refuse_empty(self, "requests", "who", "variants")
         if self.more_models is not None and self.more_models <= self.models:
             raise ConfigError("more_models", self.more_models, f"more than models ({self.models}), or null")
 
@@ -187,6 +188,12 @@ class Atlas:
 
     def refuse(self) -> None:
         refuse_repeated(self)
+
+
+def _refuse_empty(part: object, *keys: str) -> None:
+    for key in keys:
+        if not getattr(part, key):
+            raise ConfigError(key, [], "at least one")
 
 
 def _refuse_values(values: tuple[float, ...]) -> None:

@@ -17,18 +17,18 @@ from typing import Any
 from sifu.catalog.datasets import resolve_source
 from sifu.catalog.methods import METHODS
 from sifu.catalog.unlisted import missing_line
-from sifu.config.allowed import looks_like
 from sifu.config.changed_scenario import changed_scenario, tried_scenario
 from sifu.config.fields import build, file_name
 from sifu.config.run import Run
 from sifu.config.scenario import Scenario, refuse_moving
 from sifu.config.search import ScenarioSearch, Search, trials
 from sifu.config.shipped import SUITE
-from sifu.config.side_experiments import AlphaSweep, SettingSweep
+from sifu.config.side_experiments import AlphaSweep, Oracles, SettingSweep
 from sifu.config.variant import Variant
 from sifu.config.yaml_file import read_yaml as read_yaml  # the commands import it from here
 from sifu.errors import ConfigError, DataError, did_you_mean
 from sifu.plan.method_check import refuse_private_updates
+from sifu.plan.picked_check import refuse_labels, refuse_late, refuse_no_requests
 from sifu.plan.suite import Suite
 from sifu.plan.variants import method_of, method_with
 from sifu.store.paths import stage_folder
@@ -72,10 +72,9 @@ def load_suite(
     _refuse_shown(run)
     _refuse_scenario_searches(run, scenarios, variants)
     _refuse_searched_as(chosen, scenarios, picked)
-    labels = [looks_like(variant.label) for variant in picked.values()]
-    if len(set(labels)) < len(labels):
-        raise ConfigError("variants", list(run.variants), "variants with different labels")
-    for scenario in chosen.values():
+    refuse_labels(picked)
+    for name, scenario in chosen.items():
+        refuse_no_requests(name, scenario)
         for name, variant in variants.items():
             method_of(name, variant, scenario)  # refuses nonsense
             _refuse_search(name, variant, scenario, run)
@@ -137,10 +136,18 @@ def _refuse_parts(run: Run, scenarios: Mapping[str, Any], variants: Mapping[str,
         _look_up(variants, name, "request_sets.variants")
     for name in (name for audits in run.audits_of.values() for name in audits.variants):
         _look_up(variants, name, "audits.variants")
+    for name, audits in run.audits_of.items():
+        refuse_late("audits", audits.requests, name, scenarios[name])
     for name in run.oracles.variants if run.oracles else ():
         _look_up(variants, name, "oracles.variants")
-    for name in run.oracles.scenarios if run.oracles else ():
+    if run.oracles:
+        _refuse_oracles(run.oracles, scenarios)
+
+
+def _refuse_oracles(oracles: Oracles, scenarios: Mapping[str, Any]) -> None:
+    for name in oracles.scenarios:
         refuse_moving(name, scenarios[name])
+        refuse_late("oracles", oracles.requests, name, scenarios[name])
 
 
 def _naming_scenarios(run: Run) -> list[tuple[str, Any]]:

@@ -57,7 +57,7 @@ class Suite:
             return []
         return [
             f"{folder} holds published tables without their trainings, and what is there is not run again: "
-            "remove it, or name another folder with --config results=..."
+            "remove it, or name another folder by `results` of the config"
         ]
 
     def skipped_words(self) -> list[str]:

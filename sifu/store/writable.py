@@ -16,7 +16,7 @@ def refuse_unwritable(results: str, stages: Iterable[str]) -> None:
             with tempfile.TemporaryFile(dir=_existing(folder)):  # is gone when it is closed
                 pass
         except OSError as error:
-            advice = "mend that, or name another folder with --config results=..."
+            advice = "mend that, or name another folder by `results` of the config"
             raise StoreError(f"results cannot be written to {folder} ({error.strerror}): {advice}") from None
 
 

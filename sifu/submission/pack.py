@@ -70,9 +70,8 @@ def _scenarios(results: Path, name: str) -> list[str]:
     found = sorted({path.parents[2].name for path in results.glob(f"unlearn/*/{name}/*/cells.parquet")})
     if not found or name == REFERENCE:
         own = f"{REFERENCE} is part of every submission: name your own variant" if name == REFERENCE else ""
-        raise StoreError(
-            own or f"{name} has no answers under {results}: run it first (`python -m sifu run --config ...`)"
-        )
+        first = "run it first (`python -m sifu run --config ...`), and name its config with --config"
+        raise StoreError(own or f"{name} has no answers under {results}: {first}")
     for scenario in found:
         theirs, scratch = (_blocks(results, scenario, variant) for variant in (name, REFERENCE))
         if not theirs <= scratch:

@@ -6,14 +6,17 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from sifu.cli import run
 from sifu.cli.main import main
+from sifu.errors import SifuError
 from tests.conftest import REPO, one_sentence
 
 
@@ -30,6 +33,35 @@ def test_cores_that_nothing_could_run_on(cores: str, capsys: pytest.CaptureFixtu
 def test_cores_that_a_run_may_have(cores: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--config", "/none.yaml", "--cores", cores]) == 2
     assert "cannot read /none.yaml" in one_sentence(capsys)
+
+
+def test_runs_at_the_same_time_have_logs_of_their_own(tmp_path: Path) -> None:
+    """A second run once emptied the log of the first, and took the other's last line for its own."""
+    with run._own_log(tmp_path / "log") as first:
+        first.write(b"mine")
+        first.flush()
+        with run._own_log(tmp_path / "log") as second:
+            assert Path(second.name) != Path(first.name)
+        assert Path(first.name).read_bytes() == b"mine"
+    with run._own_log(tmp_path / "log") as again:
+        assert Path(again.name) == Path(first.name)
+        assert not Path(again.name).read_bytes(), "the next run starts anew"
+
+
+def test_the_lock_of_another_run_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SifuError, match=r"^another run is at work .* `-- --unlock` removes$"):
+        run._watched([sys.executable, "-c", "print('LockException:\\nmany words'); raise SystemExit(1)"])
+
+
+def test_a_run_that_is_asked_to_end_ends_snakemake(tmp_path: Path) -> None:
+    """`kill` and `timeout` reach this process alone; Snakemake went on without it."""
+    words = "import os, signal, sys, time; os.kill(os.getppid(), signal.SIGTERM); time.sleep(60)"
+    started = time.monotonic()
+    assert run._scrolled([sys.executable, "-c", words]) == -signal.SIGTERM
+    assert time.monotonic() - started < 30
 
 
 def last_line(root: Path, config: str, results: str, capsys: pytest.CaptureFixture[str]) -> str:

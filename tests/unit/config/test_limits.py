@@ -153,7 +153,7 @@ def test_a_label_has_something_to_see(text: str) -> None:
 def test_labels_that_look_alike_are_refused(tmp_path: Path, text: str) -> None:
     both = {"scratch": {"label": "Scratch", "method": "scratch"}, "other": {"label": text, "method": "scratch"}}
     (tmp_path / "variants.yaml").write_text(yaml.safe_dump(both))
-    with pytest.raises(ConfigError, match="variants with different labels"):
+    with pytest.raises(ConfigError, match="variants with different labels; those of scratch and other look alike"):
         load_suite(PLAIN | {"variants": list(both)}, tmp_path, {})
 
 

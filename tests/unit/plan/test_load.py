@@ -139,6 +139,23 @@ BAD_RUNS: list[tuple[dict[str, Any], str]] = [
     ({"shown": []}, "shown: [] is refused; allowed: at least one of the run's variants; null: all"),
     ({"shown": "sifu"}, "shown: 'sifu' is refused; allowed: a list"),
     ({"block_size": 0}, "block_size: 0 is refused; allowed: 1 or more"),
+    (
+        {"sigma_sweep": {"scenarios": ["smoke"], "values": []}},
+        "sigma_sweep.values: [] is refused; allowed: at least one",
+    ),
+    (
+        {"setting_sweeps": [{"scenarios": ["smoke"], "variant": "puf", "key": "factor", "values": []}]},
+        "setting_sweeps[0].values: [] is refused; allowed: at least one",
+    ),
+    ({"request_sets": {"scenarios": ["smoke"], "variants": []}}, "request_sets.variants: [] is refused"),
+    (
+        {"audits": {"scenarios": ["smoke"], "variants": ["sifu"], "requests": [4]}},
+        "audits.requests: [4] is refused; allowed: numbers from 1 to 3, the requests of smoke",
+    ),
+    (
+        {"oracles": {"scenarios": ["mnist_embedded_twins"], "variants": ["sifu"], "requests": [9]}},
+        "oracles.requests: [9] is refused; allowed: numbers from 1 to",
+    ),
 ]
 
 
@@ -149,6 +166,16 @@ def test_bad_runs_are_refused(change: dict[str, Any], words: str, tmp_path: Path
         load_suite(raw, CONFIG, {"SIFU_DATA_ROOT": str(tmp_path)})
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("requests", [{"kind": "listed", "clients": []}, {"kind": "one_class", "classes": []}], ids=str)
+def test_a_run_without_a_request_is_refused(requests: dict[str, Any], tmp_path: Path) -> None:
+    """Where a request is read from, an empty list is none: every stage after the training failed on it."""
+    (tmp_path / "scenarios.yaml").write_text(yaml.safe_dump({"mine": GOOD | {"requests": requests}}))
+    raw = {"scenarios": ["mine"], "variants": ["scratch"]}
+    words = rf"^scenarios\.mine\.requests: '{requests['kind']}' is refused; allowed: at least one request"
+    with pytest.raises(ConfigError, match=words):
+        load_suite(raw, tmp_path, {"SIFU_DATA_ROOT": str(tmp_path)})
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,19 @@ def test_without_scratch_nothing_is_compared() -> None:
     assert in_short(source(), table) == []
 
 
+def test_nothing_is_compared_with_a_scratch_that_fell_short() -> None:
+    parts = [
+        numbers("scratch", cost=None, forgotten=0.3, kept=0.4, done=0.25),
+        numbers("sifu", cost=None, forgotten=0.3, kept=0.2, done=0.0),
+        certificate("sifu", 0.01, 1.0),
+    ]
+    first, *others = in_short(source(), pd.concat(parts))
+    assert first.startswith(
+        "Scratch met the target accuracy in 25% of its answers: costs and accuracies are not compared"
+    )
+    assert len(others) == 1, "what certificates are worth does not depend on it"
+
+
 def test_without_any_statistics_there_are_no_lines() -> None:
     table = numbers("sifu", cost=None, forgotten=0.4, kept=0.9)
     assert in_short(source(), table.iloc[:0]) == []
