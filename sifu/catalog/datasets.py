@@ -187,7 +187,6 @@ def resolve_source(name: str, source: str, root: Path, *, download: bool) -> str
     if download and choices[0] == "torchvision":
         return choices[0]
     looked = " and ".join(f"{missing_files(name, choice, root)[0]} (source {choice})" for choice in choices)
-    raise DataError(
-        f"dataset {name} is missing: looked for {looked}; "
-        "put it there, point SIFU_DATA_ROOT to where it is, or set download: true in the config"
-    )
+    by_itself = ", or set download: true in the config" if choices[0] == "torchvision" else ""
+    there = f"put it there, or point SIFU_DATA_ROOT to where it is{by_itself}"
+    raise DataError(f"dataset {name} is missing: looked for {looked}; {there}")

@@ -92,4 +92,6 @@ def _refuse_header(file: Image, data: bytes, shape: tuple[int, int, int], where:
 
 
 def _sentence(error: Exception) -> str:
+    if type(error).__name__ == "UnidentifiedImageError":
+        return "it is neither a PNG nor a JPEG"  # Pillow names the object in memory
     return " ".join(str(error).split())[:200] or type(error).__name__

@@ -27,6 +27,8 @@ from sifu.hardware.side_stream import SideStream
 
 # On a GPU finished seeds are removed when they are this share of the batch: a smaller batch must be recorded again.
 _DROP_SHARE = 0.25
+# Norms of larger models, of which certificates are made, overflow in float32 while each weight is still finite.
+_LARGEST_NORM = 1e18
 Progress = Callable[[int, list[Evaluation], int], None]  # round, its evaluations, seeds still running
 
 
@@ -174,7 +176,7 @@ class Training:
         rounds = self.number.expand(len(seeds))
         result = self.engine.round(before, self.data[seeds], rounds, self.sampled[seeds], self.keys.rows(seeds))
         active = self.active[seeds]
-        finite = result.weights.isfinite().all(1)
+        finite = torch.linalg.vector_norm(result.weights, dim=1) <= _LARGEST_NORM  # no for one that is not a number
         goes_on = active & finite
         after = torch.where(goes_on[:, None], result.weights, before)
         self.weights[seeds] = after

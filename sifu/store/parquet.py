@@ -49,6 +49,10 @@ def atomic(path: Path) -> Iterator[Path]:
         yield temporary
         temporary.chmod(mode)
         os.replace(temporary, path)
+    except OSError as error:
+        if error.filename is None and error.errno is not None:  # writers of tables do not say it
+            raise OSError(error.errno, os.strerror(error.errno), str(path)) from None
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 

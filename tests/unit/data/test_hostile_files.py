@@ -41,7 +41,7 @@ def test_an_eps_starts_no_ghostscript(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setattr(EpsImagePlugin, "gs_binary", None)  # Pillow remembers whether there is one
     with_image(tmp_path, EPS)
-    with pytest.raises(DataError, match="image in row 0 does not decode as an image"):
+    with pytest.raises(DataError, match="image in row 0 does not decode as an image: it is neither a PNG nor a JPEG"):
         read("cifar10", tmp_path).train.pixels(np.arange(1))
     assert not started.exists()
 

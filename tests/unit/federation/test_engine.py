@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -13,7 +14,9 @@ from sifu.core.types import Clients, Status
 from sifu.federation.engine import Engine
 from sifu.federation.evaluation import Evaluator
 from sifu.federation.segment import Segment, count_work
+from sifu.federation.segment_file import read_history, write_segment
 from sifu.federation.stop import Stop
+from sifu.store.provenance import provenance
 from tests import reference
 from tests.conftest import tiny_clients, tiny_engine
 from tests.networks import each_model
@@ -165,6 +168,18 @@ def test_divergence_is_an_outcome() -> None:
     for seed in (0, 2):
         assert segment.status[seed] == healthy.status[seed] != Status.DIVERGED
         assert torch.equal(segment.final[seed], healthy.final[seed])
+
+
+@pytest.mark.parametrize(("factor", "status"), [(1e25, Status.DIVERGED), (1e15, Status.NOT_REACHED)])
+def test_a_model_whose_norms_overflow_has_diverged(tmp_path: Path, factor: float, status: Status) -> None:
+    """Weights of 1e25 are finite in float32, their squares are not; what was recorded can be read again."""
+    clients = tiny_clients(seeds=1)
+    engine = replace(tiny_engine(clients=clients), federation=replace(tiny_engine().federation, client_lr=factor))
+    segment = run(engine, Stop(2.0, 5, torch.full((1,), 3)))
+    assert segment.status == (status,)
+    path = tmp_path / "history.safetensors"
+    write_segment(path, segment, provenance("train", {}, "code", "cpu"))
+    assert tuple(read_history(path).segment.status) == (status,)
 
 
 def test_target_stops_after_min_rounds_and_says_so() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from dataclasses import fields, replace
 from pathlib import Path
@@ -175,3 +176,15 @@ def test_a_column_that_came_later_is_null_in_tables_without_it(tmp_path: Path) -
     needed = replace(new, columns=(*PARTITION.columns, Column("weight", pa.float64(), "a number", True)))
     with pytest.raises(StoreError, match="is not a table partition"):
         store.read_table(tmp_path / "old.parquet", needed)
+
+
+def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path: Path) -> None:
+    """PyArrow's writer says "Error writing bytes to file" and no name; what has one keeps its own."""
+    with (
+        pytest.raises(OSError, match=r"No space left on device: .*table\.parquet"),
+        store.atomic(tmp_path / "table.parquet"),
+    ):
+        raise OSError(errno.ENOSPC, "Error writing bytes to file")
+    with pytest.raises(FileNotFoundError, match="elsewhere"), store.atomic(tmp_path / "table.parquet"):
+        Path(tmp_path, "elsewhere").read_bytes()
+    assert list(tmp_path.iterdir()) == []
