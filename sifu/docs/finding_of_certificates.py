@@ -59,8 +59,8 @@ def _alone(singles: dict[str, pd.Series], titles: dict[str, str]) -> list[str]:
 def _strict_cost(rows: pd.DataFrame, kept: float) -> list[str]:
     """What strict SIFU costs; `kept`: in which share of its answers a promise to all of a request is broken."""
     strict = with_cost(rows)
-    enough = f"whose noise is enough for a request in {1 - kept:.0%} of its answers if B = 1"
-    return [f"Strict SIFU, {enough}, takes {cost_range(strict, OF_SCRATCH)}."] if len(strict) else []
+    enough = f"enough for a request in {1 - kept:.0%} of its answers if [B = 1](docs/glossary.md)"
+    return [f"Strict SIFU takes {cost_range(strict, OF_SCRATCH)}. Its noise is {enough}."] if len(strict) else []
 
 
 def _strict(

@@ -18,7 +18,7 @@ _IS = {  # what a reader who meets the name here first should know
     "blurred_scratch": " (a retraining from a noised start; the saving comes from that start, not from unlearning)",
     "exact_rollback": " (back to the round before a forgotten client first took part)",
 }
-_HEAD = "What the cheapest certificate that survives saves of a retraining"
+_HEAD = "What the cheapest certificate that holds up saves of a retraining"
 _CHOSEN = (
     f"Epsilon is at delta = {DELTA:g}, for all clients of a request; of all methods and sigmas that were tried, on the "
     "same seeds."
