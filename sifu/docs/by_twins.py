@@ -28,6 +28,7 @@ _ORDER = ("yes", "cannot tell", "nothing to forget", "no")
 _UNKNOWN = "-"
 _WITH_ROUNDS = " with rounds of the training"
 _WITHOUT = {"0": " by starting again", _UNKNOWN: ""}  # by the rounds that are used
+_TEST, _LINK, _CHANCE = "twin test", "[twin test](docs/forgetting.md)", "; an AUC of 0.5 is chance"
 _LEVEL = 0.05  # of the p-value of being told from retraining
 
 
@@ -52,10 +53,13 @@ class TwinTest(NamedTuple):
 
 
 def twin_tests(root: Path, tables: StoredTables, variant: str) -> list[TwinTest]:
-    """The twin tests of a variant, federation by federation."""
-    labels = {name: one.label for name, one in scenarios(root).items()}
+    """The twin tests of a variant, federation by federation; not of strongly convex ones, in which all trainings go to
+    one optimum, so that any that goes on without the clients forgets them.
+    """
+    labels = {name: one.label for name, one in scenarios(root).items() if one.certificate.contraction >= 1}
     rows = _together(tables)
-    rows = rows[rows["variant"] == variant].sort_values("scenario", key=lambda names: names.map([*labels].index))
+    rows = rows[(rows["variant"] == variant) & rows["scenario"].isin(labels)]
+    rows = rows.sort_values("scenario", key=lambda names: names.map([*labels].index))
     parts = (rows[name] for name in ("scenario", "twins_auc", "forgotten", "retrain_auc", "retrain_p"))
     return [TwinTest(labels[scenario], *more) for scenario, *more in zip(*parts, strict=True)]
 
@@ -65,14 +69,16 @@ def in_sentences(tests: list[TwinTest], *, explained: bool = False) -> str:
 
     `explained`: where to read what that test is, and what AUC chance has.
     """
-    test = "[twin test](docs/forgetting.md)" if explained else "twin test"
-    chance = "; an AUC of 0.5 is chance" if explained else ""
     alike: dict[tuple[str, str], list[str]] = {}
     for one in tests:
         alike.setdefault((one.found, one.odd), []).append(f"{one.federation}: AUC {one.auc:.3f}")
-    return "".join(
-        f" By the {test} {found} ({'; '.join(where)}){odd}{chance}." for (found, odd), where in alike.items()
+    words = "".join(
+        f" By the {_TEST} {found} ({'; '.join(where)}){odd}{_CHANCE}." for (found, odd), where in alike.items()
     )
+    if explained:  # once
+        first, more = words.replace(_TEST, _LINK, 1).partition(_CHANCE)[::2]
+        return first + _CHANCE * bool(tests) + more.replace(_CHANCE, "")
+    return words.replace(_CHANCE, "")
 
 
 def forgotten_by_twins(root: Path, run: Published) -> str:

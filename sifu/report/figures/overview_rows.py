@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple
 
 from sifu.plan.report_plan import ReportPlan
@@ -23,15 +24,16 @@ class Line(NamedTuple):
 
 
 def drawn_scenarios(plan: ReportPlan, rows: list[Standing]) -> list[str]:
-    """The first scenario of each dataset, where something has a cost, each followed by those with a twin test of a
-    method that is drawn, other than retraining.
+    """The first scenario of each dataset, where something has a cost, each followed by that with twin tests of most
+    methods that are drawn, other than retraining.
     """
     drawn = [name for name in drawn_variants(plan, rows) if plan.methods[name] not in TRAIN_AGAIN]
-    tested = {row.scenario for row in rows if row.by == TWINS and row.variant in drawn}
+    tested = Counter(row.scenario for row in rows if row.by == TWINS and row.variant in drawn)
     priced = {row.scenario for row in rows if row.has_cost}
     main = main_scenarios(plan, [name for name in plan.unmarked if name in priced])
-    wanted = [name for name in plan.unmarked if name in tested or name in main]
-    data = {name: plan.datasets.get(name, name) for name in [*main, *wanted]}
+    data = {name: plan.datasets.get(name, name) for name in plan.unmarked}
+    most = {data[name]: name for name in sorted(plan.unmarked, key=lambda name: tested[name]) if tested[name]}
+    wanted = [name for name in plan.unmarked if name in main or name in most.values()]
     order = list(dict.fromkeys(data.values()))
     return sorted(wanted, key=lambda name: order.index(data[name]))[:MAX_PANELS]
 

@@ -56,6 +56,22 @@ def test_a_twin_test_of_retraining_alone_has_no_panel() -> None:
     assert [axis.get_title(loc="left") for axis in overview.draw(source).axes] == ["Digits", "Faces"]
 
 
+def test_of_two_twin_tests_that_of_more_methods_has_a_panel() -> None:
+    """SIFU was tested in both federations, PUF in the first alone."""
+    source = twins_of_digits(scratch=SCRATCH, sifu=SCRATCH, puf=SCRATCH)
+    plan, tested = source.plan, source.__dict__["forgetting"]
+    titles, same = plan.titles | {"v": "Digits, few"}, {"datasets": plan.datasets | {"v": "d"}}
+    few = tested[tested["variant"] != "puf"].assign(scenario="v")
+    for order in ((tested, few), (few, tested)):
+        more = Results(replace(plan, titles=titles, marks=dict.fromkeys(titles, "plain"), **same))  # type: ignore[arg-type]
+        for name in ("cells", "metrics"):
+            rows = source.__dict__[name]
+            more.__dict__[name] = pd.concat([rows, rows[rows["scenario"] == "t"].assign(scenario="v")])
+        more.__dict__["forgetting"] = pd.concat(order)
+        names = [axis.get_title(loc="left") for axis in overview.draw(more).axes]
+        assert names == ["Digits", "Digits, twins", "Faces"]
+
+
 def test_the_eye_finds_sifu_after_scratch() -> None:
     labels = {"fine_tuning": "F", "last": "L", "sifu": "SIFU", "scratch": "Scratch"}
     figure = overview.draw(source_of(labels, **dict.fromkeys(labels, SCRATCH)))
