@@ -17,7 +17,7 @@ class FigureSpec(NamedTuple):
 
 
 FIGURES: dict[str, FigureSpec] = {
-    "overview": FigureSpec("sifu.report.figures.overview", (*_ANSWERS, "forgetting/forgetting")),
+    "overview": FigureSpec("sifu.report.figures.overview", (*_ANSWERS, "forgetting/forgetting", "alpha/alpha")),
     "budgets": FigureSpec("sifu.report.figures.budgets"),
     "watermark": FigureSpec("sifu.report.figures.watermark"),
     "requests": FigureSpec("sifu.report.figures.requests"),
@@ -28,7 +28,7 @@ FIGURES: dict[str, FigureSpec] = {
     "request_sets": FigureSpec(
         "sifu.report.figures.request_sets", ("request_sets/request_sets",), needs="request_sets"
     ),
-    "frontier": FigureSpec("sifu.report.figures.frontier", ("unlearn/cells", "sweep/sweep")),
+    "frontier": FigureSpec("sifu.report.figures.frontier", ("unlearn/cells", "sweep/sweep", "alpha/alpha")),
     "audit": FigureSpec("sifu.report.figures.audit", ("audit/audit",), needs="audit"),
     "alpha": FigureSpec("sifu.report.figures.alpha", ("alpha/alpha", "alpha_sweep/alpha"), needs="alpha"),
     "lineage": FigureSpec("sifu.report.figures.lineage", ("unlearn/cells", "train/cells")),

@@ -22,6 +22,7 @@ from sifu.docs.setting_sweeps import epochs_of_distillation
 from sifu.docs.single_clients import single_clients
 from sifu.errors import SifuError
 from sifu.federation.stop import EVALUATION_INTERVALS
+from sifu.forgetting import verdict
 from sifu.plan.load import read_yaml
 from sifu.replication.published import COMMAND, NOT_RUN, Published, described, quoted, read_csv, read_manifest
 from sifu.report import deletion_test, statistics
@@ -166,6 +167,11 @@ def enough_power(root: Path) -> str:
     return f"{deletion_test.ENOUGH_POWER:.0%}"
 
 
+def certain_share(root: Path) -> str:
+    """Between what the whole interval of the share forgotten must lie for a certain yes."""
+    return f"{verdict.CERTAIN:g} and {2 - verdict.CERTAIN:g}"
+
+
 def pythons(root: Path) -> str:
     """The first and the last version of Python that the package allows."""
     with (root / "pyproject.toml").open("rb") as file:
@@ -200,6 +206,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "resamples": resamples,
     "student": student,
     "enough_power": enough_power,
+    "certain_share": certain_share,
     "pythons": pythons,
     "cite": cite,
     "measured": performance.measured,

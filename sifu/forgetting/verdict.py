@@ -6,7 +6,7 @@ from sifu.forgetting.twins import NOTHING, Share
 
 YES, NO, CANNOT_TELL = "yes", "no", "cannot tell"
 _REMEMBERED, _FORGOTTEN = 3.0, 2.0  # deviations of the null: beyond the first, and within the second
-_CERTAIN = 0.8  # of the share forgotten
+CERTAIN = 0.8  # of the share forgotten
 
 
 def verdict(value: float, deviation: float, share: Share, *, enough: bool) -> str:
@@ -22,4 +22,4 @@ def verdict(value: float, deviation: float, share: Share, *, enough: bool) -> st
 
 def surely_gone(low: float, high: float) -> bool:
     """Whether the whole interval of a share forgotten is close to 1: what turned the sign left a trace as well."""
-    return low >= _CERTAIN and high <= 2 - _CERTAIN
+    return low >= CERTAIN and high <= 2 - CERTAIN

@@ -112,7 +112,7 @@ class Results:
     @cached_property
     def refuted(self) -> set[str]:
         """The scenarios whose B a training without some of their clients refutes."""
-        return refuted(self.alpha)
+        return refuted(self.table("alpha/alpha"))
 
     @cached_property
     def trials(self) -> pd.DataFrame:
