@@ -28,7 +28,7 @@ _ORDER = ("yes", "cannot tell", "nothing to forget", "no")
 _UNKNOWN = "-"
 _WITH_ROUNDS = " with rounds of the training"
 _WITHOUT = {"0": " by starting again", _UNKNOWN: ""}  # by the rounds that are used
-_TEST, _LINK, _CHANCE = "twin test", "[twin test](docs/forgetting.md)", "; an AUC of 0.5 is chance"
+_LINK, _CHANCE = "[twin test](docs/forgetting.md)", "; an AUC of 0.5 is chance"
 _LEVEL = 0.05  # of the p-value of being told from retraining
 
 
@@ -72,13 +72,10 @@ def in_sentences(tests: list[TwinTest], *, explained: bool = False) -> str:
     alike: dict[tuple[str, str], list[str]] = {}
     for one in tests:
         alike.setdefault((one.found, one.odd), []).append(f"{one.federation}: AUC {one.auc:.3f}")
-    words = "".join(
-        f" By the {_TEST} {found} ({'; '.join(where)}){odd}{_CHANCE}." for (found, odd), where in alike.items()
-    )
-    if explained:  # once
-        first, more = words.replace(_TEST, _LINK, 1).partition(_CHANCE)[::2]
-        return first + _CHANCE * bool(tests) + more.replace(_CHANCE, "")
-    return words.replace(_CHANCE, "")
+    sentences = [f" By the twin test {found} ({'; '.join(where)}){odd}" for (found, odd), where in alike.items()]
+    if explained and sentences:
+        sentences[0] = sentences[0].replace("twin test", _LINK) + _CHANCE
+    return "".join(f"{one}." for one in sentences)
 
 
 def forgotten_by_twins(root: Path, run: Published) -> str:

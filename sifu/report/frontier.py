@@ -160,11 +160,9 @@ def _needs_contraction(rows: pd.DataFrame) -> bool:
 
 def _for_everyone(rows: pd.DataFrame) -> bool:
     """Whether the certificate is about all who were forgotten so far, and there is more than one request."""
-    return (
-        bool(rows["covers_everyone"].eq(True).any()) and rows["request"].nunique() > 1
-        if "covers_everyone" in rows
-        else False
-    )
+    if "covers_everyone" not in rows:
+        return False
+    return bool(rows["covers_everyone"].eq(True).any()) and rows["request"].nunique() > 1
 
 
 def _beyond(rows: pd.DataFrame) -> pd.Series:
